@@ -1,0 +1,83 @@
+"""Errors that a user can act on.
+
+A fault in the *input or the call* is raised from here; a fault in the user's *model* is a
+:class:`~regularize.diagnostic.Diagnostic`. Every message says what was found, what was expected
+and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class RegularizeError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+class ReadError(RegularizeError):
+    """A file cannot be read as the format that it claims to be.
+
+    Attributes:
+        path: The file.
+        line: Line number, counted from 1, or None where the format has no lines.
+        element: The element at fault, as a path such as ``robot/joint[@name='j1']``.
+        reason: What was found, what was expected and what to do.
+    """
+
+    def __init__(
+        self, path: str, reason: str, *, line: int | None = None, element: str | None = None
+    ) -> None:
+        """Compose the one-line message ``path:line: element: reason``."""
+        self.path, self.line, self.element, self.reason = path, line, element, reason
+        place = path if line is None else f"{path}:{line}"
+        super().__init__(": ".join(part for part in (place, element, reason) if part))
+
+
+class UnknownFormat(RegularizeError):
+    """No adapter recognises the file."""
+
+    def __init__(self, path: str, known: Sequence[str]) -> None:
+        """Name the file, the known formats and the way out."""
+        self.path, self.known = path, tuple(known)
+        super().__init__(
+            f"{path}: no known model format (known: {', '.join(known)}); "
+            "name it with --format, or see `regularize formats`"
+        )
+
+
+class MissingExtra(RegularizeError):
+    """A format needs an optional package that is not installed."""
+
+    def __init__(self, what: str, module: str, extra: str) -> None:
+        """Name the module and the extra that brings it."""
+        self.module, self.extra = module, extra
+        super().__init__(
+            f"{what} needs the Python module {module!r}; "
+            f"install it with: pip install 'pin-regularize[{extra}]'"
+        )
+
+
+class ModelError(RegularizeError):
+    """A mechanism is inconsistent in itself (unknown body, repeated name, wrong shape)."""
+
+
+class NotClosed(RegularizeError):
+    """An operation needs an assembled mechanism and a loop cannot be closed.
+
+    Attributes:
+        loop: The closing joint of the loop that stays open.
+        translation: Residual gap in metres.
+        rotation: Residual angle in radians.
+    """
+
+    def __init__(self, loop: str, translation: float, rotation: float) -> None:
+        """Say which loop stays open and by how much."""
+        self.loop, self.translation, self.rotation = loop, translation, rotation
+        super().__init__(
+            f"the loop through joint {loop!r} cannot be closed: "
+            f"{translation * 1e3:.3g} mm and {rotation * 1e3:.3g} mrad stay open"
+        )
+
+
+class UnsupportedExport(RegularizeError):
+    """The target of an export cannot express what it would have to express."""

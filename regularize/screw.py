@@ -1,0 +1,179 @@
+r"""Screws: the infinitesimal motions of rigid bodies, and their exponentials.
+
+Convention of the whole package: SI units; a screw, twist or freedom is a row of six numbers
+:math:`(v, \omega)` with the *linear part first*, as in ``pinocchio.Motion``. Here :math:`\omega`
+is the direction of rotation and :math:`v` the velocity of the point that sits at the origin of the
+frame. The texts that this package implements write :math:`(\omega, v)`. A transform ``T_a_b``
+expresses frame b in frame a. Every function is vectorised over leading axes.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+def read_only(values: ArrayLike) -> Array:
+    """A float64 copy that cannot be written to."""
+    array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)
+    return array
+
+
+def unit(axis: ArrayLike) -> Array:
+    """``axis`` scaled to length one; raises ``ValueError`` for a zero or non-finite axis."""
+    axis = np.asarray(axis, dtype=np.float64)
+    norm = float(np.linalg.norm(axis))
+    if not np.isfinite(norm) or norm == 0.0:
+        raise ValueError(f"an axis needs a finite length other than zero, got {axis.tolist()}")
+    return axis / norm
+
+
+def revolute(axis: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+    r"""Rotation about a line: :math:`(p \times e, e)`, shape (6,)."""
+    return helical(axis, point, 0.0)
+
+
+def prismatic(axis: ArrayLike) -> Array:
+    r"""Translation along a direction: :math:`(e, 0)`, shape (6,)."""
+    return np.concatenate([unit(axis), np.zeros(3)])
+
+
+def helical(axis: ArrayLike, point: ArrayLike, pitch: float) -> Array:
+    r"""Rotation about a line with translation along it: :math:`(p \times e + h e, e)`, shape (6,).
+
+    Args:
+        axis: Direction of the line, shape (3,); scaled to length one.
+        point: Any point of the line in metres, shape (3,).
+        pitch: Translation in metres per radian of rotation.
+    """
+    e = unit(axis)
+    return np.concatenate([np.cross(np.asarray(point, dtype=np.float64), e) + pitch * e, e])
+
+
+def cross_matrix(w: Array) -> Array:
+    r"""The matrix of :math:`w \times`, shape (..., 3, 3)."""
+    matrix = np.zeros((*w.shape[:-1], 3, 3))
+    matrix[..., 0, 1], matrix[..., 0, 2] = -w[..., 2], w[..., 1]
+    matrix[..., 1, 0], matrix[..., 1, 2] = w[..., 2], -w[..., 0]
+    matrix[..., 2, 0], matrix[..., 2, 1] = -w[..., 1], w[..., 0]
+    return matrix
+
+
+def bracket(a: Array, b: Array) -> Array:
+    r"""Lie bracket :math:`[a, b]`, the screw product (Müller 2014, eq. 26), shape (..., 6)."""
+    va, wa, vb, wb = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
+    return np.concatenate([np.cross(wa, vb) + np.cross(va, wb), np.cross(wa, wb)], axis=-1)
+
+
+def ad(screw: Array) -> Array:
+    r"""The matrix of :math:`[S, \cdot]`, shape (..., 6, 6)."""
+    matrix = np.zeros((*screw.shape[:-1], 6, 6))
+    rotation = cross_matrix(screw[..., 3:])
+    matrix[..., :3, :3] = matrix[..., 3:, 3:] = rotation
+    matrix[..., :3, 3:] = cross_matrix(screw[..., :3])
+    return matrix
+
+
+def transform(rotation: ArrayLike | None = None, translation: ArrayLike | None = None) -> Array:
+    """Homogeneous transform from a rotation matrix and a translation, shape (4, 4)."""
+    T = np.eye(4)
+    if rotation is not None:
+        T[:3, :3] = rotation
+    if translation is not None:
+        T[:3, 3] = translation
+    return T
+
+
+def inverse(T: Array) -> Array:
+    """Inverse of homogeneous transforms, shape (..., 4, 4)."""
+    result = np.zeros_like(T)
+    R_transposed = np.swapaxes(T[..., :3, :3], -1, -2)
+    result[..., :3, :3] = R_transposed
+    result[..., :3, 3] = -(R_transposed @ T[..., :3, 3, None])[..., 0]
+    result[..., 3, 3] = 1.0
+    return result
+
+
+def adjoint(T: Array) -> Array:
+    """Matrix that carries screws from frame b to frame a, given ``T_a_b``; shape (..., 6, 6)."""
+    matrix = np.zeros((*T.shape[:-2], 6, 6))
+    R = T[..., :3, :3]
+    matrix[..., :3, :3] = matrix[..., 3:, 3:] = R
+    matrix[..., :3, 3:] = cross_matrix(T[..., :3, 3]) @ R
+    return matrix
+
+
+def hat(screw: Array) -> Array:
+    """The screw as a 4x4 matrix of se(3), shape (..., 4, 4)."""
+    matrix = np.zeros((*screw.shape[:-1], 4, 4))
+    matrix[..., :3, :3] = cross_matrix(screw[..., 3:])
+    matrix[..., :3, 3] = screw[..., :3]
+    return matrix
+
+
+def exp(twist: Array) -> Array:
+    r"""Exponential of twists, shape (..., 4, 4).
+
+    With :math:`\theta = |\omega|`: :math:`\exp \hat S = I + \hat S
+    + \frac{1 - \cos\theta}{\theta^2} \hat S^2 + \frac{\theta - \sin\theta}{\theta^3} \hat S^3`.
+    """
+    theta = np.linalg.norm(twist[..., 3:], axis=-1)[..., None, None]
+    small = theta < 1e-4
+    safe = np.where(small, 1.0, theta)
+    second = np.where(small, 0.5 - theta**2 / 24, (1 - np.cos(safe)) / safe**2)
+    third = np.where(small, 1 / 6 - theta**2 / 120, (safe - np.sin(safe)) / safe**3)
+    S = hat(twist)
+    S2 = S @ S
+    return np.asarray(np.eye(4) + S + second * S2 + third * (S2 @ S))
+
+
+def log_rotation(R: Array) -> Array:
+    """Rotation vectors of rotation matrices, shape (..., 3)."""
+    vectors = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_rotvec()
+    return np.asarray(vectors).reshape(*R.shape[:-2], 3)
+
+
+def inverse_left_jacobian(w: Array) -> Array:
+    r"""Inverse of the left Jacobian of SO(3), shape (..., 3, 3).
+
+    :math:`\dot w = J_l^{-1}(w)\,\omega` where :math:`w` is the rotation vector of R and
+    :math:`\omega` its angular velocity in the fixed frame.
+    """
+    theta = np.linalg.norm(w, axis=-1)[..., None, None]
+    small = theta < 1e-3
+    safe = np.where(small, 1.0, theta)
+    factor = np.where(
+        small,
+        1 / 12 + theta**2 / 720,
+        1 / safe**2 - np.cos(safe / 2) / (2 * safe * np.sin(safe / 2)),
+    )
+    W = cross_matrix(w)
+    return np.asarray(np.eye(3) - 0.5 * W + factor * (W @ W))
+
+
+def log(T: Array) -> Array:
+    """Twists whose exponentials are the given transforms, shape (..., 6)."""
+    w = log_rotation(T[..., :3, :3])
+    v = (inverse_left_jacobian(w) @ T[..., :3, 3, None])[..., 0]
+    return np.concatenate([v, w], axis=-1)
+
+
+def axis_of(screw: Array) -> tuple[Array, Array | None, float | None]:
+    """Direction, point and pitch of one screw.
+
+    Returns:
+        The unit direction; the point of the axis nearest to the origin in metres (None for a
+        translation); the pitch in metres per radian (None for a translation).
+    """
+    v, w = screw[:3], screw[3:]
+    length = float(np.linalg.norm(w))
+    if length <= 1e-12 * max(1.0, float(np.linalg.norm(v))):
+        return unit(v), None, None
+    e = w / length
+    return e, np.cross(e, v / length), float(e @ v) / length
