@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -180,7 +180,7 @@ class Joint:
     @property
     def freedoms(self) -> int:
         """Number of freedoms, 0 to 6."""
-        return self.screws.shape[1]
+        return int(self.screws.shape[1])
 
     @property
     def group(self) -> bool:
@@ -325,6 +325,39 @@ class Mechanism:
             for j in self.joints
         ]
         return replace(self, joints=tuple(joints))
+
+
+def joint_in_world(
+    name: str,
+    parent: str,
+    child: str,
+    kind: str,
+    axis: ArrayLike = (0, 0, 1),
+    point: ArrayLike = (0, 0, 0),
+    *,
+    axis2: ArrayLike = (0, 1, 0),
+    pitch: float = 0.0,
+    actuated: bool | None = None,
+    closure: bool = False,
+) -> Joint:
+    """A joint of bodies whose frames all coincide with the world at the reference pose.
+
+    This is the shortest way to write a mechanism down from its joint axes. Arguments as of
+    ``joint_screws``; ``point`` is a point of the axis, or the centre, in metres.
+    """
+    frame = screw.transform(None, point)
+    screws = joint_screws(kind, axis, axis2, pitch)
+    return Joint(
+        name, parent, child, kind, screws, frame, frame, actuated=actuated, closure=closure
+    )
+
+
+def mechanism_of(name: str, joints: Iterable[Joint], **attributes: Any) -> Mechanism:
+    """A mechanism whose bodies are those that its joints name; the first parent is the ground."""
+    joints = tuple(joints)
+    names = dict.fromkeys(body for joint in joints for body in (joint.parent, joint.child))
+    attributes.setdefault("ground", joints[0].parent)
+    return Mechanism(name, tuple(Body(body) for body in names), joints, **attributes)
 
 
 def unique_names(what: str, names: Sequence[str]) -> dict[str, int]:

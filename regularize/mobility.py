@@ -1,0 +1,194 @@
+r"""True mobility: ranks at generic configurations, never at the pose as given alone.
+
+With n joint freedoms and L loops, ``gruebler`` = n - 6 L - couplings and ``actual`` = n - rank,
+where the rank of the 6 L + C closure equations is taken at configurations reached by walking along
+the loops. ``finite`` is the dimension of the set of configurations itself, which is smaller where
+the mechanism is shaky: tangent directions that no motion follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.kinematics import LoopKinematics
+from regularize.screw import Array, read_only
+from regularize.walk import TOLERANCE, correct, tangents, walk
+
+
+@dataclass(frozen=True, eq=False)
+class Rank:
+    """A rank and the evidence for it.
+
+    Attributes:
+        rank: The decision.
+        singular_values: Largest first, shape (k,).
+        gap: Ratio of the last singular value counted to the first one not counted (inf: none).
+        lowest: Rank with a tolerance a hundred times larger.
+        highest: Rank with a tolerance a hundred times smaller.
+    """
+
+    rank: int
+    singular_values: Array
+    gap: float
+    lowest: int
+    highest: int
+
+
+def decide_rank(singular_values: Array, rtol: float) -> Rank:
+    """Rank by a relative tolerance, with the gap and the spread over tolerances as evidence."""
+    s = np.asarray(singular_values, dtype=np.float64)
+    largest = float(s[0]) if len(s) else 0.0
+    counts = [int(np.sum(s > tolerance * largest)) for tolerance in (rtol, 100 * rtol, rtol / 100)]
+    rank = counts[0] if largest > 0.0 else 0
+    dropped = float(s[rank]) if rank < len(s) else 0.0
+    gap = float(s[rank - 1]) / dropped if rank and dropped > 0.0 else float("inf")
+    return Rank(rank, read_only(s), gap, counts[1], counts[2])
+
+
+@dataclass(frozen=True, eq=False)
+class CellMobility:
+    """Mobility of one cell of loops.
+
+    Attributes:
+        edges: The edges concerned.
+        freedoms: Sum of their freedoms.
+        equations: Six per loop and one per coupling.
+        here: Rank at the assembled pose.
+        generic: Rank at generic configurations.
+        finite: Dimension of the set of configurations.
+        modes: Mobility of each kind of configuration found and the number of walkers on it.
+        configurations: Those that were visited, shape (N, n).
+    """
+
+    edges: tuple[int, ...]
+    freedoms: int
+    equations: int
+    here: Rank
+    generic: Rank
+    finite: int
+    modes: tuple[tuple[int, int], ...]
+    configurations: Array
+
+    @property
+    def actual(self) -> int:
+        """Freedoms minus generic rank."""
+        return self.freedoms - self.generic.rank
+
+    @property
+    def redundant(self) -> int:
+        """Equations minus generic rank."""
+        return self.equations - self.generic.rank
+
+
+def singular_values(loops: LoopKinematics, q: Array) -> Array:
+    """Singular values of the scaled closure equations, shape (N, k)."""
+    jacobian = loops.jacobian(loops.state(q)) * loops.units
+    return np.asarray(np.linalg.svd(jacobian, compute_uv=False))
+
+
+def cell_mobility(
+    loops: LoopKinematics,
+    q: Array,
+    *,
+    rtol: float,
+    rng: np.random.Generator,
+    walkers: int = 8,
+    steps: int = 4,
+) -> CellMobility:
+    """Mobility of the loops of one cell, from its assembled configuration.
+
+    Args:
+        loops: Kinematics of the cell.
+        q: Assembled configuration of the cell, shape (n,).
+        rtol: Relative tolerance of ranks.
+        rng: Source of the random directions.
+        walkers: Number of independent walks.
+        steps: Steps of each walk.
+    """
+    here = decide_rank(singular_values(loops, q[None])[0], rtol)
+    visited = generic_configurations(loops, q, rtol=rtol, rng=rng, walkers=walkers, steps=steps)
+    flat = visited.reshape(-1, visited.shape[-1])
+    ranks = [decide_rank(s, rtol) for s in singular_values(loops, flat)]
+    last = ranks[-walkers:]
+    # The rank can only drop at special configurations, so the largest one is generic.
+    generic = max([here, *ranks], key=lambda r: r.rank)
+    best = [i for i, r in enumerate(ranks) if r.rank == generic.rank]
+    if best:
+        clearest = max(best, key=lambda i: ranks[i].gap)
+        generic, at = ranks[clearest], flat[clearest]
+    else:
+        at = q
+    freedoms = loops.freedoms
+    found = [freedoms - r.rank for r in last]
+    modes = tuple(sorted({m: found.count(m) for m in found}.items()))
+    return CellMobility(
+        edges=loops.edges,
+        freedoms=freedoms,
+        equations=6 * len(loops.chords) + len(loops.coupling),
+        here=here,
+        generic=generic,
+        finite=finite_mobility(loops, at, generic.rank, rtol, rng),
+        modes=modes,
+        configurations=read_only(flat),
+    )
+
+
+def generic_configurations(
+    loops: LoopKinematics,
+    q: Array,
+    *,
+    rtol: float,
+    rng: np.random.Generator,
+    walkers: int = 8,
+    steps: int = 4,
+) -> Array:
+    """Configurations met on random walks, shape (steps, walkers, n).
+
+    Where no walker can move although velocities are allowed, the geometry may be special only up
+    to the rounding of the file; the walk is then repeated with errors up to ``rtol`` accepted.
+    """
+    for tolerance in (TOLERANCE, rtol):
+        visited = walk(
+            loops, loops, q, walkers=walkers, steps=steps, rng=rng, rtol=rtol, tolerance=tolerance
+        )
+        if np.any(np.abs(visited[-1] - q) > 1e-6 * loops.units):
+            break
+    return visited
+
+
+def finite_mobility(
+    loops: LoopKinematics, q: Array, rank: int, rtol: float, rng: np.random.Generator
+) -> int:
+    """Dimension of the set of configurations near a generic one.
+
+    Where the rank stays the same off the closed configurations too, it follows from the theorem of
+    constant rank. Elsewhere small steps are corrected back onto the loops without any truncation:
+    directions in which nothing really moves shrink with the square of the step.
+    """
+    tangent_dimension = loops.freedoms - rank
+    if tangent_dimension == 0:
+        return 0
+    nearby = loops.integrate(
+        np.repeat(q[None], 3, axis=0), 0.05 * rng.normal(size=(3, loops.freedoms)) * loops.units
+    )
+    off_loop = [decide_rank(s, rtol).rank for s in singular_values(loops, nearby)]
+    if max(off_loop) == rank:
+        return tangent_dimension
+    step = 0.02
+    count = 3 * tangent_dimension + 6
+    start = np.repeat(q[None], count, axis=0)
+    headings = tangents(loops, loops, start, rng.normal(size=start.shape), rtol)
+    reached, closed = correct(
+        loops,
+        loops,
+        loops.integrate(start, step * headings * loops.units),
+        steps=40,
+        rcond=1e-13,
+    )
+    moved = (reached - start)[closed] / (step * loops.units)
+    if len(moved) == 0:
+        return 0
+    s = np.linalg.svd(moved, compute_uv=False) / np.sqrt(len(moved))
+    return int(np.sum(s > 0.02))

@@ -1,0 +1,124 @@
+"""Walking along the configurations of closed loops: a tangent step, then a Newton correction.
+
+All walkers go at once. What they walk on is anything with a residual and its Jacobian: all closure
+equations of the loops, or only the reduced ones.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from regularize.kinematics import LoopKinematics, State
+from regularize.screw import Array
+
+#: Closure errors that count as zero on a walk (lengths are scaled). At a double root the smallest
+#: singular values are about the square root of the error, so this has to be far below rtol squared.
+TOLERANCE = 1e-12
+
+
+class Constraints(Protocol):
+    """Equations whose zeros are walked along."""
+
+    def residual(self, state: State) -> Array:
+        """Errors, shape (N, m)."""
+
+    def residual_jacobian(self, state: State) -> Array:
+        """Derivatives by velocities, shape (N, m, n)."""
+
+
+def correct(
+    loops: LoopKinematics,
+    constraints: Constraints,
+    q: Array,
+    *,
+    steps: int = 12,
+    rcond: float = 1e-6,
+    tolerance: float = TOLERANCE,
+) -> tuple[Array, Array]:
+    """Newton corrections of all configurations at once.
+
+    Args:
+        loops: Kinematics that integrates velocities.
+        constraints: The equations to fulfil.
+        q: Configurations, shape (N, n).
+        steps: Largest number of steps.
+        rcond: Singular values below this fraction of the largest are not divided by.
+        tolerance: Largest error that counts as zero.
+
+    Returns:
+        The corrected configurations and whether each fulfils the equations.
+    """
+    q = np.array(q)
+    state = loops.state(q)
+    residual = constraints.residual(state)
+    for _ in range(steps):
+        error = np.max(np.abs(residual), axis=1, initial=0.0)
+        if np.all((error <= 0.01 * tolerance) | ~np.isfinite(error)):
+            break
+        jacobian = constraints.residual_jacobian(state) * loops.units
+        step = -(np.linalg.pinv(jacobian, rcond=rcond) @ residual[..., None])[..., 0]
+        # A correction of more than a radian or a length has left the neighbourhood.
+        step *= np.minimum(1.0, 1.0 / np.maximum(np.max(np.abs(step), axis=1), 1e-300))[:, None]
+        q = loops.integrate(q, step * loops.units)
+        state = loops.state(q)
+        residual = constraints.residual(state)
+    return q, np.max(np.abs(residual), axis=1, initial=0.0) <= tolerance
+
+
+def tangents(
+    loops: LoopKinematics, constraints: Constraints, q: Array, directions: Array, rtol: float
+) -> Array:
+    """Directions projected on the velocities that the constraints allow, largest entry one."""
+    jacobian = constraints.residual_jacobian(loops.state(q)) * loops.units
+    _, s, vt = np.linalg.svd(jacobian, full_matrices=False)
+    active = vt * (s > rtol * np.maximum(s[:, :1], 1e-300))[..., None]
+    directions = directions - (np.swapaxes(active, 1, 2) @ (active @ directions[..., None]))[..., 0]
+    size = np.max(np.abs(directions), axis=1, initial=0.0, keepdims=True)
+    moving = size > 1e-9
+    return np.asarray(np.where(moving, directions / np.where(moving, size, 1.0), 0.0))
+
+
+def walk(
+    loops: LoopKinematics,
+    constraints: Constraints,
+    start: Array,
+    *,
+    walkers: int,
+    steps: int,
+    rng: np.random.Generator,
+    rtol: float,
+    stride: float = 0.4,
+    tolerance: float = TOLERANCE,
+) -> Array:
+    """Random walks from one configuration.
+
+    Args:
+        loops: Kinematics of the edges walked on.
+        constraints: What holds along the walk.
+        start: The configuration that all walkers leave, shape (n,).
+        walkers: Number of walkers.
+        steps: Steps of each.
+        rng: Source of the random directions.
+        rtol: Relative tolerance of the rank that separates allowed from forbidden velocities.
+        stride: Largest change of a coordinate per step, in radians or lengths.
+        tolerance: Largest error of a configuration that is accepted.
+
+    Returns:
+        Configurations after each step, shape (steps, walkers, n). A walker that cannot step stays.
+    """
+    q = np.repeat(start[None], walkers, axis=0)
+    strides = np.full((walkers, 1), stride)
+    heading = rng.normal(size=q.shape)
+    visited = np.zeros((steps, *q.shape))
+    for k in range(steps):
+        # Keeping most of the old heading carries a walker further than a random walk would.
+        heading = tangents(loops, constraints, q, heading + 0.5 * rng.normal(size=q.shape), rtol)
+        stepped = loops.integrate(q, strides * heading * loops.units)
+        trial, closed = correct(loops, constraints, stepped, tolerance=tolerance)
+        q = np.where(closed[:, None], trial, q)
+        strides = np.where(closed[:, None], strides, 0.5 * strides)
+        heading = np.where(closed[:, None], heading, rng.normal(size=q.shape))
+        visited[k] = q
+    return visited
