@@ -13,20 +13,35 @@ from functools import cached_property
 import numpy as np
 
 from regularize import subalgebra
-from regularize.assembly import CLOSED, Assembly, assemble, center_and_length
-from regularize.classification import random_rank
+from regularize.assembly import (
+    CLOSED,
+    Assembly,
+    assemble,
+    center_and_length,
+    center_and_radius,
+)
+from regularize.classification import loop_algebra, topological_redundancy
 from regularize.closing import close_part
+from regularize.cycles import Cycle, minimum_cycle_basis
 from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics, State
 from regularize.mechanism import Mechanism
-from regularize.mobility import CellMobility, cell_mobility, decide_rank, singular_values
+from regularize.mobility import (
+    CellMobility,
+    cell_mobility,
+    decide_rank,
+    generic_configurations,
+    singular_values,
+)
 from regularize.motion_spaces import MotionSpaces
 from regularize.reduction import Cut, Kind, ReducedLoops, cut_of, without_rows
 from regularize.screw import Array
-from regularize.topology import Graph, build, loop_count, spanning_tree
+from regularize.topology import Graph, build, spanning_tree
 from regularize.walk import walk
 
 CONFIGURATIONS = 50
+#: Steps of each walker of the certificate.
+STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -52,25 +67,35 @@ class Part:
         edges: Its edges.
         center: Centre of its joints at the assembled pose, world coordinates, shape (3,).
         length: Its size in metres.
+        screws: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
+        cycles: Short independent loops.
         cuts: One per independent loop.
         rank: Rank of its closure equations at generic configurations.
         dimension: Rows kept plus freedoms of the cuts, before thinning.
         locked: Edges that can never move.
-        random_rank: Rank with random screws of the same motion algebras.
-        rtol: Tolerance at which the motion spaces were computed.
-        proved: False where the certificate failed and nothing was removed.
+        trivial: Equations beyond the dimension of each short loop's own motion algebra.
+        topological: Redundancy between locked loops that holds for any lengths.
+        rtol: Tolerance at which the motion spaces were computed; 0 where nothing was removed
+            because the loops are open or the certificate failed.
     """
 
     edges: tuple[int, ...]
     center: Array
     length: float
+    screws: dict[int, Array]
+    cycles: tuple[Cycle, ...]
     cuts: tuple[Cut, ...]
     rank: int
     dimension: int
     locked: tuple[int, ...]
-    random_rank: int
+    trivial: int
+    topological: int
     rtol: float
-    proved: bool
+
+    @property
+    def proved(self) -> bool:
+        """Whether a reduction was derived and certified."""
+        return self.rtol > 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,27 +244,17 @@ def reduce(
     prescribed = _prescribed(graph, tree, keep_cuts, cuts)
     whole = LoopKinematics(graph, range(len(graph.edges)), tree)
     reference = whole.state(assembly.q)
-    rng = np.random.default_rng(seed)
-    cells = tuple(
-        _cell(graph, cell, tree, assembly, rtol, length_scale, rng) for cell in graph.cells
-    )
-    parts: list[Part] = []
-    certificates: list[Certificate] = []
-    for cell, mobility in zip(graph.cells, cells, strict=True):
-        blocks = [block for block in graph.blocks if set(block) <= set(cell)]
-        if not blocks:
-            continue
-        reducer = _Reducer(graph, assembly, whole, reference, length_scale, seed)
-        new, certificate = reducer.reduce_cell(
-            cell, blocks, mobility, rtol, prescribed, numerical, configurations
-        )
-        parts += new
-        certificates.append(certificate)
+    reducer = _Reducer(graph, assembly, whole, reference, prescribed, rtol, length_scale, seed)
+    results = [
+        reducer.reduce_cell(cell, numerical=numerical, configurations=configurations)
+        for cell in graph.cells
+    ]
+    certificates = [certificate for _, parts, certificate in results if parts]
     return Reduction(
         graph=graph,
         assembly=assembly,
-        cells=cells,
-        parts=tuple(parts),
+        cells=tuple(mobility for mobility, _, _ in results),
+        parts=tuple(part for _, parts, _ in results for part in parts),
         certificate=Certificate(
             min((c.configurations for c in certificates), default=0),
             max((c.worst for c in certificates), default=0.0),
@@ -269,24 +284,8 @@ def _prescribed(
     return frozenset(chosen)
 
 
-def _cell(
-    graph: Graph,
-    cell: Sequence[int],
-    tree: Sequence[int],
-    assembly: Assembly,
-    rtol: float,
-    length_scale: float | None,
-    rng: np.random.Generator,
-) -> CellMobility:
-    loops = LoopKinematics(graph, cell, tree)
-    q = assembly.q[loops.columns]
-    loops.center, loops.length = center_and_length(loops, q)
-    loops.length = length_scale or loops.length
-    return cell_mobility(loops, q, rtol=rtol, rng=rng)
-
-
 class _Reducer:
-    """Reduces the parts of one cell; holds what they share."""
+    """Reduces the cells of a mechanism; holds what they share."""
 
     def __init__(
         self,
@@ -294,43 +293,61 @@ class _Reducer:
         assembly: Assembly,
         whole: LoopKinematics,
         reference: State,
+        prescribed: frozenset[int] | None,
+        rtol: float,
         length_scale: float | None,
         seed: int,
     ) -> None:
-        self.graph, self.assembly, self.seed = graph, assembly, seed
+        self.graph, self.assembly, self.prescribed = graph, assembly, prescribed
         self.whole, self.reference, self.length_scale = whole, reference, length_scale
+        self.rtol, self.seed = rtol, seed
 
     def reduce_cell(
-        self,
-        cell: Sequence[int],
-        blocks: Sequence[Sequence[int]],
-        mobility: CellMobility,
-        rtol: float,
-        prescribed: frozenset[int] | None,
-        numerical: bool,
-        configurations: int,
-    ) -> tuple[list[Part], Certificate]:
-        """Reduce with the given tolerance, then with smaller ones, at last not at all."""
-        ranks = [self._rank(block, cell, mobility, rtol) for block in blocks]
-        closed = self._closed(cell)
-        for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol, 0.0):
-            parts = [
-                self._part(block, rank, tolerance if closed else 0.0, rtol, prescribed)
-                for block, rank in zip(blocks, ranks, strict=True)
-            ]
-            if tolerance == 0.0 or not closed:
-                return parts, Certificate(0, 0.0, closed)
+        self, cell: Sequence[int], *, numerical: bool, configurations: int
+    ) -> tuple[CellMobility, list[Part], Certificate]:
+        """Mobility, reduced parts and certificate of one cell.
+
+        If the kept rows are too few at the tolerance asked for, smaller ones are tried; in the end
+        nothing is removed.
+        """
+        blocks = [block for block in self.graph.blocks if set(block) <= set(cell)]
+        tolerances = (self.rtol, 0.1 * self.rtol, 0.01 * self.rtol) if self._closed(cell) else ()
+        for tolerance in tolerances:
+            parts = [self._part(block, tolerance, None) for block in blocks]
+            visited, certificate = self._certify(cell, parts, configurations)
+            if not certificate.holds:
+                continue
+            mobility = self._mobility(cell, parts, visited)
+            parts = [self._ranked(part, mobility) for part in parts]
             if any(part.dimension < part.rank for part in parts):
                 continue
-            loops, cuts = self._loops(cell, parts)
-            certificate = self._certify(loops, cuts, configurations, rtol)
-            if certificate.holds:
-                break
-        if numerical:
-            parts = [self._numerical(part, mobility) for part in parts]
-            loops, cuts = self._loops(cell, parts)
-            certificate = self._certify(loops, cuts, configurations, rtol)
-        return parts, certificate
+            better = [self._searched(part, mobility) for part in parts]
+            better = [self._thinned(part) for part in better]
+            if numerical:
+                better = [self._numerical(part, mobility) for part in better]
+            if any(new is not old for new, old in zip(better, parts, strict=True)):
+                _, certificate = self._certify(cell, better, configurations)
+                if not certificate.holds:
+                    continue
+            return mobility, better, certificate
+        return self._unreduced(cell, blocks)
+
+    def _unreduced(
+        self, cell: Sequence[int], blocks: Sequence[Sequence[int]]
+    ) -> tuple[CellMobility, list[Part], Certificate]:
+        """The cell with every constraint kept: its loops are open or no reduction holds."""
+        parts = [self._part(block, 0.0, None) for block in blocks]
+        loops, _ = self._loops(cell, parts)
+        q = self.assembly.q[loops.columns]
+        closed = self._closed(cell)
+        rng = np.random.default_rng(self.seed)
+        visited = (
+            generic_configurations(loops, q, rtol=self.rtol, rng=rng)
+            if closed
+            else np.zeros((0, 0, loops.freedoms))
+        )
+        mobility = self._mobility(cell, parts, visited)
+        return mobility, [self._ranked(p, mobility) for p in parts], Certificate(0, 0.0, closed)
 
     def _closed(self, cell: Sequence[int]) -> bool:
         names = {self.graph.edges[e].joint.name for e in cell}
@@ -345,23 +362,8 @@ class _Reducer:
             edge = self.graph.edges[e]
             T_world = self.reference.T_world_node[0, self.whole.row(edge.parent)]
             points.append((T_world @ edge.T_parent)[:3, 3])
-        cloud = np.array(points)
-        center = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
-        radius = float(np.max(np.linalg.norm(cloud - center, axis=1)))
-        return center, self.length_scale or (radius if radius > 0.0 else 1.0)
-
-    def _rank(
-        self, block: Sequence[int], cell: Sequence[int], mobility: CellMobility, rtol: float
-    ) -> int:
-        """Rank of the loop equations of one part at the configurations visited."""
-        if len(block) == len(cell) and mobility.equations == 6 * loop_count(self.graph, block):
-            return mobility.generic.rank
-        loops = LoopKinematics(self.graph, block, spanning_tree(self.graph))
-        columns = self.graph.columns(cell)
-        own = [columns.index(int(c)) for c in loops.columns]
-        q = mobility.configurations[:, own]
-        loops.center, loops.length = center_and_length(loops, q[0])
-        return max(decide_rank(s, rtol).rank for s in singular_values(loops, q))
+        center, length = center_and_radius(np.array(points))
+        return center, self.length_scale or length
 
     def scaled_screws(self, e: int, center: Array, length: float) -> Array:
         """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
@@ -369,17 +371,11 @@ class _Reducer:
         linear = screws[:, :3] + np.cross(screws[:, 3:], center)
         return np.concatenate([linear / length, screws[:, 3:]], axis=1).T
 
-    def _part(
-        self,
-        block: Sequence[int],
-        rank: int,
-        tolerance: float,
-        rtol: float,
-        prescribed: frozenset[int] | None,
-    ) -> Part:
+    def _part(self, block: Sequence[int], tolerance: float, enough: int | None) -> Part:
+        """Reduce one part; with tolerance zero every constraint is kept."""
         center, length = self._frame(block)
         screws = {e: self.scaled_screws(e, center, length) for e in block}
-        spaces = MotionSpaces(tolerance or rtol)
+        spaces = MotionSpaces(tolerance or self.rtol)
         numbers = {
             e: spaces.number(subalgebra.span(s)) if tolerance else MotionSpaces.FULL
             for e, s in screws.items()
@@ -390,8 +386,8 @@ class _Reducer:
             spaces,
             numbers,
             self._preference,
-            enough=rank,
-            cuts=None if prescribed is None else prescribed & set(block),
+            enough=enough,
+            cuts=None if self.prescribed is None else self.prescribed & set(block),
             rng=np.random.default_rng(self.seed),
         )
         cuts = [
@@ -407,21 +403,29 @@ class _Reducer:
             )
             for c in closed.closings
         ]
-        part = Part(
+        basis = minimum_cycle_basis(self.graph, block)
+        locked = closed.propagation.lock(basis) if tolerance else frozenset()
+        return Part(
             edges=tuple(block),
             center=center,
             length=length,
+            screws=screws,
+            cycles=tuple(basis),
             cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
-            rank=rank,
+            rank=0,
             dimension=closed.dimension,
-            locked=tuple(sorted(closed.propagation.locked)) if tolerance else (),
-            random_rank=random_rank(
-                self.graph, block, screws, rtol, np.random.default_rng(self.seed)
+            locked=tuple(sorted(locked)),
+            trivial=sum(6 - loop_algebra(screws, c, self.rtol).shape[1] for c in basis),
+            topological=topological_redundancy(
+                self.graph,
+                sorted(locked),
+                basis,
+                screws,
+                self.rtol,
+                np.random.default_rng(self.seed),
             ),
             rtol=tolerance,
-            proved=tolerance > 0.0,
         )
-        return self._thin(part) if part.locked else part
 
     def _preference(self, e: int) -> tuple[int, ...]:
         """Passive before actuated, whole joints, no massless end, more freedoms, the file's own."""
@@ -447,43 +451,78 @@ class _Reducer:
         cuts = {c.edge.index: c for part in parts for c in part.cuts}
         loops = LoopKinematics(self.graph, cell, [e for e in cell if e not in cuts])
         loops.center, loops.length = center_and_length(loops, self.assembly.q[loops.columns])
+        loops.length = self.length_scale or loops.length
         return loops, [cuts[chord] for chord in loops.chords]
 
     def _certify(
-        self, loops: LoopKinematics, cuts: Sequence[Cut], configurations: int, rtol: float
-    ) -> Certificate:
-        if configurations <= 0:
-            return Certificate(0, 0.0, True)
-        steps = 5
-        walkers = -(-configurations // steps)
+        self, cell: Sequence[int], parts: Sequence[Part], configurations: int
+    ) -> tuple[Array, Certificate]:
+        """Walk on the kept rows alone and look whether every loop stays closed."""
+        loops, cuts = self._loops(cell, parts)
+        # Even without a certificate the rank needs a few generic configurations.
+        walkers = max(4, -(-configurations // STEPS))
         visited = walk(
             loops,
             ReducedLoops(loops, cuts),
             self.assembly.q[loops.columns],
             walkers=walkers,
-            steps=steps,
+            steps=STEPS,
             rng=np.random.default_rng(self.seed),
-            rtol=rtol,
+            rtol=self.rtol,
         )
-        flat = visited.reshape(-1, visited.shape[-1])
-        worst = float(np.max(np.abs(loops.residual(loops.state(flat))), initial=0.0))
-        return Certificate(len(flat), worst, worst <= 20 * rtol)
+        errors = loops.residual(loops.state(visited.reshape(-1, loops.freedoms)))
+        worst = float(np.max(np.abs(errors), initial=0.0))
+        checked = walkers * STEPS if configurations > 0 else 0
+        return visited, Certificate(checked, worst, worst <= 20 * self.rtol)
 
-    def _thin(self, part: Part) -> Part:
+    def _mobility(self, cell: Sequence[int], parts: Sequence[Part], visited: Array) -> CellMobility:
+        loops, _ = self._loops(cell, parts)
+        return cell_mobility(
+            loops,
+            self.assembly.q[loops.columns],
+            visited,
+            rtol=self.rtol,
+            rng=np.random.default_rng(self.seed),
+        )
+
+    def _ranked(self, part: Part, mobility: CellMobility) -> Part:
+        """The part with the rank of its own loop equations at the configurations visited."""
+        loops = LoopKinematics(
+            self.graph, part.edges, sorted(set(part.edges) - {c.edge.index for c in part.cuts})
+        )
+        if loops.freedoms == mobility.freedoms and 6 * len(loops.chords) == mobility.equations:
+            return replace(part, rank=mobility.generic.rank)
+        columns = self.graph.columns(mobility.edges)
+        own = [columns.index(int(c)) for c in loops.columns]
+        q = mobility.configurations[:, own]
+        loops.center, loops.length = center_and_length(loops, q[0])
+        rank = max(decide_rank(s, self.rtol).rank for s in singular_values(loops, q))
+        return replace(part, rank=rank)
+
+    def _searched(self, part: Part, mobility: CellMobility) -> Part:
+        """The part reduced in a better order, where rows are left over and there are orders."""
+        if part.dimension == part.rank or len(part.cycles) == 1 or self.prescribed is not None:
+            return part
+        better = self._part(part.edges, part.rtol, part.rank)
+        if better.dimension >= part.dimension:
+            return part
+        return self._ranked(better, mobility)
+
+    def _thinned(self, part: Part) -> Part:
         """Drop dependent rows of loops in which every joint is locked.
 
         Such a loop never changes, so the rank at the pose is its rank for ever, and a full set of
-        independent rows keeps locking it.
+        independent rows keeps locking it. Topological redundancy is left to be reported as such.
         """
         locked = set(part.locked)
         chosen = [i for i, cut in enumerate(part.cuts) if set(cut.cycle.edges) <= locked]
-        # Redundancy that comes from the graph alone stays, to be reported as topological.
-        count = part.dimension - max(part.rank, min(part.random_rank, part.dimension))
+        count = part.dimension - part.rank - part.topological
         if not chosen or count <= 0:
             return part
         return self._drop(part, chosen, count, "thinned", self.assembly.q)
 
     def _numerical(self, part: Part, mobility: CellMobility) -> Part:
+        """Drop rows that depend on the others at the configuration furthest on the walk."""
         kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
         if kept <= part.rank:
             return part

@@ -121,15 +121,19 @@ def assemble(
 def center_and_length(loops: LoopKinematics, q: Array) -> tuple[Array, float]:
     """Centre of the joint frames and their largest distance from it (1 m where they coincide)."""
     state = loops.state(q)
-    points = [np.zeros(3)]
+    points = []
     for index in loops.edges:
         edge = loops.graph.edges[index]
         points.append(
             (state.T_world_node[0, loops.row(edge.parent)] @ edge.T_parent)[:3, 3],
         )
-    cloud = np.array(points[1:])
-    center = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
-    radius = float(np.max(np.linalg.norm(cloud - center, axis=1)))
+    return center_and_radius(np.array(points))
+
+
+def center_and_radius(points: Array) -> tuple[Array, float]:
+    """Centre of a cloud of points and their largest distance from it (1 where they coincide)."""
+    center = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    radius = float(np.max(np.linalg.norm(points - center, axis=1)))
     return center, radius if radius > 0.0 else 1.0
 
 

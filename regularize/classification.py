@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize import screw, subalgebra
-from regularize.cycles import Cycle, contract, minimum_cycle_basis
-from regularize.kinematics import LoopKinematics
+from regularize.cycles import Cycle
 from regularize.screw import Array
-from regularize.topology import Graph, spanning_tree
+from regularize.topology import Graph
 
 
 def loop_algebra(screws: dict[int, Array], cycle: Cycle, rtol: float) -> Array:
@@ -18,36 +17,55 @@ def loop_algebra(screws: dict[int, Array], cycle: Cycle, rtol: float) -> Array:
     return subalgebra.lie_closure(np.hstack([screws[e] for e in cycle.edges]), rtol)
 
 
-def random_rank(
+def topological_redundancy(
     graph: Graph,
-    block: Sequence[int],
+    locked: Sequence[int],
+    cycles: Sequence[Cycle],
     screws: dict[int, Array],
     rtol: float,
     rng: np.random.Generator,
 ) -> int:
-    """Rank of the loop equations with every joint moved at random within its motion algebra.
+    """Redundancy between loops that comes from the graph and the joint types alone.
 
-    A joint of a loop whose algebra is not all of se(3) moves within that algebra; else it moves
-    within the algebra of its own chain between two branching bodies.
+    Every screw is moved at random within the motion algebras of the loops that it belongs to. What
+    stays dependent between the loops then, beyond what each loop has by itself, holds for any
+    lengths. Generically such a structure is rigid; where its joints do move nevertheless the
+    redundancy is owed to special dimensions, so only loops of locked joints are counted.
+
+    Args:
+        graph: The mechanism's graph.
+        locked: Edges that can never move.
+        cycles: Short independent loops of the part.
+        screws: Scaled screws of every edge, shape (6, f) each.
+        rtol: Tolerance of the motion algebras.
+        rng: Source of the random geometry.
     """
-    cycles = minimum_cycle_basis(graph, block)
-    algebras: dict[int, Array] = {e: subalgebra.FULL for e in block}
-    for cycle in cycles:
+    rigid = [cycle for cycle in cycles if set(cycle.edges) <= set(locked)]
+    if len(rigid) < 2:
+        return 0
+    edges = sorted({e for cycle in rigid for e in cycle.edges})
+    algebras: dict[int, Array] = dict.fromkeys(edges, subalgebra.FULL)
+    for cycle in rigid:
         algebra = loop_algebra(screws, cycle, rtol)
         for e in cycle.edges:
             algebras[e] = subalgebra.intersection(algebras[e], algebra, rtol)
-    for _, _, chain in contract(graph, block):
-        algebra = subalgebra.lie_closure(np.hstack([screws[e] for e in chain]), rtol)
-        for e in chain:
-            if algebras[e].shape[1] == 6:
-                algebras[e] = algebra
-    loops = LoopKinematics(graph, block, spanning_tree(graph))
-    best = 0
-    for _ in range(3):
-        columns = np.zeros((loops.freedoms, 6))
-        for e in block:
-            twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])
-            columns[loops.local(e)] = (screw.adjoint(screw.exp(twist)) @ screws[e]).T
-        rows = (loops.incidence[:, None, :] * columns.T[None]).reshape(-1, loops.freedoms)
-        best = max(best, int(np.linalg.matrix_rank(rows, tol=1e-8 * max(1.0, np.abs(rows).max()))))
-    return best
+    columns = {}
+    for e in edges:
+        twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])
+        columns[e] = screw.adjoint(screw.exp(twist)) @ screws[e]
+    alone = [_rank([np.hstack([columns[e] for e in cycle.edges])]) for cycle in rigid]
+    blocks = [
+        np.hstack([columns[e] * _direction(graph, cycle, e) for e in edges]) for cycle in rigid
+    ]
+    return sum(alone) - _rank(blocks)
+
+
+def _direction(graph: Graph, cycle: Cycle, e: int) -> int:
+    """Whether the cycle passes a joint from parent to child (1), back (-1) or not at all (0)."""
+    if e not in cycle.edges:
+        return 0
+    return 1 if cycle.nodes[cycle.edges.index(e)] == graph.edges[e].parent else -1
+
+
+def _rank(blocks: Sequence[Array]) -> int:
+    return int(np.linalg.matrix_rank(np.vstack(blocks), tol=1e-8))

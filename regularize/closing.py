@@ -7,6 +7,7 @@ found at generic configurations, or until the tries are used up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -46,7 +47,7 @@ def close_part(
     freedoms: dict[int, int],
     preference: Preference,
     *,
-    enough: int,
+    enough: int | None,
     cuts: frozenset[int] | None = None,
     rng: np.random.Generator,
 ) -> ClosedPart:
@@ -59,6 +60,7 @@ def close_part(
         freedoms: Number of the screw space of each edge.
         preference: Sort key of a cut among those that keep equally few rows; smaller is better.
         enough: Sum of dimensions that cannot be undercut: the rank at generic configurations.
+            None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
         rng: Source of the random orders.
     """
@@ -71,7 +73,7 @@ def close_part(
         )
         if part is not None and (best is None or part.dimension < best.dimension):
             best = part
-        if best is not None and best.dimension <= enough:
+        if best is not None and (enough is None or best.dimension <= enough):
             break
     if best is None:
         # No order of short cycles closes one loop at a time: cut at a spanning tree instead.
@@ -157,5 +159,5 @@ def _loop_of(graph: Graph, present: Any, cut: int) -> Cycle:
     """A shortest loop through the cut and joints that are in place."""
     edge = graph.edges[cut]
     path = nx.shortest_path(present, edge.parent, edge.child)
-    joints = [min(present[a][b]) for a, b in zip(path, path[1:], strict=False)]
+    joints = [min(present[a][b]) for a, b in pairwise(path)]
     return walk(graph, [cut, *joints])

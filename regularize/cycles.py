@@ -66,7 +66,7 @@ def candidate_cycles(graph: Graph, block: Sequence[int], longest: int | None = N
         if end != start:
             incident[end].append(i)
     found: set[frozenset[int]] = set()
-    for i, (start, end, edges) in enumerate(chains):
+    for start, end, edges in chains:
         if start == end and len(edges) <= longest:
             found.add(frozenset(edges))
     for root in sorted(branch):

@@ -233,7 +233,7 @@ class LoopKinematics:
         chord = state.T_world_chord[:, :, None, :3, 3]
         gap = child * (v + np.cross(w, target)) - parent * (v + np.cross(w, chord))
         # The error rotation R_t R_c^T turns with the child's rate from the left and carries the
-        # parent's rate through itself; the left Jacobian turns that into the rotation vector's rate.
+        # parent's rate through itself; its rotation vector follows by the left Jacobian.
         L = len(self.chords)
         error = self.residual(state)[:, : 6 * L].reshape(len(state.q), L, 6)[..., 3:]
         R = state.T_world_target[..., :3, :3] @ np.swapaxes(

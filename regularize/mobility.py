@@ -59,7 +59,7 @@ class CellMobility:
         generic: Rank at generic configurations.
         finite: Dimension of the set of configurations.
         modes: Mobility of each kind of configuration found and the number of walkers on it.
-        configurations: Those that were visited, shape (N, n).
+        configurations: Those that were visited, the assembled one first, shape (N, n).
     """
 
     edges: tuple[int, ...]
@@ -91,46 +91,38 @@ def singular_values(loops: LoopKinematics, q: Array) -> Array:
 def cell_mobility(
     loops: LoopKinematics,
     q: Array,
+    configurations: Array,
     *,
     rtol: float,
     rng: np.random.Generator,
-    walkers: int = 8,
-    steps: int = 4,
 ) -> CellMobility:
-    """Mobility of the loops of one cell, from its assembled configuration.
+    """Mobility of the loops of one cell.
 
     Args:
         loops: Kinematics of the cell.
         q: Assembled configuration of the cell, shape (n,).
+        configurations: Closed configurations of walkers, shape (steps, walkers, n).
         rtol: Relative tolerance of ranks.
         rng: Source of the random directions.
-        walkers: Number of independent walks.
-        steps: Steps of each walk.
     """
-    here = decide_rank(singular_values(loops, q[None])[0], rtol)
-    visited = generic_configurations(loops, q, rtol=rtol, rng=rng, walkers=walkers, steps=steps)
-    flat = visited.reshape(-1, visited.shape[-1])
+    walkers = configurations.shape[1]
+    flat = np.concatenate([q[None], configurations.reshape(-1, loops.freedoms)])
     ranks = [decide_rank(s, rtol) for s in singular_values(loops, flat)]
-    last = ranks[-walkers:]
+    here, last = ranks[0], ranks[-walkers:]
     # The rank can only drop at special configurations, so the largest one is generic.
-    generic = max([here, *ranks], key=lambda r: r.rank)
-    best = [i for i, r in enumerate(ranks) if r.rank == generic.rank]
-    if best:
-        clearest = max(best, key=lambda i: ranks[i].gap)
-        generic, at = ranks[clearest], flat[clearest]
-    else:
-        at = q
-    freedoms = loops.freedoms
-    found = [freedoms - r.rank for r in last]
-    modes = tuple(sorted({m: found.count(m) for m in found}.items()))
+    largest = max(r.rank for r in ranks)
+    clearest = max(
+        (i for i, r in enumerate(ranks) if r.rank == largest), key=lambda i: ranks[i].gap
+    )
+    found = [loops.freedoms - r.rank for r in last]
     return CellMobility(
         edges=loops.edges,
-        freedoms=freedoms,
+        freedoms=loops.freedoms,
         equations=6 * len(loops.chords) + len(loops.coupling),
         here=here,
-        generic=generic,
-        finite=finite_mobility(loops, at, generic.rank, rtol, rng),
-        modes=modes,
+        generic=ranks[clearest],
+        finite=finite_mobility(loops, flat[clearest], largest, rtol, rng),
+        modes=tuple(sorted({m: found.count(m) for m in found}.items())),
         configurations=read_only(flat),
     )
 
@@ -149,12 +141,22 @@ def generic_configurations(
     Where no walker can move although velocities are allowed, the geometry may be special only up
     to the rounding of the file; the walk is then repeated with errors up to ``rtol`` accepted.
     """
-    for tolerance in (TOLERANCE, rtol):
+    for tolerance, rcond in ((TOLERANCE, 1e-8), (rtol, rtol)):
         visited = walk(
-            loops, loops, q, walkers=walkers, steps=steps, rng=rng, rtol=rtol, tolerance=tolerance
+            loops,
+            loops,
+            q,
+            walkers=walkers,
+            steps=steps,
+            rng=rng,
+            rtol=rtol,
+            tolerance=tolerance,
+            rcond=rcond,
         )
-        if np.any(np.abs(visited[-1] - q) > 1e-6 * loops.units):
-            break
+        if np.any(np.abs(visited[-1] - q) > 1e-3 * loops.units):
+            return visited
+    # Nothing moves: the assembled configuration is the only one.
+    visited[:] = q
     return visited
 
 
@@ -176,7 +178,7 @@ def finite_mobility(
     off_loop = [decide_rank(s, rtol).rank for s in singular_values(loops, nearby)]
     if max(off_loop) == rank:
         return tangent_dimension
-    step = 0.02
+    step = 0.01
     count = 3 * tangent_dimension + 6
     start = np.repeat(q[None], count, axis=0)
     headings = tangents(loops, loops, start, rng.normal(size=start.shape), rtol)
@@ -191,4 +193,4 @@ def finite_mobility(
     if len(moved) == 0:
         return 0
     s = np.linalg.svd(moved, compute_uv=False) / np.sqrt(len(moved))
-    return int(np.sum(s > 0.02))
+    return min(tangent_dimension, int(np.sum(s > 0.1 * s[0])))

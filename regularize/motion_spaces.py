@@ -92,7 +92,7 @@ class MotionSpaces:
         return self._memory[key]
 
     def saturate(self, space: int, freedoms: int) -> int:
-        """Smallest superspace of ``space`` that is invariant under the bracket with ``freedoms``."""
+        """Smallest superspace of ``space`` invariant under the bracket with ``freedoms``."""
         if space in (self.ZERO, self.FULL) or freedoms == self.ZERO or space == freedoms:
             return space
         key = ("saturate", space, freedoms)

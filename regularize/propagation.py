@@ -15,9 +15,12 @@ What is proved, on the connected set of configurations that contains the referen
 * ``A_ij`` contains every relative twist. Motions that start at the identity with twists in a
   subalgebra stay in its subgroup; products of such motions stay in the group of the Lie closure;
   a motion in two subgroups has its twists in both algebras.
-* ``P_kb`` contains every twist of k relative to b seen from k. Along a chain b, c, k the twist is
-  :math:`Ad(G_{ck}^{-1}) V_{bc} + V_{ck}` with :math:`G_{ck}` in the group of ``A_ck``; so
-  :math:`Sat_{A_{ck}}(P_{bc}) + A_{ck}` contains it, although it need be no algebra.
+* ``P_kb`` contains every twist of k relative to b seen from k. ``A_kb`` does. Where the loop runs
+  through loops that are closed already, so does the smaller space of a product of motions that is
+  no group: along a chain b, c, k the twist is :math:`Ad(G_{ck}^{-1}) V_{bc} + V_{ck}` with
+  :math:`G_{ck}` in the group of ``A_ck``, and :math:`Sat_{A_{ck}}(P_{bc}) + A_{ck}` contains it.
+  A loop by itself is judged by its algebras alone, as in the texts, so that what they call
+  paradoxical keeps that name.
 * ``Δ`` does not move in a frame fixed on k, because in a closed loop k and l differ by
   :math:`\exp(Zq)` and the saturation contains :math:`Ad_{\exp(Zq)}` of the space (Müller 2014,
   eq. 27, has the sum without saturation; without it the rows can be too few in shaky loops).
@@ -25,6 +28,7 @@ What is proved, on the connected set of configurations that contains the referen
   is an induction over the loops and not a circle.
 * A joint with one freedom whose screw is not in :math:`A_{ib} + A_{bj}` for some b is locked: its
   rate is zero at the reference pose, and as long as it does not move that sum does not change.
+  Locked joints are looked for after all loops are closed and do not enter the spaces.
 """
 
 from __future__ import annotations
@@ -70,10 +74,10 @@ class Propagation:
         """Start with no joint in place."""
         self.graph, self.spaces, self.freedoms = graph, spaces, freedoms
         self.present: set[int] = set()
-        self.locked: set[int] = set()
         self._relation: dict[tuple[int, int], int] = {}
         self._neighbours: dict[int, set[int]] = {}
         self._parts: Any = nx.utils.UnionFind()
+        self._closed: set[int] = set()
 
     def relation(self, i: int, j: int) -> int:
         """Number of the algebra that holds the relative motion of two bodies."""
@@ -121,7 +125,7 @@ class Propagation:
         found = []
         for cut in cuts:
             p = cycle.edges.index(cut)
-            k, l = cycle.nodes[p], cycle.nodes[(p + 1) % m]
+            k, other = cycle.nodes[p], cycle.nodes[(p + 1) % m]
             Z = self.freedoms[cut]
             on_k = on_l = MotionSpaces.FULL
             for x in range(m):
@@ -131,7 +135,7 @@ class Propagation:
                 spaces = self.spaces
                 on_k = spaces.meet(on_k, spaces.add(spaces.add(P_kb, spaces.saturate(P_lb, Z)), Z))
                 on_l = spaces.meet(on_l, spaces.add(spaces.add(spaces.saturate(P_kb, Z), P_lb), Z))
-            found += [Closing(cut, k, on_k, cycle), Closing(cut, l, on_l, cycle)]
+            found += [Closing(cut, k, on_k, cycle), Closing(cut, other, on_l, cycle)]
         return found
 
     def _step(self, cycle: Cycle, i: int) -> int:
@@ -143,12 +147,16 @@ class Propagation:
     def _reach(self, cycle: Cycle, steps: Sequence[int], start: int, direction: int) -> list[int]:
         """Spaces P of the bodies met when walking from body ``start`` around the cycle."""
         spaces, m = self.spaces, cycle.length
+        product = len(self._closed & set(cycle.nodes)) > 1
         reached = [MotionSpaces.ZERO]
         position = start
         for _ in range(m - 1):
             step = steps[position if direction > 0 else position - 1]
             position = (position + direction) % m
-            space = spaces.add(spaces.saturate(reached[-1], step), step)
+            if product:
+                space = spaces.add(spaces.saturate(reached[-1], step), step)
+            else:
+                space = spaces.join(reached[-1], step)
             known = self.relation(cycle.nodes[start], cycle.nodes[position])
             reached.append(spaces.meet(space, known))
         return reached
@@ -174,8 +182,7 @@ class Propagation:
                     both = self.spaces.meet(arcs[x][t], arcs[y][m - t])
                     self._tighten(nodes[x], nodes[y], both, queue)
         self._propagate(queue)
-        if self._lock(cycle, queue):
-            self._propagate(queue)
+        self._closed |= set(nodes)
 
     def _propagate(self, queue: list[tuple[int, int]]) -> None:
         """Path consistency on the pairs that are kept, from the changed ones on."""
@@ -190,24 +197,28 @@ class Propagation:
                 self._tighten(i, k, spaces.join(across, j_k), queue)
                 self._tighten(j, k, spaces.join(across, i_k), queue)
 
-    def _lock(self, cycle: Cycle, queue: list[tuple[int, int]]) -> bool:
-        """Find joints of a closed cycle that can never move."""
-        found = False
-        for e in cycle.edges:
-            edge = self.graph.edges[e]
-            if e in self.locked or edge.freedoms == 0:
-                continue
-            if self.relation(edge.parent, edge.child) == MotionSpaces.ZERO or (
-                edge.freedoms == 1 and self._cannot_move(cycle, e)
-            ):
-                self.locked.add(e)
-                self._tighten(edge.parent, edge.child, MotionSpaces.ZERO, queue)
-                found = True
-        return found
+    def lock(self, cycles: Sequence[Cycle]) -> frozenset[int]:
+        """Joints of closed cycles that can never move, with all that follows from their locking."""
+        locked: set[int] = set()
+        while True:
+            queue: list[tuple[int, int]] = []
+            for cycle in cycles:
+                for e in cycle.edges:
+                    if e not in locked and self._is_locked(cycle, e):
+                        edge = self.graph.edges[e]
+                        locked.add(e)
+                        self._tighten(edge.parent, edge.child, MotionSpaces.ZERO, queue)
+            if not queue:
+                return frozenset(locked)
+            self._propagate(queue)
 
-    def _cannot_move(self, cycle: Cycle, e: int) -> bool:
+    def _is_locked(self, cycle: Cycle, e: int) -> bool:
         edge = self.graph.edges[e]
-        return any(
+        if self.freedoms[e] == MotionSpaces.ZERO:
+            return False
+        if self.relation(edge.parent, edge.child) == MotionSpaces.ZERO:
+            return True
+        return edge.freedoms == 1 and any(
             not self.spaces.contains(
                 self.spaces.add(self.relation(edge.parent, b), self.relation(b, edge.child)),
                 self.freedoms[e],

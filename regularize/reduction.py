@@ -21,7 +21,6 @@ from regularize.kinematics import LoopKinematics, State
 from regularize.screw import Array, read_only
 from regularize.topology import Edge
 
-
 Kind = Literal["thinned", "numerical"]
 
 

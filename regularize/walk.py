@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.kinematics import LoopKinematics, State
 from regularize.screw import Array
@@ -33,11 +34,13 @@ def correct(
     constraints: Constraints,
     q: Array,
     *,
-    steps: int = 12,
-    rcond: float = 1e-6,
+    steps: int = 40,
+    rcond: float = 1e-8,
     tolerance: float = TOLERANCE,
-) -> tuple[Array, Array]:
+) -> tuple[Array, NDArray[np.bool_]]:
     """Newton corrections of all configurations at once.
+
+    Near a double root a step only halves the distance, hence the number of steps.
 
     Args:
         loops: Kinematics that integrates velocities.
@@ -51,20 +54,25 @@ def correct(
         The corrected configurations and whether each fulfils the equations.
     """
     q = np.array(q)
-    state = loops.state(q)
-    residual = constraints.residual(state)
-    for _ in range(steps):
-        error = np.max(np.abs(residual), axis=1, initial=0.0)
-        if np.all((error <= 0.01 * tolerance) | ~np.isfinite(error)):
-            break
-        jacobian = constraints.residual_jacobian(state) * loops.units
-        step = -(np.linalg.pinv(jacobian, rcond=rcond) @ residual[..., None])[..., 0]
-        # A correction of more than a radian or a length has left the neighbourhood.
-        step *= np.minimum(1.0, 1.0 / np.maximum(np.max(np.abs(step), axis=1), 1e-300))[:, None]
-        q = loops.integrate(q, step * loops.units)
-        state = loops.state(q)
+    error = np.full(len(q), np.inf)
+    active = np.arange(len(q))
+    for k in range(steps + 1):
+        state = loops.state(q[active])
         residual = constraints.residual(state)
-    return q, np.max(np.abs(residual), axis=1, initial=0.0) <= tolerance
+        new_error = np.max(np.abs(residual), axis=1, initial=0.0)
+        # Configurations that get no better after the first steps will not get there.
+        hopeless = ~np.isfinite(new_error) | ((k > 8) & (new_error > 0.9 * error[active]))
+        error[active] = new_error
+        going = (new_error > 0.1 * tolerance) & ~hopeless
+        if k == steps or not going.any():
+            break
+        jacobian = constraints.residual_jacobian(state)[going] * loops.units
+        step = -(np.linalg.pinv(jacobian, rcond=rcond) @ residual[going, :, None])[..., 0]
+        # A correction of more than a radian or a length has left the neighbourhood.
+        step /= np.maximum(1.0, np.max(np.abs(step), axis=1, initial=0.0))[:, None]
+        active = active[going]
+        q[active] = loops.integrate(q[active], step * loops.units)
+    return q, error <= tolerance
 
 
 def tangents(
@@ -91,6 +99,7 @@ def walk(
     rtol: float,
     stride: float = 0.4,
     tolerance: float = TOLERANCE,
+    rcond: float = 1e-8,
 ) -> Array:
     """Random walks from one configuration.
 
@@ -104,6 +113,7 @@ def walk(
         rtol: Relative tolerance of the rank that separates allowed from forbidden velocities.
         stride: Largest change of a coordinate per step, in radians or lengths.
         tolerance: Largest error of a configuration that is accepted.
+        rcond: Singular values below this fraction of the largest are not corrected along.
 
     Returns:
         Configurations after each step, shape (steps, walkers, n). A walker that cannot step stays.
@@ -116,7 +126,7 @@ def walk(
         # Keeping most of the old heading carries a walker further than a random walk would.
         heading = tangents(loops, constraints, q, heading + 0.5 * rng.normal(size=q.shape), rtol)
         stepped = loops.integrate(q, strides * heading * loops.units)
-        trial, closed = correct(loops, constraints, stepped, tolerance=tolerance)
+        trial, closed = correct(loops, constraints, stepped, rcond=rcond, tolerance=tolerance)
         q = np.where(closed[:, None], trial, q)
         strides = np.where(closed[:, None], strides, 0.5 * strides)
         heading = np.where(closed[:, None], heading, rng.normal(size=q.shape))
