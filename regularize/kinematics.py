@@ -16,7 +16,7 @@ import numpy as np
 
 from regularize import screw
 from regularize.screw import Array
-from regularize.topology import Graph, breadth_first, nodes_of
+from regularize.topology import Edge, Graph, breadth_first, nodes_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,3 +337,39 @@ class LoopKinematics:
                 right = screw.right_jacobian(edge.screws @ velocity[local])
                 matrix[np.ix_(local, local)] = edge.screws.T @ right @ edge.screws
         return matrix
+
+
+def joint_motion(edge: Edge, q: Array) -> Array:
+    """Motion of an elementary joint at its coordinates (f,), shape (4, 4)."""
+    if edge.group:
+        return screw.exp(edge.screws @ q)
+    motion = np.eye(4)
+    for k in range(edge.freedoms):
+        motion = motion @ screw.exp(edge.screws[:, k] * q[k])
+    return motion
+
+
+def fit_joint(edge: Edge, T_parent_child: Array) -> tuple[Array, Array]:
+    """The joint motion nearest to a relative pose of the joint's two frames.
+
+    Gauss-Newton on the part of the remaining twist along the joint's freedoms; the freedoms of an
+    edge form a subgroup, so a few steps are enough.
+
+    Returns:
+        The motion, shape (4, 4), and the coordinates, shape (f,).
+    """
+    q = np.zeros(edge.freedoms)
+    motion = np.eye(4)
+    if edge.freedoms == 0:
+        return motion, q
+    pseudo_inverse = np.linalg.pinv(edge.screws)
+    for _ in range(20):
+        step = pseudo_inverse @ screw.log(screw.inverse(motion) @ T_parent_child)
+        if edge.group:
+            q = np.linalg.pinv(edge.screws) @ screw.log(motion @ screw.exp(edge.screws @ step))
+        else:
+            q = q + step
+        motion = joint_motion(edge, q)
+        if np.max(np.abs(step)) < 1e-14:
+            break
+    return motion, q
