@@ -1,0 +1,12 @@
+"""Readers and writers of model formats, one module per format, found through one registry.
+
+To add a format, write a module with a function ``read(path, **options) -> Mechanism`` and add one
+:class:`Adapter` to ``registry.BUILTIN``. A package outside this one names its record as an entry
+point of the group ``regularize.adapters``. Importing this package imports no parser.
+"""
+
+from __future__ import annotations
+
+from regularize.adapters.registry import Adapter, adapters, detect, has_root, read, root_tag
+
+__all__ = ["Adapter", "adapters", "detect", "has_root", "read", "root_tag"]

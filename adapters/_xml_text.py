@@ -1,0 +1,72 @@
+"""XML text, mended before it is parsed, without moving a line.
+
+Robot tools write XML that strict parsers refuse: ``--`` inside comments, prefixes such as
+``drake:`` that nobody declares, a comment before the XML declaration.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from regularize.errors import ReadError
+
+_ASIDE = re.compile(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>", re.S)
+_ENCODING = re.compile(rb"\A\s*<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+_START_TAG = re.compile(r"<([^\W\d][\w.:-]*)")
+_PREFIX = re.compile(r"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
+
+
+def decode(data: bytes, path: str) -> str:
+    """Text of an XML file in the encoding that it declares; raises ``ReadError``."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    else:
+        declared = _ENCODING.match(data)
+        encoding = declared[1].decode() if declared else "utf-8"
+        if encoding.lower().replace("-", "") == "utf8":
+            encoding = "utf-8-sig"
+    try:
+        return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    except LookupError:
+        raise ReadError(path, f"unknown encoding {encoding!r}; save the file as UTF-8") from None
+    except UnicodeError as error:
+        start = getattr(error, "start", 0)
+        line = data.count(b"\n", 0, start) + 1
+        shown = encoding.removesuffix("-sig").upper()
+        reason = f"byte {start} is not {shown}; save the file as UTF-8"
+        raise ReadError(path, reason, line=line) from None
+
+
+def mend(text: str) -> str:
+    """The text with comments, the XML declaration and other instructions blanked out."""
+    return _ASIDE.sub(lambda m: m[0] if m[0].startswith("<![") else _blank(m[0]), text)
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def declare_prefixes(text: str) -> str:
+    """Declare on the root every prefix that it does not declare itself."""
+    root = _START_TAG.search(text)
+    if root is None:
+        return text
+    end = text.find(">", root.end())
+    declared = set(re.findall(r"xmlns:([\w.-]+)\s*=", text[root.end() : end]))
+    used = {first or second for first, second in _PREFIX.findall(text)}
+    missing = sorted(used - declared - {"xmlns", "xml"})
+    added = "".join(f' xmlns:{prefix}="urn:undeclared:{prefix}"' for prefix in missing)
+    return text[: root.end()] + added + text[root.end() :]
+
+
+def start_lines(text: str) -> list[int]:
+    """Line of each start tag; libxml2 only knows the line on which a tag ends."""
+    text = _ASIDE.sub(lambda m: _blank(m[0]), text)  # what is left of it: CDATA
+    lines: list[int] = []
+    line, last = 1, 0
+    for match in _START_TAG.finditer(text):
+        line += text.count("\n", last, match.start())
+        last = match.start()
+        lines.append(line)
+    return lines

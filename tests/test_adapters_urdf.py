@@ -1,0 +1,951 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from regularize import screw
+from regularize.adapters import read, urdf
+from regularize.diagnostic import Diagnostic
+from regularize.errors import ReadError
+from regularize.mechanism import Inertia, Joint, Mechanism
+from regularize.screw import Array
+
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+
+Model = Callable[..., Mechanism]
+LINKS = "".join(f'<link name="{name}"/>\n' for name in "abcd")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Model:
+    """Read a robot of four links a, b, c, d (or others) and the XML given."""
+
+    def build(xml: str, links: str = LINKS, **options: Any) -> Mechanism:
+        path = tmp_path / "m.urdf"
+        path.write_text(f'<robot name="m">\n{links}{xml}\n</robot>', encoding="utf-8")
+        return read(path, **options)
+
+    return build
+
+
+def joint(name: str, parent: str, child: str, inner: str = "", **attributes: str) -> str:
+    attributes = {"type": "revolute", **attributes}
+    written = " ".join(f'{key}="{value}"' for key, value in attributes.items())
+    return (
+        f'<joint name="{name}" {written}><parent link="{parent}"/><child link="{child}"/>'
+        f"{inner}</joint>\n"
+    )
+
+
+CHAIN = joint("j1", "a", "b") + joint("j2", "b", "c") + joint("j3", "c", "d")
+
+
+def findings(mechanism: Mechanism, code: str) -> list[Diagnostic]:
+    return [finding for finding in mechanism.findings if finding.code == code]
+
+
+def fails(build: Callable[[], object], *parts: str) -> str:
+    """The message of a ``ReadError``, which is one line with all the parts."""
+    with pytest.raises(ReadError) as caught:
+        build()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert re.match(r".+:\d+: \w", message), message
+    for part in parts:
+        assert part in message
+    return message
+
+
+# Joints
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "freedoms"),
+    [
+        ("revolute", "revolute", 1),
+        ("continuous", "revolute", 1),
+        ("prismatic", "prismatic", 1),
+        ("fixed", "fixed", 0),
+        ("planar", "planar", 3),
+        ("floating", "free", 6),
+        ("spherical", "spherical", 3),
+        ("ball", "spherical", 3),
+    ],
+)
+def test_joint_types(model: Model, written: str, kind: str, freedoms: int) -> None:
+    read_ = model(CHAIN + joint("j", "d", "e", type=written), LINKS + '<link name="e"/>').joint("j")
+    assert (read_.kind, read_.freedoms, read_.closure) == (kind, freedoms, False)
+
+
+def test_ball_joints_are_noted(model: Model) -> None:
+    (note,) = findings(model(CHAIN.replace("revolute", "ball", 1)), "REG013")
+    assert note.severity == "note"
+    assert note.joints == ("j1",)
+    assert note.message == (
+        "joint `j1` is of type ball, which plain URDF does not know: read as a ball joint of 3 "
+        "freedoms"
+    )
+
+
+def test_unknown_joint_type(model: Model) -> None:
+    fails(lambda: model(joint("j", "a", "b", type="hinge")), ":6:", "'hinge'", "expected one of")
+    fails(lambda: model('<joint name="j"/>'), "no attribute 'type'")
+    fails(lambda: model('<joint type="fixed"/>'), "no attribute 'name'")
+    fails(lambda: model('<joint name="j" type="fixed"/>'), "has no <parent>; add it")
+
+
+def test_axis_default_and_length(model: Model) -> None:
+    inner = '<axis xyz="0 3 4"/>'
+    mechanism = model(joint("j1", "a", "b") + joint("j2", "b", "c", inner))
+    np.testing.assert_allclose(mechanism.joint("j1").screws[:, 0], [0, 0, 0, 1, 0, 0])
+    np.testing.assert_allclose(mechanism.joint("j2").screws[:, 0], [0, 0, 0, 0, 0.6, 0.8])
+
+
+def test_zero_axis_matters_only_where_it_turns(model: Model) -> None:
+    inner = '<axis xyz="0 0 0"/>'
+    for kind in ("fixed", "floating", "ball"):
+        model(joint("j", "a", "b", inner, type=kind))
+    for kind in ("revolute", "prismatic", "planar"):
+        xml = joint("j", "a", "b", inner, type=kind)
+        fails(partial(model, xml), "axis has no length")
+
+
+def test_limits(model: Model) -> None:
+    def bounds(inner: str, type: str = "revolute") -> list[list[float]] | None:
+        limits = model(joint("j", "a", "b", inner, type=type)).joint("j").limits
+        return None if limits is None else limits.tolist()
+
+    assert bounds("") is None
+    assert bounds('<limit effort="1" velocity="1"/>') is None
+    assert bounds('<limit lower="-1" upper="2"/>') == [[-1, 2]]
+    assert bounds('<limit upper="2"/>', "prismatic") == [[0, 2]]
+    assert bounds('<limit lower="-inf" upper="inf"/>') == [[-np.inf, np.inf]]
+    assert bounds('<limit lower="-1" upper="2"/>', "continuous") is None
+    fails(lambda: bounds('<limit lower="nan"/>'), "not finite")
+
+
+def test_origin_is_the_frame_on_the_parent(model: Model) -> None:
+    inner = '<origin xyz="1 2 3" rpy="0.3 -0.5 0.7"/>'
+    T = model(joint("j", "a", "b", inner)).joint("j").T_parent_joint
+    np.testing.assert_allclose(T[:3, :3], pin.rpy.rpyToMatrix(0.3, -0.5, 0.7), atol=1e-15)
+    np.testing.assert_allclose(T[:3, 3], [1, 2, 3])
+
+
+def test_origin_by_quaternion(model: Model) -> None:
+    quaternion = pin.Quaternion(0.4, 0.1, -0.5, 0.2).normalized()
+    text = " ".join(str(2 * value) for value in quaternion.coeffs())
+    T = model(joint("j", "a", "b", f'<origin quat_xyzw="{text}"/>')).joint("j").T_parent_joint
+    np.testing.assert_allclose(T[:3, :3], quaternion.matrix(), atol=1e-15)
+    for wrong in ('quat_xyzw="0 0 0 0"', 'quat_xyzw="0 0 0 1" rpy="0 0 0"'):
+        fails(partial(model, joint("j", "a", "b", f"<origin {wrong}/>")), "quat_xyzw")
+
+
+def test_independent_and_motors(model: Model) -> None:
+    xml = (
+        joint("j1", "a", "b", independent="True")
+        + joint("j2", "b", "c", independent="false")
+        + joint("j3", "c", "d")
+    )
+    assert [j.actuated for j in model(xml).joints] == [True, False, None]
+    driven = '<transmission name="t"><joint name="j3"/><joint name="gone"/></transmission>'
+    assert [j.actuated for j in model(xml + driven).joints] == [True, False, True]
+    control = (
+        '<ros2_control><joint name="j2"><command_interface name="effort"/></joint>'
+        '<joint name="j3"><state_interface name="position"/></joint></ros2_control>'
+    )
+    assert [j.actuated for j in model(xml + control).joints] == [True, True, None]
+
+
+def test_mimic(model: Model) -> None:
+    mimic = '<mimic joint="j1" multiplier="-1.5" offset="0.1"/>'
+    mechanism = model(joint("j1", "a", "b") + joint("j2", "b", "c", mimic))
+    (coupling,) = mechanism.couplings
+    assert (coupling.name, coupling.kind, coupling.offset) == ("j2", "mimic", 0.1)
+    assert coupling.terms == (("j2", 0, 1.0), ("j1", 0, 1.5))
+    assert coupling.source is not None
+    assert coupling.source.line == 7
+
+
+def test_mimic_faults(model: Model) -> None:
+    def build(other: str, type: str = "revolute") -> Callable[[], Mechanism]:
+        mimic = f'<mimic joint="{other}"/>'
+        return lambda: model(joint("first", "a", "b", type=type) + joint("second", "b", "c", mimic))
+
+    fails(build("frist"), "mimic", "no joint `frist`", "did you mean `first`?")
+    fails(build("second"), "mimics itself")
+    fails(build("first", "fixed"), "joint `first` is fixed")
+    fails(build("first", "floating"), "6 freedoms")
+
+
+def test_names_that_repeat_or_do_not_exist(model: Model) -> None:
+    fails(lambda: model("", LINKS + '<link name="b"/>'), ":6:", "`b` is taken by line 3")
+    fails(lambda: model(CHAIN + joint("j2", "a", "d")), ":9:", "`j2` is taken by line 7")
+    fails(lambda: model(joint("j", "a", "zz")), "child", "no link `zz`; there are `a`, `b`")
+    fails(
+        lambda: model(joint("j", "arm", "elbo"), '<link name="arm"/><link name="elbow"/>'),
+        "did you mean `elbow`?",
+    )
+    fails(lambda: model(joint("j", "a", "a")), "connects link `a` to itself")
+    fails(lambda: model("", "<link/>"), "no attribute 'name'")
+
+
+# Links
+
+
+def link(inner: str) -> str:
+    return f'<link name="a">{inner}</link>'
+
+
+INERTIA = '<inertia ixx="1" iyy="2" izz="2.5" ixy="0.1" ixz="0.2" iyz="0.3"/>'
+
+
+def test_inertia_is_turned_into_the_axes_of_the_link(model: Model) -> None:
+    origin = '<origin xyz="1 2 3" rpy="0.3 -0.5 0.7"/>'
+    mechanism = model("", link(f'<inertial>{origin}<mass value="4"/>{INERTIA}</inertial>'))
+    inertia = mechanism.body("a").inertia
+    assert inertia is not None
+    R = pin.rpy.rpyToMatrix(0.3, -0.5, 0.7)
+    matrix = np.array([[1, 0.1, 0.2], [0.1, 2, 0.3], [0.2, 0.3, 2.5]])
+    assert inertia.mass == 4
+    np.testing.assert_allclose(inertia.center, [1, 2, 3])
+    np.testing.assert_allclose(inertia.matrix, R @ matrix @ R.T)
+    assert mechanism.findings == ()
+
+
+def test_mass_is_never_invented(model: Model) -> None:
+    assert model("", link("")).body("a").inertia is None
+    for inner, missing in (('<mass value="1"/>', "inertia"), (INERTIA, "mass")):
+        mechanism = model("", link(f"<inertial>{inner}</inertial>"))
+        assert mechanism.body("a").inertia is None
+        (warning,) = mechanism.findings
+        assert (warning.code, warning.severity) == ("REG014", "warning")
+        assert f"without <{missing}>" in warning.message
+
+
+@pytest.mark.parametrize(
+    ("mass", "moments", "severity"),
+    [
+        ("0", "0 0 0", "note"),
+        ("0", "1 1 1", "note"),
+        ("1", "0 0 1", "note"),
+        ("1", "1 1 0", "note"),
+        ("-1", "1 1 1", "warning"),
+        ("1", "1 1 -1", "warning"),
+        ("1", "1 1 1", None),
+    ],
+)
+def test_doubtful_mass_is_a_finding(
+    model: Model, mass: str, moments: str, severity: str | None
+) -> None:
+    xx, yy, zz = moments.split()
+    inertia = f'<inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="0" ixz="0" iyz="0"/>'
+    mechanism = model("", link(f'<inertial><mass value="{mass}"/>{inertia}</inertial>'))
+    assert mechanism.body("a").inertia is not None
+    assert [d.severity for d in findings(mechanism, "REG014")] == [severity] * (
+        severity is not None
+    )
+
+
+@pytest.mark.parametrize(
+    ("inertial", "part"),
+    [
+        (f'<mass value="nan"/>{INERTIA}', "not finite"),
+        (f'<mass value="abc"/>{INERTIA}', "'abc' is not a number"),
+        (f'<mass value="1_0"/>{INERTIA}', "'1_0' is not a number"),
+        (f'<mass value="1 2"/>{INERTIA}', "has 2 of the 1 numbers"),
+        (f"<mass/>{INERTIA}", "no attribute 'value'"),
+        ('<mass value="1"/><inertia ixx="1"/>', "no attribute 'iyy'"),
+        (f'<origin xyz="0 0"/><mass value="1"/>{INERTIA}', "has 2 of the 3 numbers"),
+        (f'<origin xyz="0,0,1"/><mass value="1"/>{INERTIA}', "by spaces, not by commas"),
+        (f'<mass value="${{m}}"/>{INERTIA}', "xacro"),
+    ],
+)
+def test_numbers_that_cannot_be_read(model: Model, inertial: str, part: str) -> None:
+    fails(lambda: model("", link(f"<inertial>{inertial}</inertial>")), part, "m.urdf:2:")
+
+
+def test_shapes_and_colours(model: Model) -> None:
+    inner = (
+        '<visual><origin xyz="0 0 1"/><geometry><box size="1 2 3"/></geometry>'
+        '<material name="red"/></visual>'
+        '<visual><geometry><cylinder radius="1" length="2"/></geometry>'
+        '<material name="mine"><color rgba="0 0 1 0.5"/></material></visual>'
+        '<visual><geometry><mesh filename="package://x/y.stl" scale="1 1 2"/></geometry></visual>'
+        '<collision><geometry><sphere radius="3"/></geometry></collision>'
+        '<collision><geometry><capsule radius="1" length="4"/></geometry></collision>'
+        "<collision/><visual><geometry/></visual>"
+        "<visual><geometry><torus/></geometry></visual>"
+    )
+    red = '<material name="red"><color rgba="1 0 0 1"/></material>'
+    mechanism = model(red, link(inner))
+    shapes = mechanism.body("a").geometry
+    assert [shape.kind for shape in shapes] == ["box", "cylinder", "mesh", "sphere", "capsule"]
+    assert [shape.size.tolist() for shape in shapes] == [[1, 2, 3], [1, 2], [1, 1, 2], [3], [1, 4]]
+    assert [shape.collision for shape in shapes] == [False, False, False, True, True]
+    assert [shape.color for shape in shapes] == [(1, 0, 0, 1), (0, 0, 1, 0.5), None, None, None]
+    assert shapes[2].uri == "package://x/y.stl"
+    assert shapes[0].T_body_geometry[2, 3] == 1
+    (note,) = mechanism.findings
+    assert note.message == "element <torus> ignored: it is not a part of URDF"
+
+
+# Ground
+
+
+def test_root_is_the_ground(model: Model) -> None:
+    mechanism = model(CHAIN)
+    assert mechanism.ground == "a"
+    assert mechanism.name == "m"
+    assert mechanism.format == "urdf"
+    assert mechanism.findings == ()
+    assert mechanism.files == ()
+
+
+def test_floating_base(model: Model) -> None:
+    mechanism = model(CHAIN, floating=True)
+    base = mechanism.joints[0]
+    assert (base.name, base.kind, base.parent, base.child) == (
+        "floating_base",
+        "free",
+        "world",
+        "a",
+    )
+    assert mechanism.ground == "world"
+    assert len(mechanism.bodies) == 5
+
+
+def test_names_of_the_floating_base_are_new(model: Model) -> None:
+    links = '<link name="world"/><link name="b"/>'
+    mechanism = model(joint("floating_base", "world", "b"), links, floating=True)
+    assert mechanism.ground == "world_2"
+    assert mechanism.joints[0].name == "floating_base_2"
+
+
+def test_every_part_has_a_path_to_ground(model: Model) -> None:
+    mechanism = model(joint("j1", "a", "b") + joint("j2", "d", "c"))
+    base = mechanism.joints[-1]
+    assert (base.name, base.kind, base.parent, base.child) == ("floating_base_d", "free", "a", "d")
+    (warning,) = mechanism.findings
+    assert (warning.code, warning.severity) == ("REG103", "warning")
+    assert warning.joints == ("floating_base_d",)
+    assert warning.message == (
+        "the part of 2 bodies `c`, `d` is not connected to the ground `a`: it gets the 6-freedom "
+        "base joint `floating_base_d`"
+    )
+
+
+def test_a_loop_connects_two_roots(model: Model) -> None:
+    mechanism = model(
+        joint("j1", "a", "b")
+        + joint("j2", "c", "d")
+        + loop('<predecessor link="b"/><successor link="d"/>')
+    )
+    assert len(mechanism.joints) == 3
+    assert mechanism.findings == ()
+
+
+def test_cycle_without_a_root(model: Model) -> None:
+    mechanism = model(CHAIN + joint("j4", "d", "a"))
+    assert mechanism.ground == "a"
+    assert [j.name for j in mechanism.joints if j.closure] == ["j4"]
+    (warning,) = mechanism.findings
+    assert (warning.code, warning.severity) == ("REG102", "warning")
+    assert warning.message.startswith("every link has a parent joint, so none is the ground: `a`")
+
+
+def test_implicit_world(model: Model) -> None:
+    mechanism = model(joint("weld", "world", "a", type="fixed") + CHAIN)
+    assert mechanism.ground == "world"
+    assert len(mechanism.bodies) == 5
+    (note,) = mechanism.findings
+    assert (note.code, note.severity) == ("REG102", "note")
+    assert note.message == "`world` is not a link of the file: read as the ground, as Drake does"
+    fails(
+        lambda: model(joint("weld", "world", "a", type="fixed") + CHAIN, floating=True),
+        "cannot float",
+    )
+
+
+# Two parents
+
+
+def test_second_parent_closes_a_loop(model: Model) -> None:
+    mechanism = model(
+        joint("j1", "a", "b")
+        + joint("j2", "b", "c")
+        + joint("j3", "a", "d")
+        + joint("j4", "d", "c", '<origin xyz="0 0 2"/>')
+    )
+    assert [j.name for j in mechanism.joints if j.closure] == ["j4"]
+    np.testing.assert_allclose(mechanism.joint("j4").T_parent_joint[:3, 3], [0, 0, 2])
+    (warning,) = mechanism.findings
+    assert (warning.code, warning.severity) == ("REG010", "warning")
+    assert warning.message == (
+        "link `c` has two parent joints `j2` and `j4`: plain URDF cannot express loops; read as a "
+        "loop closed by `j4`"
+    )
+    assert warning.joints == ("j2", "j4")
+    assert warning.source is not None
+    assert (warning.source.line, warning.source.element) == (
+        9,
+        "robot/joint[@name='j4']",
+    )
+    assert warning.help
+
+
+def test_second_parent_that_comes_first_in_the_file(model: Model) -> None:
+    """The tree keeps hold of every link, whatever the order: c -> b closes, a -> b does not."""
+    mechanism = model(joint("j0", "b", "c") + joint("j1", "c", "b") + joint("j2", "a", "b"))
+    assert [j.name for j in mechanism.joints if j.closure] == ["j1"]
+    assert mechanism.ground == "a"
+    (warning,) = findings(mechanism, "REG010")
+    assert "`j1` and `j2`" in warning.message
+    assert "closed by `j1`" in warning.message
+
+
+def test_three_parents(model: Model) -> None:
+    mechanism = model(joint("j1", "a", "d") + joint("j2", "b", "d") + joint("j3", "c", "d"))
+    assert [d.joints for d in findings(mechanism, "REG010")] == [("j1", "j2"), ("j1", "j3")]
+    assert sum(j.closure for j in mechanism.joints) == 2
+    assert findings(mechanism, "REG103") == []
+
+
+# Loops
+
+
+def loop(inner: str, tag: str = "loop", **attributes: str) -> str:
+    attributes = {"name": "L", "type": "revolute", **attributes}
+    written = " ".join(f'{key}="{value}"' for key, value in attributes.items())
+    return f"<{tag} {written}>{inner}</{tag}>\n"
+
+
+ENDS = (
+    '<predecessor link="d"><origin xyz="0 0 1" rpy="0 0 0.5"/></predecessor>'
+    '<successor link="a"><origin xyz="2 0 0"/></successor>'
+)
+SPELLINGS = {
+    "loop": ENDS,
+    "constraint": (
+        '<parent link="d"/><parent_origin xyz="0 0 1" rpy="0 0 0.5"/>'
+        '<child link="a"/><child_origin xyz="2 0 0"/>'
+    ),
+    "loop_joint": (
+        '<link1 link="d" xyz="0 0 1" rpy="0 0 0.5"/><link2 link="a" xyz="2 0 0" rpy="0 0 0"/>'
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("tag", "ends"),
+    [
+        *SPELLINGS.items(),
+        ("constraint", ENDS),
+        ("loop_joint", SPELLINGS["constraint"]),
+        ("loop_joint", SPELLINGS["loop_joint"].replace("link2", "link1")),
+    ],
+)
+def test_spellings_of_a_loop(model: Model, tag: str, ends: str) -> None:
+    axes = '<axis xyz="0 2 0"/><limit lower="-1" upper="1"/>'
+    mechanism = model(CHAIN + loop(ends + axes, tag))
+    closing = mechanism.joint("L")
+    assert (closing.parent, closing.child, closing.kind) == ("d", "a", "revolute")
+    assert closing.closure
+    np.testing.assert_allclose(closing.screws[:, 0], [0, 0, 0, 0, 1, 0])
+    np.testing.assert_allclose(closing.T_parent_joint[:3, 3], [0, 0, 1])
+    np.testing.assert_allclose(closing.T_parent_joint[0, :2], [np.cos(0.5), -np.sin(0.5)])
+    np.testing.assert_allclose(closing.T_child_joint, screw.transform(None, [2, 0, 0]))
+    assert closing.limits is not None
+    assert mechanism.findings == ()
+    assert mechanism.ground == "a"
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "freedoms"),
+    [
+        ("revolute", "revolute", 1),
+        ("continuous", "revolute", 1),
+        ("prismatic", "prismatic", 1),
+        ("planar", "planar", 3),
+        ("fixed", "fixed", 0),
+        ("spherical", "spherical", 3),
+        ("ball", "spherical", 3),
+        ("cylindrical", "cylindrical", 2),
+    ],
+)
+def test_loop_types(model: Model, written: str, kind: str, freedoms: int) -> None:
+    closing = model(CHAIN + loop(ENDS, type=written)).joint("L")
+    assert (closing.kind, closing.freedoms) == (kind, freedoms)
+
+
+def test_universal_loop_has_two_axes(model: Model) -> None:
+    for axes in (
+        '<axis xyz="0 0 1"/><axis xyz="1 0 0"/>',
+        '<parent_axis xyz="0 0 1"/><child_axis xyz="1 0 0"/>',
+    ):
+        closing = model(CHAIN + loop(ENDS + axes, "constraint", type="universal")).joint("L")
+        np.testing.assert_allclose(closing.screws.T, [[0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 0, 0]])
+    fails(lambda: model(CHAIN + loop(ENDS, type="universal")), "add a second <axis>")
+
+
+@pytest.mark.parametrize("other", ["0 1 0", "0.5 -0.2 1", "0 0 -1", "0 0 1"])
+def test_axis_on_the_child_is_turned_into_the_axis_on_the_parent(model: Model, other: str) -> None:
+    axes = f'<parent_axis xyz="0 0 1"/><child_axis xyz="{other}"/>'
+    closing = model(CHAIN + loop(SPELLINGS["constraint"] + axes, "constraint")).joint("L")
+    R = closing.T_child_joint[:3, :3]
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(R) == pytest.approx(1)
+    np.testing.assert_allclose(
+        R @ closing.screws[3:, 0], screw.unit([float(x) for x in other.split()]), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("inner", "part"),
+    [
+        ('<predecessor link="a"/>', "needs two links"),
+        ('<predecessor link="a"/><successor link="x"/>', "no link `x`"),
+        ('<predecessor link="a"/><successor link="a"/>', "to itself"),
+        (ENDS + '<axis xyz="0 0 0"/>', "axis has no length"),
+        (ENDS + '<axis xyz="0 0"/>', "has 2 of the 3 numbers"),
+    ],
+)
+def test_loop_faults(model: Model, inner: str, part: str) -> None:
+    fails(lambda: model(CHAIN + loop(inner)), part)
+
+
+def test_loop_name_and_type_faults(model: Model) -> None:
+    fails(lambda: model(CHAIN + loop(ENDS, name="j1")), "`j1` is taken by line 6")
+    fails(lambda: model(CHAIN + loop(ENDS, type="floating")), "'floating' is unknown")
+    unnamed = loop(ENDS).replace('name="L" ', "")
+    assert [j.name for j in model(CHAIN + unnamed + unnamed).joints[3:]] == ["loop", "loop_2"]
+
+
+def closed(rpy: str, xyz: str = "0 0 0", type: str = "revolute") -> str:
+    """A loop between b and c, both at a's frame, whose successor frame is turned."""
+    return (
+        joint("j1", "a", "b")
+        + joint("j2", "a", "c", '<origin xyz="0 0 0" rpy="0 0 0"/>')
+        + loop(
+            f'<predecessor link="b"/><successor link="c"><origin xyz="{xyz}" rpy="{rpy}"/>'
+            '</successor><axis xyz="0 0 1"/>',
+            type=type,
+        )
+    )
+
+
+def test_orientation_that_disagrees_in_a_closed_file_is_turned_back(model: Model) -> None:
+    mechanism = model(closed("1.2 0 0.4"))
+    np.testing.assert_allclose(mechanism.joint("L").T_child_joint, np.eye(4), atol=1e-15)
+    (note,) = findings(mechanism, "REG015")
+    assert note.severity == "note"
+    assert note.joints == ("L",)
+    assert note.message.startswith(
+        "the frames of loop `L` coincide at zero coordinates but are turned by 72° against"
+    )
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        closed("0 0 1.2"),  # about the axis: the joint allows it
+        closed("1.2 0 0", xyz="0 0 0.1"),  # stored open
+        closed("0.0005 0 0"),  # rounding of the file
+        closed("1.2 0 0", type="spherical"),
+        closed("0 0 0", xyz="0 0 0.1", type="prismatic"),
+    ],
+)
+def test_frames_are_kept_otherwise(model: Model, xml: str) -> None:
+    assert findings(model(xml), "REG015") == []
+
+
+def test_frames_of_two_axes_are_never_turned(model: Model) -> None:
+    xml = closed("1.2 0 0").replace("predecessor", "parent").replace("successor", "child")
+    assert findings(model(xml.replace("loop", "constraint")), "REG015") == []
+
+
+# Drake
+
+
+BALL = (
+    "<drake:ball_constraint>"
+    '<drake:ball_constraint_body_A name="d"/><drake:ball_constraint_p_AP value="1 2 3"/>'
+    '<drake:ball_constraint_body_B name="a"/><drake:ball_constraint_p_BQ value="4 5 6"/>'
+    "</drake:ball_constraint>"
+)
+
+
+def test_drake_ball_constraint(model: Model) -> None:
+    mechanism = model(CHAIN + BALL + BALL.replace('"a"', '"world"'))
+    first, second = mechanism.joints[3:5]
+    assert (first.name, first.kind, first.closure) == ("d-a", "spherical", True)
+    assert first.T_parent_joint[:3, 3].tolist() == [1, 2, 3]
+    assert first.T_child_joint[:3, 3].tolist() == [4, 5, 6]
+    assert (second.name, second.child) == ("d-world", "world")
+    assert mechanism.ground == "world"
+    assert [j.name for j in model(CHAIN + BALL + BALL).joints[3:]] == ["d-a", "d-a_2"]
+
+
+def test_drake_weld_constraint(model: Model) -> None:
+    weld = (
+        '<frame name="f" link="d" xyz="0 0 1" rpy="0 0 0"/>'
+        '<drake:weld_constraint><drake:parent frame="f"/><drake:child link="a"/>'
+        "</drake:weld_constraint>"
+    )
+    closing = model(CHAIN + weld).joint("d-a")
+    assert (closing.kind, closing.parent, closing.child) == ("fixed", "d", "a")
+    assert closing.T_parent_joint[2, 3] == 1
+    text = "<drake:weld_constraint><parent>d</parent><child>a</child></drake:weld_constraint>"
+    assert model(CHAIN + text).joint("d-a").kind == "fixed"
+    fails(lambda: model(CHAIN + text.replace(">a<", ">x<")), "no link `x`")
+    fails(lambda: model(CHAIN + "<drake:weld_constraint/>"), "has no <parent>")
+
+
+# Couplings
+
+
+def test_coupling(model: Model) -> None:
+    """Gear between c (down the chain a, b, c) and d (on a): the shared joints drop out."""
+    links = LINKS + '<link name="e"/>'
+    xml = (
+        joint("j0", "a", "b")
+        + joint("j1", "b", "c")
+        + joint("j2", "c", "d")
+        + joint("weld", "b", "e", type="fixed")
+    )
+    xml += joint("j3", "e", "f")
+    coupling = (
+        '<coupling name="K" type="rolling"><predecessor link="d"/><successor link="f"/>'
+        '<ratio value="6"/></coupling>'
+    )
+    (read_,) = model(xml + coupling, links + '<link name="f"/>').couplings
+    assert (read_.name, read_.kind, read_.offset) == ("K", "rolling", 0.0)
+    assert read_.terms == (("j1", 0, 6.0), ("j2", 0, 6.0), ("j3", 0, -1.0))
+    plain = coupling.replace(' type="rolling"', "").replace(' name="K"', "")
+    (read_,) = model(xml + plain, links + '<link name="f"/>').couplings
+    assert (read_.name, read_.kind) == ("d-f", "gear")
+    written = coupling.replace("coupling", "constraint")
+    assert model(xml + written, links + '<link name="f"/>').couplings[0].kind == "rolling"
+
+
+@pytest.mark.parametrize(
+    ("xml", "part"),
+    [
+        (CHAIN, "no joint moves between links `b` and `b`"),
+        (joint("j1", "a", "d"), "hang on different roots `b` and `a`"),
+        (joint("j1", "d", "b", type="ball") + joint("j2", "d", "a"), "joint `j1` is spherical"),
+    ],
+)
+def test_coupling_faults(model: Model, xml: str, part: str) -> None:
+    other = "b" if xml is CHAIN else "d" if "j2" not in xml else "a"
+    coupling = (
+        f'<coupling name="K"><predecessor link="b"/><successor link="{other}"/>'
+        '<ratio value="6"/></coupling>'
+    )
+    fails(lambda: model(xml + coupling), part)
+
+
+def test_coupling_type(model: Model) -> None:
+    coupling = (
+        '<coupling type="belt"><predecessor link="a"/><successor link="b"/><ratio value="1"/>'
+        "</coupling>"
+    )
+    fails(lambda: model(CHAIN + coupling), "'belt' is unknown; expected one of rolling, gear")
+
+
+# Other elements
+
+
+def test_unknown_elements_are_noted_once_each(model: Model) -> None:
+    mechanism = model(CHAIN + "<foo/><bar/><foo/><gazebo reference='a'/><sensor name='s'/>")
+    assert [d.message for d in mechanism.findings] == [
+        "element <foo> ignored (2 times): it is not a part of URDF",
+        "element <bar> ignored: it is not a part of URDF",
+    ]
+
+
+@pytest.mark.parametrize(
+    "xml",
+    ["<gazebo><joint name='x'/></gazebo>", "<drake:linear_bushing_rpy/>", "<drake:joint/>"],
+)
+def test_joints_that_are_not_read_are_a_warning(model: Model, xml: str) -> None:
+    (warning,) = model(CHAIN + xml).findings
+    assert (warning.code, warning.severity) == ("REG013", "warning")
+    assert "joins links but is not read" in warning.message
+
+
+def test_xacro(model: Model) -> None:
+    assert model(CHAIN + "<xacro:property name='x' value='1'/>").findings == ()
+    fails(lambda: model(CHAIN + "<xacro:leg side='l'/>"), "<xacro:leg> is not expanded")
+    fails(lambda: model("", link("<xacro:box_inertia/>")), "m.urdf:2: ", "is not expanded")
+    fails(lambda: model(joint("j", "a", "leg") + "<xacro:leg/>"), "is not expanded")
+
+
+# XML
+
+
+def test_lines_and_elements(model: Model) -> None:
+    mechanism = model(
+        '<joint\n  name="j"\n  type="fixed">\n<parent link="a"/>\n<child link="b"/></joint>'
+    )
+    source = mechanism.joint("j").source
+    assert source is not None
+    assert (source.line, source.element) == (6, "robot/joint[@name='j']")
+    fails(
+        lambda: model("", link("<visual/><visual><geometry><box/></geometry></visual>")),
+        "robot/link[@name='a']/visual[2]/geometry/box: <box> has no attribute 'size'",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- a -- b\n--->\n<?xml version='1.0'?>\n<robot><link name='a'/>{}</robot>",
+        "\n\n<?xml version='1.0' encoding='utf-8'?>\n<robot><link name='a'/>{}</robot>",
+        "<!DOCTYPE robot>\n\n\n<robot><link name='a'/>{}</robot>",
+        "<robot>\n\n\n<?php <link ?><![CDATA[ <link> ]]><link name='a'/>{}</robot>",
+        "<robot xmlns='urn:x' xmlns:drake='http://drake.mit.edu'>\n\n\n<link name='a'/>{}</robot>",
+    ],
+)
+def test_tolerated_xml_keeps_its_lines(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m.urdf"
+    path.write_text(text.format("<drake:x/><x:y z:w='1'/>"), encoding="utf-8")
+    mechanism = read(path)
+    (body,) = mechanism.bodies
+    assert body.source is not None
+    assert body.source.line == 4
+    assert mechanism.name == "m"
+    assert [d.message.split()[1] for d in mechanism.findings] == ["<drake:x>", "<x:y>"]
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (b"<robot>\n<link name='a'>", "not well-formed XML"),
+        (b"<robot>\n<link name='a'/>\n&foo;<a b=&foo;/></robot>", "not well-formed XML"),
+        (b"<!DOCTYPE r [\n<!ENTITY a 'b'>]><robot>&a;</robot>", "declares XML entities"),
+        (b"<robot>\n<link name='\xff'/></robot>", "is not UTF-8; save the file as UTF-8"),
+        (b"<?xml version='1.0' encoding='klingon'?><robot/>", "unknown encoding 'klingon'"),
+        (b"<robot/>", "has no <link>"),
+        (b"<robot name='a'>" + b"<a>" * 300 + b"</a>" * 300 + b"</robot>", "not well-formed"),
+        (b"<sdf version='1.6'/>", "the root element is <sdf>, expected <robot>"),
+        (b"\x00\x01\x02", "not well-formed XML"),
+    ],
+)
+def test_xml_faults(tmp_path: Path, data: bytes, part: str) -> None:
+    path = tmp_path / "m.urdf"
+    path.write_bytes(data)
+    with pytest.raises(ReadError, match=re.escape(part)) as caught:
+        read(path, format="urdf")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "m.urdf"
+    declared = "" if encoding == "utf-8-sig" else f"<?xml version='1.0' encoding='{encoding}'?>"
+    path.write_bytes(f"{declared}<robot><link name='b\u00e4r'/></robot>".encode(encoding))
+    assert read(path).ground == "b\u00e4r"
+
+
+def test_reader_called_without_the_registry(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="cannot be opened: No such file or directory"):
+        urdf.read(str(tmp_path / "none.urdf"))
+
+
+def test_tags_that_python_and_xml_class_differently(tmp_path: Path) -> None:
+    path = tmp_path / "m.urdf"
+    path.write_text("<robot>\n<link name='a'/>\n<\u2160x/></robot>", encoding="utf-8")
+    (note,) = read(path).findings
+    assert note.source is not None
+    assert note.source.line == 3
+
+
+# The collection of real and broken files
+
+BROKEN = {
+    "badnum": (4, "'abc' is not a number"),
+    "comma": (1, "not by commas"),
+    "dup_joint": (7, "`j1` is taken by line 6"),
+    "dup_link": (5, "`b` is taken by line 4"),
+    "missing_child_link": (4, "no link `zz`"),
+    "nan": (4, "not finite"),
+    "notrobot": (1, "the root element is <sdf>"),
+    "truncated": (1, "not well-formed XML"),
+    "zero_axis": (5, "axis has no length"),
+}
+#: bodies, joints, closures, couplings, codes of findings
+READABLE: dict[str, tuple[int, int, int, int, tuple[str, ...]]] = {
+    "ball": (2, 1, 0, 0, ("REG013",)),
+    "chain100": (100, 99, 0, 0, ()),
+    "cycle": (3, 3, 1, 0, ("REG102",)),
+    "disconnected": (4, 3, 0, 0, ("REG103",)),
+    "drake_ns": (2, 2, 1, 0, ()),
+    "floating": (2, 1, 0, 0, ()),
+    "mesh": (3, 2, 0, 0, ()),
+    "mesh_missing": (2, 1, 0, 0, ()),
+    "mesh_pkg": (2, 1, 0, 0, ()),
+    "mimic": (3, 2, 0, 1, ()),
+    "multi_parent": (4, 4, 1, 0, ("REG010",)),
+    "no_axis": (2, 1, 0, 0, ()),
+    "no_inertial": (3, 2, 0, 0, ()),
+    "no_limit": (2, 1, 0, 0, ()),
+    "nonunit_axis": (2, 1, 0, 0, ()),
+    "planar": (2, 1, 0, 0, ()),
+    "simple": (3, 2, 0, 0, ()),
+    "single_link": (1, 0, 0, 0, ()),
+    "spherical": (2, 1, 0, 0, ("REG013",)),
+    "unknown_tag": (2, 2, 1, 0, ()),
+}
+PLUS: dict[str, tuple[int, int, int, int]] = {
+    "double_pendulum": (3, 2, 0, 0),
+    "four_bar": (4, 4, 1, 0),
+    "jvrc1_humanoid": (59, 58, 0, 25),
+    "mini_cheetah": (26, 25, 0, 12),
+    "mini_cheetah_leg": (7, 6, 0, 3),
+    "mit_humanoid": (38, 37, 0, 18),
+    "planar_leg_linkage": (5, 5, 1, 0),
+    "revolute_rotor_chain": (7, 6, 0, 3),
+    "tello_humanoid": (38, 37, 0, 0),
+}
+
+
+def counts(mechanism: Mechanism) -> tuple[int, int, int, int]:
+    closures = sum(j.closure for j in mechanism.joints)
+    return len(mechanism.bodies), len(mechanism.joints), closures, len(mechanism.couplings)
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files(name: str) -> None:
+    path = CORPUS / "urdf_malformed" / f"{name}.urdf"
+    line, part = BROKEN[name]
+    fails(lambda: read(path, format="urdf"), f"{path}:{line}: ", part)
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", READABLE)
+def test_readable_files(name: str) -> None:
+    mechanism = read(CORPUS / "urdf_malformed" / f"{name}.urdf")
+    codes = tuple(finding.code for finding in mechanism.findings)
+    assert (*counts(mechanism), codes) == READABLE[name]
+
+
+@needs_corpus
+def test_every_small_file_is_covered() -> None:
+    names = {path.stem for path in (CORPUS / "urdf_malformed").glob("*.urdf")}
+    assert names == {*BROKEN, *READABLE}
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", PLUS)
+def test_urdf_plus_files(name: str) -> None:
+    mechanism = read(CORPUS / "urdf_plus" / name / f"{name}.urdf")
+    assert counts(mechanism) == PLUS[name]
+    assert [d for d in mechanism.findings if d.severity != "note"] == []
+
+
+@needs_corpus
+def test_urdf_plus_benchmarks() -> None:
+    """Each states its number of loops or couplings; all frames agree at zero coordinates."""
+    for path in (CORPUS / "urdf_plus").glob("bench_*/**/*.urdf"):
+        text = path.read_text()
+        mechanism = read(path)
+        assert counts(mechanism) == (
+            text.count("<link "),
+            text.count("<joint ") + text.count("<loop "),
+            text.count("<loop "),
+            text.count("<coupling "),
+        )
+        assert mechanism.findings == ()
+
+
+@needs_corpus
+def test_strandbeest() -> None:
+    mechanism = read(CORPUS / "urdf_drake" / "strandbeest" / "strandbeest_expanded.urdf")
+    assert counts(mechanism) == (142, 177, 36, 0)
+    assert mechanism.ground == "world"
+    assert mechanism.joint("floating_base_crossbar").kind == "free"
+    assert [finding.code for finding in mechanism.findings] == ["REG102", "REG103"]
+
+
+@needs_corpus
+def test_xacro_sources_are_refused() -> None:
+    for path in (CORPUS / "urdf_drake" / "strandbeest").glob("*.xacro"):
+        with pytest.raises(ReadError, match="run xacro on the file first"):
+            read(path)
+
+
+# Pinocchio
+
+TREES = [
+    "urdf_malformed/nonunit_axis.urdf",
+    "urdf_malformed/floating.urdf",
+    "urdf_plus/tello_humanoid/tello_humanoid.urdf",
+    "urdf_plus/mini_cheetah/mini_cheetah.urdf",
+    "urdf_plus/four_bar/four_bar.urdf",
+    "gepetto_yaml/robot_delta/robot.urdf",
+    "gepetto_yaml/digit_like_2legs/robot.urdf",
+    "gepetto_yaml/kangaroo_like_2leg/robot.urdf",
+    "gepetto_yaml/true_talos_2_legs/talos_full_v2.urdf",
+]
+
+
+def motion(joint: Joint, q: Array) -> Array:
+    if joint.group:
+        return screw.exp(joint.screws @ q)
+    T = np.eye(4)
+    for column, value in zip(joint.screws.T, q, strict=True):
+        T = T @ screw.exp(column * value)
+    return T
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", TREES)
+def test_poses_agree_with_pinocchio(name: str) -> None:
+    mechanism = read(CORPUS / name, loops=False)
+    model = pin.buildModelFromUrdf(str(CORPUS / name))
+    data = model.createData()
+    v = np.random.default_rng(1).uniform(-1, 1, model.nv)
+    pin.framesForwardKinematics(model, data, pin.integrate(model, pin.neutral(model), v))
+    poses = {mechanism.ground: np.eye(4)}
+    waiting = [j for j in mechanism.joints if not j.closure]
+    while waiting:
+        for each in [j for j in waiting if j.parent in poses]:
+            start = 0
+            if each.freedoms:
+                start = model.joints[model.getJointId(each.name)].idx_v
+            T = each.T_parent_joint @ motion(each, v[start : start + each.freedoms])
+            poses[each.child] = poses[each.parent] @ T @ screw.inverse(each.T_child_joint)
+            waiting.remove(each)
+    for body in mechanism.bodies:
+        frame = data.oMf[model.getFrameId(body.name, pin.FrameType.BODY)]
+        np.testing.assert_allclose(poses[body.name], frame.homogeneous, atol=1e-11)
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", TREES)
+def test_mass_properties_agree_with_pinocchio(name: str) -> None:
+    mechanism = read(CORPUS / name, loops=False)
+    model = pin.buildModelFromUrdf(str(CORPUS / name))
+    parts: dict[int, list[Inertia]] = {}
+    for body in mechanism.bodies:
+        frame = model.frames[model.getFrameId(body.name, pin.FrameType.BODY)]
+        if body.inertia is not None and frame.parentJoint != 0:
+            placed = body.inertia.transformed(frame.placement.homogeneous)
+            parts.setdefault(frame.parentJoint, []).append(placed)
+    assert parts
+    for index, pieces in parts.items():
+        total, expected = Inertia.total(pieces), model.inertias[index]
+        assert total.mass == pytest.approx(expected.mass, abs=1e-12)
+        if expected.mass > 0:
+            np.testing.assert_allclose(total.center, expected.lever, atol=1e-10)
+            np.testing.assert_allclose(total.matrix, expected.inertia, atol=1e-10)

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regularize.adapters import read
+from regularize.errors import ReadError
+from regularize.mechanism import Mechanism
+
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "gepetto_yaml"
+needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+
+URDF = """<robot name="m">
+<link name="a"/><link name="b"/><link name="c"/><link name="d"/><link name="e"/>
+<joint name="j1" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+  <origin xyz="1 0 0"/><limit lower="-1" upper="1"/></joint>
+<joint name="j2" type="revolute"><parent link="b"/><child link="c"/></joint>
+<joint name="j3" type="revolute"><parent link="a"/><child link="d"/></joint>
+<joint name="weld" type="fixed"><parent link="d"/><child link="e"/></joint>
+</robot>"""
+
+Model = Callable[..., Mechanism]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Model:
+    """Read the robot above with the YAML given beside it."""
+
+    def build(text: str, name: str = "robot.yaml", **options: Any) -> Mechanism:
+        (tmp_path / "robot.urdf").write_text(URDF)
+        (tmp_path / name).write_text(text)
+        return read(tmp_path / "robot.urdf", **options)
+
+    return build
+
+
+def fails(build: Callable[[], object], *parts: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        build()
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+def closures(mechanism: Mechanism) -> list[tuple[str, str, str, str]]:
+    return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints if j.closure]
+
+
+def test_closures_between_links_and_joints(model: Model) -> None:
+    mechanism = model("closed_loop: [[c, e], [j2, weld]]\ntype: ['6D', '3d']\n")
+    assert closures(mechanism) == [("c-e", "fixed", "c", "e"), ("j2-weld", "spherical", "c", "e")]
+    assert mechanism.files == (str(Path(mechanism.path or "").with_name("robot.yaml")),)
+    assert mechanism.format == "urdf"
+    closing = mechanism.joint("j2-weld")
+    assert closing.source is not None
+    assert (closing.source.line, closing.source.element) == (1, "closed_loop[1][0]")
+    assert closing.source.path.endswith("robot.yaml")
+    assert [j.actuated for j in mechanism.joints] == [None] * 6
+
+
+def test_type_left_out_means_6d(model: Model) -> None:
+    assert closures(model("closed_loop: [[c, e], [c, e]]"))[1] == ("c-e_2", "fixed", "c", "e")
+
+
+def test_motors(model: Model) -> None:
+    mechanism = model("closed_loop: [[c, e]]\nname_mot: [j1, j3]")
+    assert {j.name: j.actuated for j in mechanism.joints} == {
+        "j1": True,
+        "j2": False,
+        "j3": True,
+        "weld": False,
+        "c-e": False,
+    }
+
+
+def test_joint_types(model: Model) -> None:
+    mechanism = model(
+        "closed_loop: []\njoint_name: [j1, j2, j3]\njoint_type: [UJOINT_ZX, SPHERICAL, FIXED]"
+    )
+    universal = mechanism.joint("j1")
+    assert universal.kind == "universal"
+    assert universal.limits is None
+    np.testing.assert_array_equal(universal.screws.T, [[0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 0, 0]])
+    np.testing.assert_array_equal(universal.T_parent_joint[:3, 3], [1, 0, 0])
+    assert [mechanism.joint(name).kind for name in ("j2", "j3")] == ["spherical", "fixed"]
+    cardan = model("closed_loop: []\njoint_name: [j1]\njoint_type: [CARDAN]").joint("j1")
+    np.testing.assert_array_equal(cardan.screws.T, [[0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0]])
+
+
+def test_names_that_the_urdf_lacks_are_warned_about(model: Model) -> None:
+    mechanism = model(
+        "closed_loop: []\njoint_name: [j1x]\njoint_type: [FIXED]\nname_mot: [j2, gone]"
+    )
+    assert [(d.code, d.severity, d.source.line) for d in mechanism.findings if d.source] == [
+        ("REG013", "warning", 2),
+        ("REG013", "warning", 4),
+    ]
+    assert mechanism.findings[0].message == (
+        "`joint_name` names the joint `j1x`, which the URDF file does not have: entry ignored"
+    )
+    assert mechanism.findings[0].help == ("correct the name; did you mean `j1`?",)
+    assert mechanism.joint("j2").actuated
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("closed_loop: [[c, ee]]", (":1: closed_loop[0][1]: ", "no link or joint `ee`")),
+        ("name_mot: []\nclosed_loop: [[weld,\n c3]]", (":3: closed_loop[0][1]: ", "did you mean")),
+        ("closed_loop: [[e, weld]]", ("are both on link `e`",)),
+        ("closed_loop: [[c]]", (":1: closed_loop[0]: expected a pair of frames, found 1",)),
+        ("closed_loop: [[c, [e]]]", ("closed_loop[0][1]: expected a name",)),
+        ("closed_loop: c", (":1: closed_loop: expected a list",)),
+        ("closed_loop: [c]", ("closed_loop[0]: expected a list",)),
+        ("closed_loop: [[c, e]]\ntype: [5d]", (":2: type[0]: type '5d' is unknown",)),
+        ("closed_loop: [[c, e]]\ntype: []", ("`closed_loop` has 1 entries and `type` 0",)),
+        ("closed_loop: []\njoint_name: [j1]", ("`joint_name` has 1 entries and `joint_type` 0",)),
+        (
+            "closed_loop: []\njoint_name: [j1]\njoint_type: [UJOINT_XX]",
+            (":3: joint_type[0]: type 'UJOINT_XX' is unknown", "UJOINT_XY"),
+        ),
+        ("closed_loop: [[c, e]\ntype: [6d]", ("robot.yaml:2: not YAML",)),
+        ("closed_loop: [[c, e]]\nx: \x07", ("robot.yaml: not YAML",)),
+    ],
+)
+def test_faults(model: Model, text: str, parts: tuple[str, ...]) -> None:
+    fails(lambda: model(text), *parts)
+
+
+def test_name_of_a_link_and_of_another_joint(tmp_path: Path) -> None:
+    (tmp_path / "robot.urdf").write_text(URDF.replace('"j3"', '"e"'))
+    (tmp_path / "robot.yaml").write_text("closed_loop: [[c, e]]")
+    fails(lambda: read(tmp_path), "both a link and a joint that leads to link `d`")
+    (tmp_path / "robot.urdf").write_text(URDF.replace('"weld"', '"e"'))
+    assert closures(read(tmp_path)) == [("c-e", "fixed", "c", "e")]
+
+
+# Which file
+
+
+def test_sidecar_is_found_or_named_or_refused(model: Model, tmp_path: Path) -> None:
+    text = "closed_loop: [[c, e]]"
+    assert len(closures(model(text))) == 1
+    assert closures(model(text, loops=False)) == []
+    (tmp_path / "other.yaml").write_text("closed_loop: [[c, d]]")
+    for loops in (tmp_path / "other.yaml", str(tmp_path / "other.yaml")):
+        mechanism = model(text, loops=loops)
+        assert closures(mechanism) == [("c-d", "fixed", "c", "d")]
+        assert mechanism.files == (str(tmp_path / "other.yaml"),)
+    fails(lambda: model(text, loops=tmp_path / "none.yaml"), "cannot be opened: No such file")
+    (tmp_path / "other.yaml").write_text("x: 1")
+    fails(lambda: model(text, loops=tmp_path / "other.yaml"), "has no `closed_loop`")
+    (tmp_path / "other.yaml").write_text("- 1")
+    fails(lambda: model(text, loops=tmp_path / "other.yaml"), "expected `closed_loop:")
+
+
+@pytest.mark.parametrize(
+    "text", ["x: [", "gains:\n  closed_loop: true", "- closed_loop", "# closed_loop: []", ""]
+)
+def test_other_yaml_beside_the_model_is_left_alone(model: Model, text: str) -> None:
+    mechanism = model(text)
+    assert closures(mechanism) == []
+    assert mechanism.files == ()
+    fails(lambda: model(text, loops=True), "no loop description robot.yaml or robot.yml")
+
+
+def test_name_of_the_sidecar(tmp_path: Path) -> None:
+    text = "closed_loop: [[c, e]]"
+    (tmp_path / "arm.urdf").write_text(URDF)
+    (tmp_path / "robot.yaml").write_text(text)
+    assert len(closures(read(tmp_path / "arm.urdf"))) == 1
+    (tmp_path / "robot.urdf").write_text(URDF)
+    assert closures(read(tmp_path / "arm.urdf")) == []
+    (tmp_path / "arm.yml").write_text("{closed_loop: [[c, d], [c, e]]}")
+    assert len(closures(read(tmp_path / "arm.urdf"))) == 2
+
+
+def test_path_is_kept_as_the_user_wrote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "robot.urdf").write_text(URDF)
+    (tmp_path / "robot.yaml").write_text("closed_loop: [[c, e]]")
+    monkeypatch.chdir(tmp_path)
+    mechanism = read("robot.urdf")
+    assert (mechanism.path, mechanism.files) == ("robot.urdf", ("robot.yaml",))
+
+
+# The collection
+
+#: bodies, closures by kind, motors, and the types that the YAML file changes
+ROBOTS: dict[str, tuple[int, dict[str, int], int, dict[str, int]]] = {
+    "5bar_linkage": (8, {"fixed": 1}, 2, {}),
+    "5bar_linkage_iso3d": (9, {"spherical": 1}, 2, {}),
+    "5bar_linkage_iso6d": (12, {"fixed": 1}, 2, {}),
+    "cassie_like": (26, {"fixed": 2}, 5, {}),
+    "digit_like": (36, {"fixed": 3}, 6, {}),
+    "digit_like_2legs": (46, {"fixed": 6}, 12, {"spherical": 6, "universal": 6}),
+    "digit_like_2legs_old": (46, {"fixed": 6}, 12, {"spherical": 6, "universal": 6}),
+    "disney_like": (36, {"fixed": 3}, 6, {}),
+    "disney_robot": (49, {"fixed": 6}, 12, {"spherical": 9}),
+    "kangaroo_like": (90, {"fixed": 11}, 6, {}),
+    "kangaroo_like_2leg": (183, {}, 0, {}),
+    "old_digit_like_2legs": (70, {"fixed": 6}, 12, {}),
+    "robot_delta": (16, {"fixed": 3}, 2, {}),
+    "true_talos_2_legs": (72, {"spherical": 2}, 44, {}),
+}
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", ROBOTS)
+def test_robots(name: str) -> None:
+    bodies, closing, motors, changed = ROBOTS[name]
+    mechanism = read(CORPUS / name)
+    assert len(mechanism.bodies) == bodies
+    assert Counter(j.kind for j in mechanism.joints if j.closure) == closing
+    assert sum(j.actuated is True for j in mechanism.joints) == motors
+    tree = Counter(j.kind for j in mechanism.joints if not j.closure)
+    assert {kind: tree[kind] for kind in ("spherical", "universal") if tree[kind]} == changed
+    assert sum(tree.values()) == bodies - 1
+    assert len(mechanism.files) == bool(closing)
+    warnings = [d.message for d in mechanism.findings if d.severity != "note"]
+    assert len(warnings) == (name == "disney_robot"), warnings
+    assert all(re.search("left_spherical_free_foot", message) for message in warnings)
+
+
+@needs_corpus
+def test_every_robot_is_covered() -> None:
+    assert {path.name for path in CORPUS.iterdir()} == {*ROBOTS}
+
+
+@needs_corpus
+def test_mimics_of_talos() -> None:
+    mechanism = read(CORPUS / "true_talos_2_legs")
+    assert {coupling.kind for coupling in mechanism.couplings} == {"mimic"}
+    assert len(mechanism.couplings) == 12
