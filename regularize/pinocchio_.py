@@ -23,7 +23,7 @@ from regularize.analysis import Reduction
 from regularize.diagnostic import Diagnostic
 from regularize.errors import UnsupportedExport
 from regularize.kinematics import fit_joint
-from regularize.mechanism import Inertia
+from regularize.mechanism import IDENTITY, Inertia
 from regularize.reduction import Cut
 from regularize.screw import Array, read_only
 from regularize.topology import Edge, Graph
@@ -371,6 +371,9 @@ class _Builder:
         self.model.addJointFrame(index)
         self.joints.append(TreeJoint(index, tuple(series), backwards))
         end = last.parent if backwards else last.child
+        for edge in series:
+            # Massless nodes inside the joint have no place of their own, but are passed.
+            self.place[edge.parent if backwards else edge.child] = (index, IDENTITY)
         self.place[end] = (index, before @ screw.inverse(T_end))
         return end
 
