@@ -1,0 +1,65 @@
+"""Find, explain and remove redundant loop constraints of closed kinematic chains.
+
+The functions below are loaded when they are first used, so that importing the package is quick.
+
+Example:
+    >>> import regularize as rg
+    >>> mechanism = rg.load("robot.urdf")       # doctest: +SKIP
+    >>> print(rg.check(mechanism))              # doctest: +SKIP
+    >>> robot = rg.to_pinocchio(rg.reduce(mechanism))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regularize.analysis import Reduction as Reduction
+    from regularize.analysis import reduce as reduce
+    from regularize.assembly import Assembly as Assembly
+    from regularize.assembly import assemble as assemble
+    from regularize.check import Report as Report
+    from regularize.check import check as check
+    from regularize.load import load as load
+    from regularize.mechanism import Mechanism as Mechanism
+    from regularize.pinocchio_ import Robot as Robot
+    from regularize.pinocchio_ import to_pinocchio as to_pinocchio
+
+from regularize.errors import ModelError as ModelError
+from regularize.errors import ReadError as ReadError
+from regularize.errors import RegularizeError as RegularizeError
+from regularize.errors import UnknownFormat as UnknownFormat
+
+try:
+    __version__ = version("pin-regularize")
+except PackageNotFoundError:  # a checkout that is not installed
+    __version__ = "0.0.0"
+
+_HOME = {
+    "Assembly": "assembly",
+    "Mechanism": "mechanism",
+    "Reduction": "analysis",
+    "Report": "check",
+    "Robot": "pinocchio_",
+    "assemble": "assembly",
+    "check": "check",
+    "load": "load",
+    "reduce": "analysis",
+    "to_pinocchio": "pinocchio_",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module when it is first asked for."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'regularize' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"regularize.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All public names."""
+    return sorted({*globals(), *_HOME})

@@ -131,6 +131,24 @@ class LoopKinematics:
         """Positions of an edge's coordinates in ``q``."""
         return [self._local[c] for c in self.graph.edges[edge].columns]
 
+    def sign(self, loop: int, edge: int) -> int:
+        """Direction in which a loop passes an edge: 1 from parent to child, -1 back, 0 not."""
+        if edge == self.chords[loop]:
+            return -1
+        return self._edge_signs[loop].get(edge, 0)
+
+    @cached_property
+    def _edge_signs(self) -> list[dict[int, int]]:
+        signs: list[dict[int, int]] = []
+        for chord in self.chords:
+            edge = self.graph.edges[chord]
+            found: dict[int, int] = {}
+            for node, factor in ((edge.child, 1), (edge.parent, -1)):
+                for e, sign in self.path_to_root(node):
+                    found[e] = found.get(e, 0) + factor * sign
+            signs.append(found)
+        return signs
+
     def row(self, node: int) -> int:
         """Position of a node in ``State.T_world_node``."""
         return self._row[node]
