@@ -1,0 +1,173 @@
+"""`check`: everything that is known of a mechanism's loops, as one report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import regularize
+from regularize import subalgebra
+from regularize.analysis import CONFIGURATIONS, Reduction, reduce
+from regularize.diagnostic import SEVERITIES, Diagnostic, Severity
+from regularize.findings import findings
+from regularize.loop_report import LoopReport, loop_reports
+from regularize.mechanism import Mechanism
+from regularize.nearly import NEAR
+from regularize.reactions import Reaction, reactions
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The result of `check`.
+
+    Attributes:
+        reduction: The reduced constraints with all the evidence.
+        loops: One entry per loop.
+        reactions: One entry per joint.
+        diagnostics: The findings.
+        seconds: How long the analysis took.
+    """
+
+    reduction: Reduction
+    loops: tuple[LoopReport, ...]
+    reactions: tuple[Reaction, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    seconds: float
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that was checked."""
+        return self.reduction.mechanism
+
+    @cached_property
+    def redundancy(self) -> dict[str, int]:
+        """Redundant equations by name; the counts add up to all redundant equations."""
+        r = self.reduction
+        trivial = min(r.removed, sum(part.trivial for part in r.parts if part.proved))
+        topological = min(max(r.remaining, 0), sum(p.topological for p in r.parts if p.proved))
+        return {
+            "trivial": trivial,
+            "exceptional": r.removed - trivial,
+            "topological": topological,
+            "paradoxical": r.remaining - topological,
+        }
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Number of findings of each severity."""
+        return {s: sum(d.severity == s for d in self.diagnostics) for s in SEVERITIES}
+
+    def exit_status(self, fail_on: Severity | str = "warning") -> int:
+        """1 if there is a finding at or above a severity, else 0; ``never`` gives 0."""
+        if fail_on == "never":
+            return 0
+        worst = SEVERITIES.index(fail_on)
+        return int(any(SEVERITIES.index(d.severity) <= worst for d in self.diagnostics))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON report, schema version 1."""
+        r, graph, mechanism = self.reduction, self.reduction.graph, self.mechanism
+        here = sum(cell.here.rank for cell in r.cells)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "tool": {"name": "regularize", "version": regularize.__version__},
+            "model": {
+                "path": mechanism.path,
+                "format": mechanism.format,
+                "name": mechanism.name,
+                "bodies": sum(bool(members) for members in graph.members),
+                "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
+                "loops": graph.loops,
+                "couplings": len(graph.couplings),
+            },
+            "settings": {"rtol": r.rtol, "seed": r.seed},
+            "assembly": {
+                "closed": r.assembly.closed,
+                "residual_before": _gap(*r.assembly.worst_before),
+                "residual_after": _gap(*r.assembly.worst_after),
+            },
+            "mobility": {
+                "gruebler": r.gruebler,
+                "actual": r.mobility,
+                "finite": r.finite_mobility,
+                "redundant": r.redundant,
+                "consistent": r.assembly.closed,
+                "here": {
+                    "mobility": r.freedoms - here,
+                    "redundant": r.equations - here,
+                    "singular": here < r.rank,
+                },
+            },
+            "redundancy": self.redundancy,
+            "reduction": {
+                "constraints": r.constraints,
+                "kept": r.kept,
+                "removed": r.removed,
+                "remaining_redundant": r.remaining,
+                "certified_configurations": r.certificate.configurations,
+                "worst_closure_error": r.certificate.worst,
+                "numerical": r.numerical,
+            },
+            "loops": [loop.as_dict() for loop in self.loops],
+            "reactions": [
+                {
+                    "joint": reaction.joint,
+                    "unique": reaction.unique,
+                    "indeterminate": [d.words("force", "moment") for d in reaction.indeterminate],
+                }
+                for reaction in self.reactions
+            ],
+            "diagnostics": [d.as_dict() for d in self.diagnostics],
+            "summary": self.summary,
+        }
+
+    def __str__(self) -> str:
+        """The text report."""
+        from regularize.render.text import render
+
+        return render(self)
+
+
+def _gap(translation: float, rotation: float) -> dict[str, float]:
+    return {"translation_m": translation, "rotation_rad": rotation}
+
+
+def check(
+    mechanism: Mechanism,
+    *,
+    rtol: float = subalgebra.RTOL,
+    near: float = NEAR,
+    length_scale: float | None = None,
+    keep_cuts: bool = False,
+    configurations: int = CONFIGURATIONS,
+    seed: int = 0,
+) -> Report:
+    """Analyse the loops of a mechanism and say what was found.
+
+    Args:
+        mechanism: From ``load``.
+        rtol: Tolerance of ranks and geometric relations; see ``reduce``.
+        near: Tolerance within which a loop is called nearly special; radians, and distances
+            relative to the size of its part.
+        length_scale: Size in metres to divide lengths by; by default each part's own.
+        keep_cuts: Close every loop where the file itself closes it.
+        configurations: Number of configurations for the certificate.
+        seed: Seed of all random choices.
+    """
+    start = time.perf_counter()
+    reduction = reduce(
+        mechanism,
+        rtol=rtol,
+        length_scale=length_scale,
+        keep_cuts=keep_cuts,
+        configurations=configurations,
+        seed=seed,
+    )
+    loops = tuple(loop_reports(reduction))
+    found = reactions(reduction) if reduction.assembly.closed else ()
+    diagnostics = tuple(findings(reduction, loops, found, near))
+    return Report(reduction, loops, found, diagnostics, time.perf_counter() - start)

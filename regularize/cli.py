@@ -1,0 +1,55 @@
+"""The command line.
+
+Exit status: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage or unreadable input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from regularize.commands import check, explain, formats
+from regularize.errors import RegularizeError
+
+VERBS = (check, explain, formats)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser with all verbs."""
+    result = argparse.ArgumentParser(
+        prog="regularize",
+        description="Find, explain and remove redundant loop constraints of closed kinematic "
+        "chains.",
+    )
+    result.add_argument("--version", action="store_true", help="print the version and leave")
+    subparsers = result.add_subparsers(metavar="VERB")
+    for verb in VERBS:
+        verb.add(subparsers)
+    return result
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    arguments = parser().parse_args(argv)
+    if arguments.version:
+        from regularize import __version__
+
+        sys.stdout.write(f"regularize {__version__}\n")
+        return 0
+    if not hasattr(arguments, "run"):
+        parser().print_help()
+        return 2
+    try:
+        return int(arguments.run(arguments))
+    except RegularizeError as error:
+        sys.stderr.write(f"regularize: {error}\n")
+        return 2
+    except BrokenPipeError:
+        # The reader of our output has gone, as in `regularize check … | head`.
+        sys.stderr.close()
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

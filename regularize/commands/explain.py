@@ -1,0 +1,41 @@
+"""`regularize explain`: what a diagnostic code means and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from regularize.rules import RULES, rule
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser("explain", help=__doc__.split(": ")[1].rstrip("."))
+    parser.add_argument("code", nargs="?", help="for example REG201; without it all are listed")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the explanation of one code, or the list of all."""
+    if arguments.code is None:
+        for entry in RULES:
+            sys.stdout.write(f"{entry.code}  {entry.severity:<8} {entry.name}\n")
+        return 0
+    found = rule(arguments.code)
+    if found is None:
+        sys.stderr.write(
+            f"regularize: no code {arguments.code!r}; `regularize explain` lists all codes\n"
+        )
+        return 2
+    sections = {
+        "What it is": found.what,
+        "Why it matters": found.why,
+        "Example": found.example,
+        "What to do": found.fix,
+        "Reference": found.reference,
+    }
+    sys.stdout.write(f"{found.code} {found.name} ({found.severity})\n")
+    for title, text in sections.items():
+        if text:
+            sys.stdout.write(f"\n{title}\n  {text}\n")
+    return 0

@@ -1,0 +1,46 @@
+"""What the verbs share: reading the model that the user names, writing files in one go."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regularize.mechanism import Mechanism
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say how a model is to be read."""
+    parser.add_argument("--format", help="format of the model (default: by its content)")
+    parser.add_argument("--loops", metavar="SIDECAR", help="file that describes the loops")
+    parser.add_argument("--floating", action="store_true", help="free the root from the ground")
+
+
+def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
+    """Read the model with the options given."""
+    from regularize.load import load
+
+    options: dict[str, Any] = {"floating": True} if arguments.floating else {}
+    return load(file, format=arguments.format, loops=arguments.loops, **options)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,36 @@
+"""`regularize formats`: list the formats that can be read and written."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser("formats", help=__doc__.split(": ")[1].rstrip("."))
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from regularize.adapters import adapters
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for column in ("format", "what", "files", "read", "write", "needs", "installed"):
+        table.add_column(column, overflow="fold")
+    for adapter in adapters().values():
+        table.add_row(
+            adapter.name,
+            adapter.title,
+            " ".join(adapter.suffixes),
+            "yes" if adapter.reader else "",
+            "yes" if adapter.writer else "",
+            f"[{adapter.extra}]".replace("[", r"\[") if adapter.extra else "",
+            "yes" if adapter.installed else "no",
+        )
+    Console(file=sys.stdout, highlight=False).print(table)
+    return 0
