@@ -122,6 +122,15 @@ BUILTIN: tuple[Adapter, ...] = (
         reader="regularize.adapters.urdf:read",
         sniff=has_root("robot"),
     ),
+    Adapter(
+        name="mjcf",
+        title="MJCF (MuJoCo)",
+        suffixes=(".xml", ".mjcf"),
+        reader="regularize.adapters.mjcf:read",
+        sniff=has_root("mujoco"),
+        extra="mujoco",
+        module="mujoco",
+    ),
 )
 
 
