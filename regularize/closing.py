@@ -120,8 +120,7 @@ def _close_in_order(
 
 
 def _best_cut(propagation: Propagation, cycle: Cycle, preference: Preference) -> Closing:
-    options = propagation.options(cycle, propagation.missing(cycle))
-    return min(options, key=lambda c: (propagation.spaces.dimension(c.space), preference(c.edge)))
+    return propagation.best_cut(cycle, sorted(propagation.missing(cycle), key=preference))
 
 
 def _close_at(
@@ -142,11 +141,7 @@ def _close_at(
     waiting = sorted(set(block) & cuts)
     closings: list[Closing] = []
     while waiting:
-        choices = [
-            closing
-            for cut in waiting
-            for closing in propagation.options(_loop_of(graph, present, cut), [cut])
-        ]
+        choices = [propagation.best_cut(_loop_of(graph, present, cut), [cut]) for cut in waiting]
         best = min(choices, key=lambda c: (spaces.dimension(c.space), c.cycle.length, c.edge))
         closings.append(best)
         propagation.close(best.cycle)

@@ -107,20 +107,20 @@ def cell_mobility(
     """
     walkers = configurations.shape[1]
     flat = np.concatenate([q[None], configurations.reshape(-1, loops.freedoms)])
-    ranks = [decide_rank(s, rtol) for s in singular_values(loops, flat)]
-    here, last = ranks[0], ranks[-walkers:]
-    # The rank can only drop at special configurations, so the largest one is generic.
-    largest = max(r.rank for r in ranks)
-    clearest = max(
-        (i for i, r in enumerate(ranks) if r.rank == largest), key=lambda i: ranks[i].gap
-    )
-    found = [loops.freedoms - r.rank for r in last]
+    values = singular_values(loops, flat)
+    ranks = np.sum(values > rtol * values[:, :1], axis=1)
+    # The rank can only drop at special configurations, so the largest one is generic; the
+    # configuration where its last singular value is largest tells it most clearly.
+    largest = int(np.max(ranks))
+    last_counted = values[:, max(largest - 1, 0)] / values[:, 0]
+    clearest = int(np.argmax(np.where(ranks == largest, last_counted, 0.0)))
+    found = [loops.freedoms - int(rank) for rank in ranks[-walkers:]] if walkers else []
     return CellMobility(
         edges=loops.edges,
         freedoms=loops.freedoms,
         equations=6 * len(loops.chords) + len(loops.coupling),
-        here=here,
-        generic=ranks[clearest],
+        here=decide_rank(values[0], rtol),
+        generic=decide_rank(values[clearest], rtol),
         finite=finite_mobility(loops, flat[clearest], largest, rtol, rng),
         modes=tuple(sorted({m: found.count(m) for m in found}.items())),
         configurations=read_only(flat),

@@ -33,7 +33,7 @@ What is proved, on the connected set of configurations that contains the referen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,50 +116,59 @@ class Propagation:
             merged.union(a, b)
         return surplus == 1
 
-    def options(self, cycle: Cycle, cuts: Iterable[int]) -> list[Closing]:
-        """For every possible cut of a cycle and either of its bodies, the space it can see."""
-        m = cycle.length
-        steps = [self._step(cycle, i) for i in range(m)]
-        forward = [self._reach(cycle, steps, x, 1) for x in range(m)]
-        backward = [self._reach(cycle, steps, x, -1) for x in range(m)]
-        found = []
-        for cut in cuts:
-            p = cycle.edges.index(cut)
-            k, other = cycle.nodes[p], cycle.nodes[(p + 1) % m]
-            Z = self.freedoms[cut]
-            on_k = on_l = MotionSpaces.FULL
-            for x in range(m):
-                # Body x is reached from l going forward and reaches k going forward.
-                P_kb = forward[x][(p - x) % m]
-                P_lb = backward[x][(x - p - 1) % m]
-                spaces = self.spaces
-                on_k = spaces.meet(on_k, spaces.add(spaces.add(P_kb, spaces.saturate(P_lb, Z)), Z))
-                on_l = spaces.meet(on_l, spaces.add(spaces.add(spaces.saturate(P_kb, Z), P_lb), Z))
-            found += [Closing(cut, k, on_k, cycle), Closing(cut, other, on_l, cycle)]
-        return found
+    def best_cut(self, cycle: Cycle, cuts: Sequence[int]) -> Closing:
+        """The cut that sees the smallest space; the first of several equally good ones.
 
-    def _step(self, cycle: Cycle, i: int) -> int:
+        Args:
+            cycle: The loop.
+            cuts: Its joints that may be cut, the preferred ones first.
+        """
+        spaces = self.spaces
+        reach = _Reach(self, cycle)
+        # No space can be smaller than what the screws of an untouched loop span at the pose.
+        floor = 0
+        if not self._closed & set(cycle.nodes):
+            number = MotionSpaces.ZERO
+            for e in cycle.edges:
+                number = spaces.add(number, self.freedoms[e])
+            floor = spaces.dimension(number)
+        best: Closing | None = None
+        for cut in cuts:
+            for closing in self._closings(cycle, cut, reach):
+                if best is None or (spaces.dimension(closing.space) < spaces.dimension(best.space)):
+                    best = closing
+                if spaces.dimension(best.space) == floor:
+                    return best
+        if best is None:
+            raise ValueError("a loop needs at least one joint to cut")
+        return best
+
+    def _closings(self, cycle: Cycle, cut: int, reach: _Reach) -> Iterator[Closing]:
+        """The spaces that a cut sees from either of its bodies."""
+        m, spaces = cycle.length, self.spaces
+        p = cycle.edges.index(cut)
+        Z = self.freedoms[cut]
+        # Body x is reached from the far body going back and reaches the near one going forward.
+        pairs = [(reach(x, 1, (p - x) % m), reach(x, -1, (x - p - 1) % m)) for x in range(m)]
+        near = far = MotionSpaces.FULL
+        for P_near, P_far in pairs:
+            seen = spaces.add(spaces.add(P_near, spaces.saturate(P_far, Z)), Z)
+            near = spaces.meet(near, seen)
+        yield Closing(cut, cycle.nodes[p], near, cycle)
+        for P_near, P_far in pairs:
+            seen = spaces.add(spaces.add(spaces.saturate(P_near, Z), P_far), Z)
+            far = spaces.meet(far, seen)
+        yield Closing(cut, cycle.nodes[(p + 1) % m], far, cycle)
+
+    def is_product(self, cycle: Cycle) -> bool:
+        """Whether the loop runs through loops that are closed already."""
+        return len(self._closed & set(cycle.nodes)) > 1
+
+    def step(self, cycle: Cycle, i: int) -> int:
         """Algebra of the relative motion across one joint of the cycle."""
         edge = cycle.edges[i]
         following = cycle.nodes[(i + 1) % cycle.length]
         return self.spaces.meet(self.relation(cycle.nodes[i], following), self.freedoms[edge])
-
-    def _reach(self, cycle: Cycle, steps: Sequence[int], start: int, direction: int) -> list[int]:
-        """Spaces P of the bodies met when walking from body ``start`` around the cycle."""
-        spaces, m = self.spaces, cycle.length
-        product = len(self._closed & set(cycle.nodes)) > 1
-        reached = [MotionSpaces.ZERO]
-        position = start
-        for _ in range(m - 1):
-            step = steps[position if direction > 0 else position - 1]
-            position = (position + direction) % m
-            if product:
-                space = spaces.add(spaces.saturate(reached[-1], step), step)
-            else:
-                space = spaces.join(reached[-1], step)
-            known = self.relation(cycle.nodes[start], cycle.nodes[position])
-            reached.append(spaces.meet(space, known))
-        return reached
 
     def close(self, cycle: Cycle) -> None:
         """Put all joints of a cycle in place and propagate what its closure implies."""
@@ -170,7 +179,7 @@ class Propagation:
             self._parts.union(edge.parent, edge.child)
             self._tighten(edge.parent, edge.child, self.freedoms[e], queue)
         m, nodes = cycle.length, cycle.nodes
-        steps = [self._step(cycle, i) for i in range(m)]
+        steps = [self.step(cycle, i) for i in range(m)]
         arcs = [[MotionSpaces.ZERO] for _ in range(m)]
         for x in range(m):
             for t in range(m - 1):
@@ -226,3 +235,31 @@ class Propagation:
             for b in cycle.nodes
             if b not in (edge.parent, edge.child)
         )
+
+
+class _Reach:
+    """Spaces P of the bodies met when walking around a cycle, computed as they are asked for."""
+
+    def __init__(self, propagation: Propagation, cycle: Cycle) -> None:
+        self._propagation, self._cycle = propagation, cycle
+        self._product = propagation.is_product(cycle)
+        self._steps = [propagation.step(cycle, i) for i in range(cycle.length)]
+        self._reached: dict[tuple[int, int], list[int]] = {}
+
+    def __call__(self, start: int, direction: int, steps: int) -> int:
+        """Space of the body that lies so many steps from body ``start``, seen from there."""
+        spaces, m = self._propagation.spaces, self._cycle.length
+        reached = self._reached.setdefault((start, direction), [MotionSpaces.ZERO])
+        while len(reached) <= steps:
+            position = (start + direction * (len(reached) - 1)) % m
+            step = self._steps[position if direction > 0 else position - 1]
+            if self._product:
+                space = spaces.add(spaces.saturate(reached[-1], step), step)
+            else:
+                space = spaces.join(reached[-1], step)
+            following = (position + direction) % m
+            known = self._propagation.relation(
+                self._cycle.nodes[start], self._cycle.nodes[following]
+            )
+            reached.append(spaces.meet(space, known))
+        return reached[steps]

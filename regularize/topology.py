@@ -127,12 +127,7 @@ class Graph:
     @cached_property
     def position(self) -> Array:
         """Stored coordinates of all joints, shape (freedoms,)."""
-        q = np.zeros(self.freedoms)
-        for edge in self.edges:
-            start = _first_coordinate(self.mechanism)[edge.joint.name]
-            for column in edge.columns:
-                q[column] = edge.joint.position[column - start]
-        return q
+        return np.concatenate([np.zeros(0), *(j.position for j in self.mechanism.joints)])
 
     @cached_property
     def blocks(self) -> tuple[tuple[int, ...], ...]:
