@@ -249,7 +249,7 @@ class LoopKinematics:
         parent, child = (side[None, ..., None] for side in self._sides)
         target = state.T_world_target[:, :, None, :3, 3]
         chord = state.T_world_chord[:, :, None, :3, 3]
-        gap = child * (v + np.cross(w, target)) - parent * (v + np.cross(w, chord))
+        gap = child * (v + screw.cross(w, target)) - parent * (v + screw.cross(w, chord))
         # The error rotation R_t R_c^T turns with the child's rate from the left and carries the
         # parent's rate through itself; its rotation vector follows by the left Jacobian.
         L = len(self.chords)
@@ -290,7 +290,7 @@ class LoopKinematics:
 
     def scaled(self, twists: Array) -> Array:
         """Twists taken about ``center``, their linear part divided by ``length``."""
-        linear = twists[..., :3] + np.cross(twists[..., 3:], self.center)
+        linear = twists[..., :3] + screw.cross(twists[..., 3:], self.center)
         return np.concatenate([linear / self.length, twists[..., 3:]], axis=-1)
 
     def bias(self, state: State, velocity: Array) -> Array:
