@@ -1,0 +1,99 @@
+"""Screws and their exponentials against scipy, Pinocchio and the axioms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.linalg import expm
+
+from regularize import screw
+
+components = st.floats(-3, 3, allow_nan=False)
+screws = arrays(np.float64, 6, elements=components)
+
+
+@given(screws, screws, screws)
+def test_bracket_is_a_lie_bracket(a, b, c):
+    assert np.allclose(screw.bracket(a, b), -screw.bracket(b, a))
+    jacobi = (
+        screw.bracket(a, screw.bracket(b, c))
+        + screw.bracket(b, screw.bracket(c, a))
+        + screw.bracket(c, screw.bracket(a, b))
+    )
+    assert np.allclose(jacobi, 0.0, atol=1e-10)
+    assert np.allclose(screw.ad(a) @ b, screw.bracket(a, b))
+
+
+@given(screws)
+def test_exponential_is_the_matrix_exponential(a):
+    assert np.allclose(screw.exp(a), expm(screw.hat(a)), atol=1e-9)
+
+
+@given(screws.map(lambda s: s * 1e-5))
+def test_exponential_of_tiny_twists(a):
+    assert np.allclose(screw.exp(a), expm(screw.hat(a)), atol=1e-15)
+
+
+@given(screws.map(lambda s: s * 0.9))
+def test_logarithm_inverts_the_exponential(a):
+    if np.linalg.norm(a[3:]) < 3.1:
+        assert np.allclose(screw.log(screw.exp(a)), a, atol=1e-7)
+
+
+@given(screws, screws)
+def test_adjoint_carries_screws_as_pinocchio_does(a, b):
+    T = screw.exp(a)
+    assert np.allclose(screw.adjoint(T) @ b, pin.SE3(T).act(pin.Motion(b)).vector, atol=1e-9)
+    assert np.allclose(T @ screw.inverse(T), np.eye(4), atol=1e-9)
+
+
+@given(screws.map(lambda s: s * 0.5))
+def test_inverse_left_jacobian_against_differences(a):
+    w, rate = a[3:], a[:3]
+    h = 1e-6
+    R = screw.exp(np.concatenate([np.zeros(3), w]))[:3, :3]
+    turned = [
+        screw.exp(np.concatenate([np.zeros(3), sign * h * rate]))[:3, :3] @ R for sign in (1, -1)
+    ]
+    difference = (screw.log_rotation(turned[0]) - screw.log_rotation(turned[1])) / (2 * h)
+    assert np.allclose(screw.inverse_left_jacobian(w) @ rate, difference, atol=1e-6)
+
+
+@given(screws)
+def test_right_jacobian_against_differences(a):
+    h = 1e-6
+    direction = np.arange(1.0, 7.0) / 7
+    plus, minus = (screw.exp(a + sign * h * direction) for sign in (1, -1))
+    twist = screw.log(screw.inverse(minus) @ plus) / (2 * h)
+    assert np.allclose(screw.right_jacobian(a) @ direction, twist, atol=1e-5)
+
+
+def test_leading_axes_are_configurations():
+    twists = np.linspace(-1, 1, 5 * 7 * 6).reshape(5, 7, 6)
+    many = screw.exp(twists)
+    assert many.shape == (5, 7, 4, 4)
+    assert np.allclose(many[2, 3], screw.exp(twists[2, 3]))
+    assert np.allclose(
+        screw.cross(twists[..., :3], twists[0, 0, 3:]), np.cross(twists[..., :3], twists[0, 0, 3:])
+    )
+
+
+def test_named_screws_and_their_axes():
+    turning = screw.revolute((0, 0, 2), (1, 2, 3))
+    assert np.allclose(turning, (2, -1, 0, 0, 0, 1))
+    direction, point, pitch = screw.axis_of(screw.helical((0, 3, 0), (1, 5, 2), 0.1))
+    assert np.allclose(direction, (0, 1, 0)) and np.allclose(point, (1, 0, 2))
+    assert pitch == pytest.approx(0.1)
+    direction, point, pitch = screw.axis_of(screw.prismatic((0, 0, -2)))
+    assert np.allclose(direction, (0, 0, -1)) and point is None and pitch is None
+    with pytest.raises(ValueError, match="length"):
+        screw.revolute((0, 0, 0))
+
+
+def test_results_that_are_shared_cannot_be_written():
+    with pytest.raises(ValueError, match="read-only"):
+        screw.read_only([1.0])[0] = 2.0

@@ -1,0 +1,161 @@
+"""Subspaces of se(3): closure, lattice operations, names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regularize import screw, subalgebra
+from regularize.motion_spaces import MotionSpaces
+from regularize.subalgebra import (
+    complement,
+    conjugate,
+    contains,
+    intersection,
+    lie_closure,
+    motion_type,
+    saturation,
+    span,
+    sum_,
+)
+
+X, Y, Z = np.eye(3)
+ORIGIN = np.zeros(3)
+
+#: One representative of every conjugacy class of connected subgroups, by name.
+CLASSES = {
+    "revolute": [screw.revolute(Z)],
+    "helical": [screw.helical(Z, ORIGIN, 0.3)],
+    "translation": [screw.prismatic(Z)],
+    "translations in a plane": [screw.prismatic(X), screw.prismatic(Y)],
+    "cylindrical": [screw.prismatic(Z), screw.revolute(Z)],
+    "spherical": [screw.revolute(X), screw.revolute(Y)],
+    "planar": [screw.revolute(Z), screw.revolute(Z, X)],
+    "planar with pitch": [screw.helical(Z, ORIGIN, 0.3), screw.helical(Z, X, 0.3)],
+    "spatial translations": [screw.prismatic(a) for a in (X, Y, Z)],
+    "Schoenflies": [screw.revolute(Z), screw.revolute(Z, X), screw.prismatic(Z)],
+    "full": [screw.revolute(X), screw.revolute(Y, Z), screw.revolute(Z, X)],
+}
+DIMENSIONS = {
+    "revolute": 1,
+    "helical": 1,
+    "translation": 1,
+    "translations in a plane": 2,
+    "cylindrical": 2,
+    "spherical": 3,
+    "planar": 3,
+    "planar with pitch": 3,
+    "spatial translations": 3,
+    "Schoenflies": 4,
+    "full": 6,
+}
+seeds = st.integers(0, 10**6)
+
+
+def motion(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return screw.exp(np.concatenate([rng.uniform(-1, 1, 3), rng.uniform(-2, 2, 3)]))
+
+
+def columns(name: str) -> np.ndarray:
+    return np.column_stack(CLASSES[name])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_class_is_named(name):
+    kind = motion_type(lie_closure(columns(name)))
+    assert (kind.name, kind.dimension) == (name, DIMENSIONS[name])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@given(seed=seeds)
+def test_names_move_with_the_mechanism(name, seed):
+    T = motion(seed)
+    kind = motion_type(lie_closure(screw.adjoint(T) @ columns(name)))
+    assert (kind.name, kind.dimension) == (name, DIMENSIONS[name])
+    if kind.direction is not None:
+        assert abs(kind.direction @ T[:3, :3] @ Z) == pytest.approx(1.0)
+    if name == "spherical":
+        assert np.allclose(kind.point, T[:3, 3])
+    if name in ("revolute", "cylindrical", "helical"):
+        assert np.allclose(np.cross(kind.point - T[:3, 3], T[:3, 2]), 0.0, atol=1e-9)
+    if kind.pitch is not None:
+        assert kind.pitch == pytest.approx(0.3)
+
+
+@given(seeds, st.integers(1, 5))
+def test_closure_is_closed_idempotent_and_of_a_possible_dimension(seed, count):
+    rng = np.random.default_rng(seed)
+    screws = rng.normal(size=(6, count))
+    screws[:, rng.random(count) < 0.3] *= [[1], [1], [1], [0], [0], [0]]
+    closure = lie_closure(screws)
+    assert closure.shape[1] in (0, 1, 2, 3, 4, 6)
+    assert contains(closure, span(screws))
+    again = lie_closure(closure)
+    assert contains(again, closure) and contains(closure, again)
+    for a in closure.T:
+        for b in closure.T:
+            assert contains(closure, screw.bracket(a, b)[:, None])
+
+
+@given(seeds, st.integers(0, 6), st.integers(0, 6))
+def test_dimension_formula(seed, a, b):
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(6, min(a, b) // 2))
+    A = span(np.hstack([common, rng.normal(size=(6, a - common.shape[1]))]))
+    B = span(np.hstack([common, rng.normal(size=(6, b - common.shape[1]))]))
+    both, either = intersection(A, B), sum_(A, B)
+    assert both.shape[1] + either.shape[1] == A.shape[1] + B.shape[1]
+    assert contains(A, both) and contains(B, both) and contains(either, A)
+    assert complement(A).shape[1] == 6 - A.shape[1]
+    assert np.allclose(A.T @ complement(A), 0.0)
+
+
+@given(seeds)
+def test_saturation_holds_the_space_while_the_joint_moves(seed):
+    rng = np.random.default_rng(seed)
+    space = span(rng.normal(size=(6, 2)))
+    hinge = screw.revolute(rng.normal(size=3), rng.normal(size=3))[:, None]
+    larger = saturation(space, hinge)
+    assert contains(larger, space)
+    for angle in (0.3, 1.7, -2.5):
+        moved = screw.adjoint(screw.exp(angle * hinge[:, 0])) @ space
+        assert contains(larger, moved)
+
+
+@given(seeds)
+def test_closure_of_a_conjugate_is_the_conjugate_of_the_closure(seed):
+    T = motion(seed)
+    planar = columns("planar")
+    moved = conjugate(T, lie_closure(planar))
+    assert contains(moved, lie_closure(screw.adjoint(T) @ planar))
+
+
+def test_planar_normal_and_translation_normals_are_told():
+    assert np.allclose(motion_type(lie_closure(columns("planar"))).direction, Z)
+    kind = motion_type(lie_closure(columns("translations in a plane")))
+    assert np.allclose(kind.direction, Z)
+
+
+def test_nothing_is_immobile():
+    assert motion_type(subalgebra.ZERO).name == "immobile"
+
+
+def test_the_store_gives_equal_spaces_equal_numbers():
+    spaces = MotionSpaces(1e-5)
+    one = spaces.closure(columns("planar"))
+    other = spaces.closure(np.column_stack([screw.revolute(Z, Y), screw.prismatic(X)]))
+    assert one == other
+    x, z = spaces.closure(X_TURN), spaces.closure(Z_TURN)
+    assert spaces.dimension(spaces.join(x, z)) == 3
+    assert spaces.dimension(spaces.add(x, z)) == 2
+    assert spaces.meet(x, z) == MotionSpaces.ZERO
+    assert spaces.join(x, MotionSpaces.FULL) == MotionSpaces.FULL
+    assert spaces.dimension(spaces.saturate(x, z)) == 2
+    assert spaces.contains(spaces.join(x, z), x) and not spaces.contains(x, z)
+
+
+X_TURN = screw.revolute(X)[:, None]
+Z_TURN = screw.revolute(Z)[:, None]

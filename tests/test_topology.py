@@ -1,0 +1,168 @@
+"""The graph: merged bodies, split joints, parts, cells, short loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from regularize import screw
+from regularize.cycles import candidate_cycles, minimum_cycle_basis
+from regularize.errors import ModelError
+from regularize.mechanism import (
+    Body,
+    Coupling,
+    Joint,
+    Mechanism,
+    joint_in_world,
+    joint_screws,
+    mechanism_of,
+)
+from regularize.topology import build, coordinate_names, loop_count, spanning_tree
+
+
+def ladder(windows: int) -> Mechanism:
+    """Ground, posts and rungs: a planar structure of that many loops in a row."""
+    joints = [joint_in_world("A0", "ground", "post0", "revolute")]
+    for k in range(windows):
+        joints += [
+            joint_in_world(f"A{k + 1}", "ground", f"post{k + 1}", "revolute", point=(k + 1, 0, 0)),
+            joint_in_world(f"B{k}", f"post{k}", f"rung{k}", "revolute", point=(k, 1, 0)),
+            joint_in_world(f"C{k}", f"rung{k}", f"post{k + 1}", "revolute", point=(k + 1, 1, 0)),
+        ]
+    return mechanism_of(f"ladder {windows}", joints)
+
+
+def test_bodies_joined_by_fixed_joints_are_one_node():
+    shift = screw.transform(None, (0, 0, 2))
+    mechanism = Mechanism(
+        "welded",
+        tuple(Body(name) for name in ("ground", "a", "b")),
+        (
+            Joint("weld", "a", "b", "fixed", joint_screws("fixed"), shift),
+            Joint("hinge", "ground", "b", "revolute", joint_screws("revolute")),
+        ),
+    )
+    graph = build(mechanism)
+    assert graph.members == (("ground",), ("a", "b"))
+    (edge,) = graph.edges
+    assert np.allclose(edge.T_child, shift)
+
+
+def test_a_weld_that_closes_a_loop_stays_a_joint_and_a_second_weld_is_noticed():
+    joints = [
+        joint_in_world("A", "ground", "a", "revolute"),
+        joint_in_world("B", "ground", "b", "revolute", point=(1, 0, 0)),
+        joint_in_world("closure", "a", "b", "fixed", closure=True),
+    ]
+    graph = build(mechanism_of("weld", joints))
+    assert [e.freedoms for e in graph.edges] == [1, 1, 0]
+    assert graph.loops == 1
+    doubled = [
+        joint_in_world("w1", "ground", "a", "fixed"),
+        joint_in_world("w2", "ground", "a", "fixed"),
+    ]
+    assert [j.name for j in build(mechanism_of("twice", doubled)).rigid_loops] == ["w2"]
+
+
+def test_universal_joints_are_split_and_keep_their_coordinates_together():
+    joints = [
+        joint_in_world("U", "ground", "a", "universal", (1, 0, 0), axis2=(0, 1, 0)),
+        joint_in_world("S", "a", "b", "spherical", point=(0, 0, 1)),
+    ]
+    graph = build(mechanism_of("shaft", joints))
+    assert [e.name for e in graph.edges] == ["U/1", "U/2", "S"]
+    assert [e.columns for e in graph.edges] == [(0,), (1,), (2, 3, 4)]
+    assert graph.members[graph.edges[0].child] == ()
+    assert coordinate_names(graph.mechanism) == ("U[0]", "U[1]", "S[0]", "S[1]", "S[2]")
+
+
+def test_parts_do_not_share_loops_and_couplings_tie_them_into_cells():
+    first, second = ladder(1), ladder(2)
+    renamed = [
+        joint_in_world(
+            f"second {j.name}",
+            f"second {j.parent}" if j.parent != "ground" else "ground",
+            f"second {j.child}",
+            "revolute",
+            point=j.T_parent_joint[:3, 3],
+        )
+        for j in second.joints
+    ]
+    joints = [*first.joints, *renamed]
+    graph = build(mechanism_of("two", joints))
+    assert [loop_count(graph, block) for block in graph.blocks] == [1, 2]
+    assert len(graph.cells) == 2
+    coupling = Coupling("gear", "gear", (("A0", 0, 1.0), ("second A0", 0, -2.0)))
+    tied = build(mechanism_of("tied", joints, couplings=(coupling,)))
+    assert len(tied.cells) == 1 and len(tied.blocks) == 2
+
+
+def test_two_joints_between_the_same_bodies_are_a_loop():
+    joints = [
+        joint_in_world("upper", "ground", "door", "revolute", point=(0, 0, 2)),
+        joint_in_world("lower", "ground", "door", "revolute", point=(0, 0, 0)),
+    ]
+    graph = build(mechanism_of("door", joints))
+    (cycle,) = minimum_cycle_basis(graph, graph.blocks[0])
+    assert set(cycle.edges) == {0, 1} and graph.loops == 1
+
+
+@pytest.mark.parametrize("windows", [1, 2, 7, 30])
+def test_short_loops_of_a_ladder_are_its_windows(windows):
+    graph = build(ladder(windows))
+    (block,) = graph.blocks
+    basis = minimum_cycle_basis(graph, block)
+    assert [c.length for c in basis] == [4] * windows
+    for cycle in basis:
+        for i, e in enumerate(cycle.edges):
+            following = cycle.nodes[(i + 1) % cycle.length]
+            assert graph.edges[e].other(cycle.nodes[i]) == following
+
+
+def test_long_loops_are_found_where_there_are_no_short_ones():
+    names = ["ground", *(f"b{i}" for i in range(19)), "ground"]
+    joints = [
+        joint_in_world(f"j{i}", names[i], names[i + 1], "revolute", point=(i, i * i, 0))
+        for i in range(20)
+    ]
+    graph = build(mechanism_of("ring", joints))
+    assert [c.length for c in minimum_cycle_basis(graph, graph.blocks[0])] == [20]
+    assert len(candidate_cycles(graph, graph.blocks[0])) == 1
+
+
+def test_the_file_s_own_closures_are_left_out_of_the_tree():
+    joints = [
+        joint_in_world("first", "ground", "a", "revolute", closure=True),
+        joint_in_world("second", "ground", "b", "revolute", point=(1, 0, 0)),
+        joint_in_world("third", "a", "b", "revolute", point=(0, 1, 0)),
+    ]
+    graph = build(mechanism_of("closure first", joints))
+    assert spanning_tree(graph) == (1, 2)
+
+
+def test_a_part_without_a_path_to_ground_is_an_error_with_its_name():
+    mechanism = Mechanism("apart", (Body("ground"), Body("lonely")), ())
+    with pytest.raises(ModelError, match="lonely"):
+        build(mechanism)
+
+
+@pytest.mark.parametrize(
+    ("joints", "message"),
+    [
+        ([("a", "ground", "x"), ("a", "x", "y")], "two joint entries are named 'a'"),
+        ([("a", "x", "x")], "to itself"),
+    ],
+)
+def test_inconsistent_mechanisms_are_refused(joints, message):
+    with pytest.raises(ModelError, match=message):
+        mechanism_of("wrong", [joint_in_world(*j, "revolute") for j in joints])
+
+
+def test_unknown_names_are_refused():
+    hinge = joint_in_world("hinge", "ground", "a", "revolute")
+    with pytest.raises(ModelError, match="unknown body 'a'"):
+        Mechanism("missing", (Body("ground"),), (hinge,))
+    with pytest.raises(ModelError, match="unknown joint 'nothing'"):
+        mechanism_of("gear", [hinge], couplings=(Coupling("g", "gear", (("nothing", 0, 1.0),)),))
+    with pytest.raises(ModelError, match="no joint 'other'"):
+        mechanism_of("fine", [hinge]).joint("other")
