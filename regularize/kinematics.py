@@ -300,18 +300,24 @@ class LoopKinematics:
         body's twist with the screw.
         """
         velocity = np.atleast_2d(velocity)
-        rates = self.scaled(self._screw_rates(state, velocity)) * velocity[..., None]
+        rates = self.scaled(self.screw_rates(state.screws, velocity)) * velocity[..., None]
         loops = np.einsum("lk,nki->nli", self.incidence, rates).reshape(len(velocity), -1)
         return np.hstack([loops, np.zeros((len(velocity), len(self.coupling)))])
 
-    def _screw_rates(self, state: State, velocity: Array) -> Array:
-        rates = np.zeros_like(state.screws)
+    def screw_rates(self, screws: Array, velocity: Array) -> Array:
+        """Rate of every world screw, linear in the velocity, shape (N, n, 6).
+
+        Args:
+            screws: World screws, ``State.screws``, shape (N, n, 6).
+            velocity: Joint velocities, shape (N, n).
+        """
+        rates = np.zeros_like(screws)
         twists = np.zeros((len(velocity), len(self.nodes), 6))
         order = [*self.tree, *((chord, -1) for chord in self.chords)]
         for index, node in order:
             edge = self.graph.edges[index]
             local = self.local(index)
-            own = np.einsum("nk,nki->ni", velocity[:, local], state.screws[:, local])
+            own = np.einsum("nk,nki->ni", velocity[:, local], screws[:, local])
             if node == edge.parent:
                 carrier = twists[:, self._row[edge.child]] - own
                 twists[:, self._row[node]] = carrier
@@ -321,11 +327,11 @@ class LoopKinematics:
                     twists[:, self._row[node]] = carrier + own
             if edge.group:
                 # The screws of a group joint are fixed in the moving frame.
-                rates[:, local] = screw.bracket((carrier + own)[:, None], state.screws[:, local])
+                rates[:, local] = screw.bracket((carrier + own)[:, None], screws[:, local])
                 continue
             for column in local:
-                rates[:, column] = screw.bracket(carrier, state.screws[:, column])
-                carrier = carrier + velocity[:, [column]] * state.screws[:, column]
+                rates[:, column] = screw.bracket(carrier, screws[:, column])
+                carrier = carrier + velocity[:, [column]] * screws[:, column]
         return rates
 
     def integrate(self, q: Array, velocity: Array) -> Array:

@@ -113,6 +113,17 @@ class ReducedLoops:
         coupling = np.broadcast_to(self.loops.coupling, (len(state.q), *self.loops.coupling.shape))
         return np.concatenate([*parts, coupling], axis=1)
 
+    def loop_rows(self, state: State, twists: Array) -> Array:
+        """Kept components of given twists around the loops, shape (N, m, k), couplings zero.
+
+        Args:
+            state: State of the loops.
+            twists: k twists around each loop in the root frame, shape (N, L, 6, k).
+        """
+        parts = [self._to_cut(state, i) @ twists[:, i] for i in range(len(self.cuts))]
+        coupling = np.zeros((len(state.q), len(self.loops.coupling), twists.shape[-1]))
+        return np.concatenate([*parts, coupling], axis=1)
+
 
 def cut_of(
     edge: Edge,
