@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize import screw
 from regularize.screw import Array
@@ -203,11 +204,27 @@ class LoopKinematics:
             exponentials = screw.exp(twists)
             for i, (index, _, _) in enumerate(singles):
                 motions[index].append(exponentials[:, i])
-        for index in self.edges:
-            edge = self.graph.edges[index]
-            if edge.group:
-                motions[index] = [screw.exp(q[:, self.local(index)] @ edge.screws.T)]
+        for columns, basis, indices in self._groups:
+            exponentials = screw.exp(np.einsum("gij,ngj->ngi", basis, q[:, columns]))
+            for i, index in enumerate(indices):
+                motions[index] = [exponentials[:, i]]
         return motions
+
+    @cached_property
+    def _groups(self) -> list[tuple[NDArray[np.intp], Array, list[int]]]:
+        """Group edges by number of freedoms: coordinates (G, f), screws (G, 6, f), edges (G,)."""
+        sizes: dict[int, list[int]] = {}
+        for index in self.edges:
+            if self.graph.edges[index].group:
+                sizes.setdefault(self.graph.edges[index].freedoms, []).append(index)
+        return [
+            (
+                np.array([self.local(index) for index in indices]),
+                np.array([self.graph.edges[index].screws for index in indices]),
+                indices,
+            )
+            for indices in sizes.values()
+        ]
 
     def _total(self, index: int, motions: dict[int, list[Array]]) -> Array:
         total = np.eye(4)
@@ -337,14 +354,12 @@ class LoopKinematics:
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
         result = q + velocity
-        for index in self.edges:
-            edge = self.graph.edges[index]
-            if edge.group:
-                local = self.local(index)
-                moved = screw.exp(q[:, local] @ edge.screws.T) @ screw.exp(
-                    velocity[:, local] @ edge.screws.T
-                )
-                result[:, local] = screw.log(moved) @ edge.screws
+        for columns, basis, _ in self._groups:
+            start, step = (
+                screw.exp(np.einsum("gij,ngj->ngi", basis, values[:, columns]))
+                for values in (q, velocity)
+            )
+            result[:, columns] = np.einsum("gij,ngi->ngj", basis, screw.log(start @ step))
         return result
 
     def integration_jacobian(self, velocity: Array) -> Array:
@@ -354,12 +369,10 @@ class LoopKinematics:
         Jacobian of their exponential.
         """
         matrix = np.eye(self.freedoms)
-        for index in self.edges:
-            edge = self.graph.edges[index]
-            if edge.group:
-                local = self.local(index)
-                right = screw.right_jacobian(edge.screws @ velocity[local])
-                matrix[np.ix_(local, local)] = edge.screws.T @ right @ edge.screws
+        for columns, basis, _ in self._groups:
+            right = screw.right_jacobian(np.einsum("gij,gj->gi", basis, velocity[columns]))
+            blocks = np.swapaxes(basis, 1, 2) @ right @ basis
+            matrix[columns[:, :, None], columns[:, None, :]] = blocks
         return matrix
 
 

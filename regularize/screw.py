@@ -167,12 +167,12 @@ def inverse_left_jacobian(w: Array) -> Array:
 
 
 def right_jacobian(twist: Array) -> Array:
-    r"""Twist in the moving frame by the rate of exponential coordinates, shape (6, 6).
+    r"""Twist in the moving frame by the rate of exponential coordinates, shape (..., 6, 6).
 
     The series :math:`\sum_k (-ad_S)^k / (k+1)!`, which converges for every twist.
     """
     minus_ad = -ad(twist)
-    term = total = np.eye(6)
+    term = total = np.broadcast_to(np.eye(6), minus_ad.shape)
     for k in range(2, 60):
         term = term @ minus_ad / k
         total = total + term
