@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from regularize import subalgebra
 from regularize.assembly import Assembly, assemble
 from regularize.cell import Certificate, reduce_cell
@@ -18,7 +20,7 @@ from regularize.kinematics import LoopKinematics, State
 from regularize.mechanism import Mechanism
 from regularize.mobility import CellMobility
 from regularize.part import Part, Setting
-from regularize.reduction import Cut
+from regularize.reduction import Cut, ReducedLoops
 from regularize.screw import Array
 from regularize.topology import Graph, build, spanning_tree
 
@@ -81,6 +83,27 @@ class Reduction:
     def reference(self) -> State:
         """State at the assembled configuration, world frame."""
         return self.loops.state(self.q)
+
+    def condition(self, configurations: Array | None = None) -> Array:
+        """Condition number of the kept rows, to monitor a numerical reduction; shape (N,).
+
+        Args:
+            configurations: Joint coordinates, shape (N, n); by default the assembled ones.
+        """
+        q = np.atleast_2d(self.q if configurations is None else configurations)
+        worst = np.ones(len(q))
+        cuts = {cut.edge.index: cut for cut in self.cuts}
+        for cell in self.cells:
+            tree = [e for e in cell.edges if e not in cuts]
+            loops = LoopKinematics(self.graph, cell.edges, tree)
+            rows = ReducedLoops(loops, [cuts[chord] for chord in loops.chords])
+            jacobian = rows.residual_jacobian(loops.state(q[:, loops.columns])) * loops.units
+            if jacobian.shape[1]:
+                s = np.linalg.svd(jacobian, compute_uv=False)
+                smallest = s[:, -1] if jacobian.shape[1] <= jacobian.shape[2] else 0.0 * s[:, 0]
+                with np.errstate(divide="ignore"):
+                    worst = np.maximum(worst, s[:, 0] / smallest)
+        return worst
 
     @property
     def constraints(self) -> int:
