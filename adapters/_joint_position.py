@@ -44,6 +44,16 @@ def joint_position(joint: Joint, T_parent_child: Array) -> Array:
     return q
 
 
+def motion(joint: Joint, q: Array) -> Array:
+    """The child's joint frame in the parent's joint frame at coordinates ``q``, shape (4, 4)."""
+    if joint.group:
+        return exp(joint.screws @ q)
+    T = np.eye(4)
+    for column, value in zip(joint.screws.T, q, strict=True):
+        T = T @ exp(column * value)
+    return T
+
+
 def _carried(T: Array, screw: Array) -> Array:
     R, p = T[:3, :3], T[:3, 3]
     w = R @ screw[3:]

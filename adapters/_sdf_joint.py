@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from regularize.adapters._draft import Draft
-from regularize.adapters._sdf_frames import Frame, Frames, Scope, pose_of, relative_to, true
+from regularize.adapters._joint_position import joint_position, motion
+from regularize.adapters._sdf_frames import WORLD, Frame, Frames, Scope, pose_of, relative_to, true
 from regularize.adapters._xml import Node
 from regularize.mechanism import Coupling, Joint, joint_screws
-from regularize.screw import Array, unit
+from regularize.screw import Array, inverse, log, unit
 
 KINDS = {
     "revolute": "revolute",
@@ -27,6 +28,8 @@ KINDS = {
 TYPES = (*KINDS, "gearbox")
 UNBOUNDED = 1e16  # what SDF writes for a coordinate without a bound
 PARALLEL = 1e-6
+CLOSED = 1e-6  # metres between two frames that coincide
+ALIGNED = 1e-3  # radians: beyond the rounding of angles such as 1.5708
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +127,7 @@ def _joint(found: Found, reading: Reading) -> Joint:
     else:
         pitch = _pitch(node) if kind == "helical" else 0.0
         screws = joint_screws(kind, axis(found, "axis", reading), pitch=pitch)
-    return Joint(
+    joint = Joint(
         found.name,
         parent,
         child,
@@ -135,6 +138,36 @@ def _joint(found: Found, reading: Reading) -> Joint:
         limits=bounds,
         source=node.source,
     )
+    return _opened(joint, found, reading)
+
+
+def _opened(joint: Joint, found: Found, reading: Reading) -> Joint:
+    """The joint with the frame on its parent that the file names, where that lies elsewhere.
+
+    By the letter of SDF the file's pose is assembled, and the frame that ``<parent>`` names says
+    no more than which body is the parent. Drake's models are also written with every link at the
+    origin and the frames where the joints belong; then those two frames are what the joint joins.
+    """
+    node, frames = found.node, reading.frames
+    name = found.scope.full(node.need("parent").text())
+    if node.child("pose") is not None or name == WORLD or frames.entries[name].node.tag != "frame":
+        return joint
+    T = frames.relative(name, found.name)
+    left = inverse(motion(joint, joint_position(joint, T))) @ T
+    apart, turned = float(np.linalg.norm(left[:3, 3])), float(np.linalg.norm(log(left)[3:]))
+    if apart <= CLOSED and turned <= ALIGNED:
+        return joint
+    reading.draft.note(
+        "REG015",
+        "warning",
+        f"joint `{joint.name}`: the frame `{name}` of its parent is {1e3 * apart:.4g} mm and "
+        f"{math.degrees(turned):.3g}° away from its child's: read as an open model, in which the "
+        "joint brings the two frames together",
+        node.source,
+        "give the joint a <pose> if the file's pose is the assembled one, which is what SDF says",
+        joints=(joint.name,),
+    )
+    return replace(joint, T_parent_joint=frames.relative(joint.parent, name))
 
 
 def axis(found: Found, tag: str, reading: Reading) -> Array:

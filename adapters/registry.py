@@ -114,6 +114,13 @@ def has_root(*tags: str) -> Callable[[bytes], bool]:
     return sniff
 
 
+def is_native(head: bytes) -> bool:
+    """Whether a file starts as the project's own JSON does."""
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and (
+        b'"regularize-mechanism"' in head
+    )
+
+
 BUILTIN: tuple[Adapter, ...] = (
     Adapter(
         name="urdf",
@@ -121,6 +128,21 @@ BUILTIN: tuple[Adapter, ...] = (
         suffixes=(".urdf",),
         reader="regularize.adapters.urdf:read",
         sniff=has_root("robot"),
+    ),
+    Adapter(
+        name="json",
+        title="The project's own JSON, complete and lossless",
+        suffixes=(".json",),
+        reader="regularize.adapters.native:read",
+        writer="regularize.adapters.native:write",
+        sniff=is_native,
+    ),
+    Adapter(
+        name="sdf",
+        title="SDF 1.0 to 1.12 (Gazebo, Drake)",
+        suffixes=(".sdf", ".world"),
+        reader="regularize.adapters.sdf:read",
+        sniff=has_root("sdf"),
     ),
     Adapter(
         name="mjcf",

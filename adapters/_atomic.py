@@ -1,0 +1,40 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from regularize.errors import RegularizeError
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in one step, so that nobody ever reads half of it.
+
+    Raises:
+        RegularizeError: The file cannot be written.
+    """
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+        )
+        try:
+            with open(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise RegularizeError(
+            f"{target}: cannot be written: {error.strerror}; check the folder"
+        ) from error
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
