@@ -81,3 +81,42 @@ class NotClosed(RegularizeError):
 
 class UnsupportedExport(RegularizeError):
     """The target of an export cannot express what it would have to express."""
+
+
+class SingularConfiguration(RegularizeError):
+    """Inputs cannot be reached without passing a configuration at which they determine nothing.
+
+    Attributes:
+        inputs: Names of the actuated coordinates.
+        wanted: Values that were asked for, radians or metres.
+        stopped: Values at which the way to them ends.
+        joints: Coordinates that can move there although the inputs are locked.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        wanted: Sequence[float],
+        stopped: Sequence[float],
+        joints: Sequence[str],
+    ) -> None:
+        """Name the inputs, the singularity and the joints that it sets free."""
+        self.inputs, self.joints = tuple(inputs), tuple(joints)
+        self.wanted = tuple(float(value) for value in wanted)
+        self.stopped = tuple(float(value) for value in stopped)
+        listed = [
+            ", ".join(f"{name} = {value:.6g}" for name, value in zip(inputs, values, strict=True))
+            for values in (self.wanted, self.stopped)
+        ]
+        if self.wanted == self.stopped:
+            where = f"the configuration at {listed[0]} is singular"
+        else:
+            where = f"{listed[0]} is out of reach: the way there is singular at {listed[1]}"
+        super().__init__(
+            f"{where}, where {', '.join(joints)} can move with the inputs locked; "
+            "keep the inputs inside, or choose others"
+        )
+
+
+class OutsideWorkspace(RegularizeError):
+    """A metamodel is asked for inputs that it does not cover."""
