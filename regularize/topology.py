@@ -208,6 +208,10 @@ def build(mechanism: Mechanism) -> Graph:
             continue
         parts = _elementary(joint)
         node, column = node_of[joint.parent], first[joint.name]
+        if node == node_of[joint.child]:
+            # Fixed joints hold both its bodies together: it closes a loop of its own, which needs
+            # a node at which to be open.
+            parts = [*parts, np.zeros((6, 0))]
         T_parent = T_node_body[joint.parent] @ joint.T_parent_joint
         for k, screws in enumerate(parts):
             last = k == len(parts) - 1
