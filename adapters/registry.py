@@ -121,6 +121,11 @@ def is_native(head: bytes) -> bool:
     )
 
 
+def is_usd(head: bytes) -> bool:
+    """Whether a file is a USD stage, as text or binary; archives are known by their suffix."""
+    return head.startswith((b"#usda", b"PXR-USDC"))
+
+
 BUILTIN: tuple[Adapter, ...] = (
     Adapter(
         name="urdf",
@@ -152,6 +157,15 @@ BUILTIN: tuple[Adapter, ...] = (
         sniff=has_root("mujoco"),
         extra="mujoco",
         module="mujoco",
+    ),
+    Adapter(
+        name="usd",
+        title="USD Physics (Isaac Sim, Newton)",
+        suffixes=(".usd", ".usda", ".usdc", ".usdz"),
+        reader="regularize.adapters.usd:read",
+        sniff=is_usd,
+        extra="usd",
+        module="pxr",
     ),
 )
 
