@@ -70,7 +70,8 @@ def center_and_radius(points: Array) -> tuple[Array, float]:
     """Centre of a cloud of points and their largest distance from it (1 where they coincide)."""
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     radius = float(np.max(np.linalg.norm(points - center, axis=1)))
-    return center, radius if radius > 0.0 else 1.0
+    rounding = 1e-12 * float(np.max(np.abs(points)))  # points that differ by no more coincide
+    return center, radius if radius > rounding else 1.0
 
 
 def newton(loops: LoopKinematics, q: Array, free: Mask | None = None, steps: int = 12) -> Array:
