@@ -1,17 +1,13 @@
-r"""Reduced loop constraints in Pinocchio.
+"""Closed-loop mechanisms in Pinocchio, with independent loop constraints.
 
-The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model``, joints added
-depth-first; the kept rows of the cuts become a constraint Jacobian with its bias. Everything is
-computed by Pinocchio from the model; nothing is decomposed at run time.
-
-The row of a covector :math:`w` at a cut is :math:`w^T\,(V_{child} - V_{parent})` in the cut frame,
-which is fixed on one of the two bodies, with the linear part of the twist divided by the length of
-the part (see ``reduction.Cut``).
+The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model``; the kept rows
+of the cuts become constraints. Everything is computed by Pinocchio from the model; nothing is
+decomposed at run time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,36 +19,18 @@ from regularize.analysis import Reduction
 from regularize.diagnostic import Diagnostic
 from regularize.errors import UnsupportedExport
 from regularize.kinematics import fit_joint
-from regularize.mechanism import IDENTITY, Inertia
-from regularize.reduction import Cut
+from regularize.pinocchio_model import TreeBuilder, TreeJoint
+from regularize.pinocchio_rows import Closure, ConstraintRows
+from regularize.pinocchio_styles import (
+    PROXIMAL,
+    anchor_models,
+    rigid_models,
+    row_closures,
+    weld_closures,
+)
 from regularize.screw import Array, read_only
-from regularize.topology import Edge, Graph
 
-
-@dataclass(frozen=True, eq=False)
-class TreeJoint:
-    """One joint of the Pinocchio model and the edges that it stands for.
-
-    Attributes:
-        index: Index of the joint in the model.
-        edges: Elementary joints in the order in which the model applies them.
-        reversed: Whether the model runs from their child to their parent.
-    """
-
-    index: int
-    edges: tuple[Edge, ...]
-    reversed: bool
-
-
-@dataclass(frozen=True, eq=False)
-class _RowFrames:
-    """Where the rows of one cut are evaluated: frame indices in the model."""
-
-    cut: Cut
-    own: int
-    parent: int
-    child: int
-    projection: Array
+STYLES = ("rows", "anchors", "slack", "legacy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +40,9 @@ class Robot:
     Attributes:
         model: The spanning tree.
         reduction: What it was made from.
+        style: One of ``STYLES``; see ``pinocchio_styles``.
         constraint_models: Constraints for Pinocchio's own solvers; empty in the style ``rows``.
+        proximal_settings: In the style ``legacy`` the settings that its redundant rows need.
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
@@ -70,55 +50,57 @@ class Robot:
 
     model: Any
     reduction: Reduction
-    constraint_models: list[Any]
+    style: str
+    constraint_models: Any
+    proximal_settings: Any
     q0: Array
     joints: tuple[TreeJoint, ...]
     findings: tuple[Diagnostic, ...]
-    _data: Any = field(repr=False)
-    _frames: tuple[_RowFrames, ...] = field(repr=False)
+    constraints: ConstraintRows = field(repr=False)
+    data: Any = field(repr=False)
     _coupling: Array = field(repr=False)
     _coupling_offset: Array = field(repr=False)
+    _accelerate: Callable[[Array, Array, Array], Array] = field(repr=False)
 
     @property
     def rows(self) -> int:
-        """Number of kept rows, couplings included."""
-        return sum(f.cut.kept for f in self._frames) + len(self._coupling)
+        """Number of rows, couplings included."""
+        return len(self.constraints)
+
+    @property
+    def rank(self) -> int:
+        """Number of independent rows at generic configurations."""
+        if self.style != "legacy":
+            return self.rows - self.reduction.remaining
+        return int(self.model.nv) - self.reduction.mobility
 
     def residual(self, q: Array) -> Array:
-        """Errors of the kept rows, zero where the loops are closed, shape (m,)."""
-        pin.framesForwardKinematics(self.model, self._data, q)
-        parts = [f.projection @ self._closure_error(f) for f in self._frames]
-        coordinates = self.coordinates(q) if len(self._coupling) else np.zeros(0)
-        coupled = self._coupled(coordinates)
-        return np.concatenate([*parts, coupled])
+        """Errors of the rows, zero where the loops are closed, shape (m,)."""
+        return self.constraints.residual(self.data, q, self._coupled(q))
 
     def jacobian(self, q: Array) -> Array:
-        """Kept rows, shape (m, nv)."""
-        pin.computeJointJacobians(self.model, self._data, q)
-        pin.updateFramePlacements(self.model, self._data)
-        parts = [f.projection @ self._relative_jacobian(f) for f in self._frames]
-        return np.vstack([*parts, self._coupling_rows()])
+        """Rows on velocities, shape (m, nv)."""
+        return self.constraints.jacobian(self.data, q)
 
     def bias(self, q: Array, v: Array) -> Array:
         """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
 
         On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
         """
-        pin.forwardKinematics(self.model, self._data, q, v, np.zeros(self.model.nv))
-        pin.updateFramePlacements(self.model, self._data)
-        parts = [f.projection @ self._relative_bias(f) for f in self._frames]
-        return np.concatenate([*parts, np.zeros(len(self._coupling))])
+        return self.constraints.bias(self.data, q, v)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Acceleration under the kept rows, shape (nv,).
+        """Acceleration under the constraints, shape (nv,).
 
-        Exact for any torque, without damping or iteration, as long as the kept rows are
-        independent (``reduction.remaining`` is zero) and no massless body ends a chain.
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            v: Velocity that keeps them closed, shape (nv,).
+            tau: Joint forces and torques, N and N m, shape (nv,).
+
+        In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
+        iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
         """
-        J, gamma = self.jacobian(q), self.bias(q, v)
-        if len(J) == 0:
-            return np.array(pin.aba(self.model, self._data, q, v, tau))
-        return np.array(pin.forwardDynamics(self.model, self._data, q, v, tau, J, gamma, 0.0))
+        return self._accelerate(q, v, tau)
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
@@ -142,6 +124,41 @@ class Robot:
 
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
+        result = self._tree_coordinates(q)
+        pin.forwardKinematics(self.model, self.data, q)
+        for closure in self.constraints.closures:
+            if closure.edge is not None and closure.edge.freedoms:
+                columns = list(closure.edge.columns)
+                result[columns] = fit_joint(closure.edge, closure.joint_pose(self.data))[1]
+        return result
+
+    def velocity_index(self, joint: str, freedom: int = 0) -> int:
+        """Index in v, a and tau of a joint's freedom.
+
+        Raises:
+            UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
+        """
+        self.reduction.mechanism.joint(joint)
+        for tree_joint in self.joints:
+            start = self.model.idx_vs[tree_joint.index]
+            if not any(e.joint.name == joint for e in tree_joint.edges):
+                continue
+            columns = [c for e in tree_joint.edges for c in e.columns]
+            first = min(
+                c for e in self.reduction.graph.edges if e.joint.name == joint for c in e.columns
+            )
+            if first + freedom not in columns:
+                continue
+            if tree_joint.reversed and not tree_joint.edges[0].group:
+                columns = columns[::-1]
+            return int(start + columns.index(first + freedom))
+        raise UnsupportedExport(
+            f"joint {joint!r} closes a loop and has no coordinate in the model; choose other "
+            "cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
+        )
+
+    def _tree_coordinates(self, q: Array) -> Array:
+        """The mechanism's coordinates that the model has, zero at the cuts, shape (n,)."""
         result = np.zeros(self.reduction.freedoms)
         for joint in self.joints:
             start = self.model.idx_qs[joint.index]
@@ -159,110 +176,12 @@ class Robot:
                     pose[:3, :3] = pin.Quaternion(q[start : start + 4]).toRotationMatrix()
                 pose = screw.inverse(pose) if joint.reversed else pose
                 result[columns] = edge.screws.T @ screw.log(pose)
-        pin.framesForwardKinematics(self.model, self._data, q)
-        for frames in self._frames:
-            edge = frames.cut.edge
-            result[list(edge.columns)] = fit_joint(edge, self._relative_pose(frames))[1]
         return result
 
-    def velocity_index(self, joint: str, freedom: int = 0) -> int:
-        """Index in v, a and tau of a joint's freedom.
-
-        Raises:
-            UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
-        """
-        for tree_joint in self.joints:
-            start = self.model.idx_vs[tree_joint.index]
-            edges = [e for e in tree_joint.edges if e.joint.name == joint]
-            if not edges:
-                continue
-            columns = [c for e in tree_joint.edges for c in e.columns]
-            first = min(
-                c for e in self.reduction.graph.edges if e.joint.name == joint for c in e.columns
-            )
-            if tree_joint.reversed and not tree_joint.edges[0].group:
-                columns = columns[::-1]
-            return int(start + columns.index(first + freedom))
-        raise UnsupportedExport(
-            f"joint {joint!r} closes a loop and has no coordinate in the model; "
-            "choose other cuts: reduce(mechanism, cuts=[...])"
-        )
-
-    def _relative_pose(self, frames: _RowFrames) -> Array:
-        T_world_parent = self._data.oMf[frames.parent].homogeneous
-        T_world_child = self._data.oMf[frames.child].homogeneous
-        return np.asarray(screw.inverse(T_world_parent) @ T_world_child)
-
-    def _closure_error(self, frames: _RowFrames) -> Array:
-        """Twist in the cut frame that would close the loop's gap."""
-        motion, _ = fit_joint(frames.cut.edge, self._relative_pose(frames))
-        T_world_parent = self._data.oMf[frames.parent].homogeneous
-        expected = T_world_parent @ motion
-        error = screw.log(self._data.oMf[frames.child].homogeneous @ screw.inverse(expected))
-        T_world_cut = self._data.oMf[frames.own].homogeneous
-        return np.asarray(screw.adjoint(screw.inverse(T_world_cut)) @ error)
-
-    def _relative_jacobian(self, frames: _RowFrames) -> Array:
-        local = pin.ReferenceFrame.LOCAL
-        cut = self._data.oMf[frames.own]
-        jacobians = [
-            cut.actInv(self._data.oMf[f]).toActionMatrix()
-            @ pin.getFrameJacobian(self.model, self._data, f, local)
-            for f in (frames.parent, frames.child)
-        ]
-        return np.asarray(jacobians[1] - jacobians[0])
-
-    def _relative_bias(self, frames: _RowFrames) -> Array:
-        r"""Rate of the relative twist seen from the cut frame.
-
-        With the cut frame on body k, l the other body and all in the cut frame:
-        :math:`\frac{d}{dt}(Ad\,v_l - v_k) = Ad\,a_l - a_k - [v_k, Ad\,v_l]`.
-        """
-        local = pin.ReferenceFrame.LOCAL
-        cut = self._data.oMf[frames.own]
-        v, a = [], []
-        for f in (frames.parent, frames.child):
-            to_cut = cut.actInv(self._data.oMf[f])
-            v.append(to_cut.act(pin.getFrameVelocity(self.model, self._data, f, local)))
-            a.append(to_cut.act(pin.getFrameAcceleration(self.model, self._data, f, local)))
-        # The bracket changes its sign together with the roles of the two bodies.
-        turn = v[0].cross(v[1])
-        return np.asarray(a[1].vector - a[0].vector - turn.vector)
-
-    def _coupled(self, coordinates: Array) -> Array:
+    def _coupled(self, q: Array) -> Array:
         if not len(self._coupling):
             return np.zeros(0)
-        return np.asarray(self._coupling @ coordinates - self._coupling_offset)
-
-    def _coupling_rows(self) -> Array:
-        rows = np.zeros((len(self._coupling), self.model.nv))
-        for joint in self.joints:
-            start = self.model.idx_vs[joint.index]
-            columns = [c for e in joint.edges for c in e.columns]
-            columns = columns[::-1] if joint.reversed else columns
-            rows[:, start : start + len(columns)] = self._coupling[:, columns]
-        return rows
-
-
-def tree_robot(reduction: Reduction) -> Robot:
-    """The spanning tree as a Pinocchio model with the kept rows."""
-    builder = _Builder(reduction.graph, set(reduction.tree))
-    frames = tuple(builder.row_frames(cut, i) for i, cut in enumerate(reduction.cuts))
-    coupling, offset = _couplings(reduction)
-    robot = Robot(
-        model=builder.model,
-        reduction=reduction,
-        constraint_models=[],
-        q0=np.zeros(0),
-        joints=tuple(builder.joints),
-        findings=tuple(builder.findings),
-        _data=builder.model.createData(),
-        _frames=frames,
-        _coupling=coupling,
-        _coupling_offset=offset,
-    )
-    object.__setattr__(robot, "q0", read_only(robot.configuration(reduction.q)))
-    return robot
+        return np.asarray(self._coupling @ self._tree_coordinates(q) - self._coupling_offset)
 
 
 def to_pinocchio(reduction: Reduction, style: str = "rows") -> Robot:
@@ -271,197 +190,206 @@ def to_pinocchio(reduction: Reduction, style: str = "rows") -> Robot:
     Args:
         reduction: From ``regularize.reduce``.
         style: ``rows``: the kept rows themselves, through ``Robot.jacobian``, ``Robot.bias`` and
-            ``Robot.forward_dynamics``.
+            ``Robot.forward_dynamics``. ``anchors``: ``pinocchio.ConstraintModel`` entries for
+            ``ConstraintCholeskyDecomposition`` without damping. ``slack``: slack joints and plain
+            6-row welds. ``legacy``: ``RigidConstraintModel`` entries, redundant rows included, with
+            the ``ProximalSettings`` that they need.
 
     Raises:
         UnsupportedExport: The style is unknown or cannot express the rows.
     """
-    if style != "rows":
-        raise UnsupportedExport(f"unknown style {style!r}; known: rows")
-    return tree_robot(reduction)
+    if style not in STYLES:
+        raise UnsupportedExport(f"unknown style {style!r}; known: {', '.join(STYLES)}")
+    if style == "rows":
+        builder, closures = row_closures(reduction)
+        models: Any = []
+    else:
+        builder, closures, welds = weld_closures(
+            reduction, slack=style == "slack", every_row=style == "legacy"
+        )
+        make = rigid_models if style == "legacy" else anchor_models
+        models = make(builder.model, closures, welds)
+    return _robot(reduction, style, builder, closures, models)
 
 
-def _couplings(reduction: Reduction) -> tuple[Array, Array]:
+def _robot(
+    reduction: Reduction, style: str, builder: TreeBuilder, closures: list[Closure], models: Any
+) -> Robot:
+    coupling, offset = _couplings(reduction, builder)
+    model, data = builder.model, builder.model.createData()
+    rows = ConstraintRows(model, closures, _velocity_rows(builder, coupling))
+    robot = Robot(
+        model=model,
+        reduction=reduction,
+        style=style,
+        constraint_models=models,
+        proximal_settings=pin.ProximalSettings(*PROXIMAL) if style == "legacy" else None,
+        q0=np.zeros(0),
+        joints=tuple(builder.joints),
+        findings=(*builder.findings, *_left_over(reduction, style)),
+        constraints=rows,
+        data=data,
+        _coupling=coupling,
+        _coupling_offset=offset,
+        _accelerate=lambda q, v, tau: np.zeros(model.nv),
+    )
+    object.__setattr__(robot, "q0", read_only(robot.configuration(reduction.q)))
+    object.__setattr__(robot, "_accelerate", _solver(robot))
+    if not is_massive(model, data, robot.q0):
+        finding = Diagnostic(
+            "REG306",
+            "warning",
+            "the mass matrix of the tree is singular at the reference configuration, since a chain "
+            "ends in bodies without mass or inertia: Pinocchio's own solvers fail on this model, "
+            "the robot's forward_dynamics does not",
+            help=("state mass properties for these bodies", "choose other cuts"),
+        )
+        object.__setattr__(robot, "findings", (*robot.findings, finding))
+    return robot
+
+
+def _left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
+    """What the constraint models of a style do not say."""
+    found = []
+    if reduction.remaining and style in ("anchors", "slack"):
+        found.append(
+            Diagnostic(
+                "REG304",
+                "warning",
+                f"{reduction.remaining} of the kept rows depend on the others, so the constraint "
+                "models need damping (mu > 0)",
+                help=("drop them on numerical evidence: reduce(mechanism, numerical=True)",),
+            )
+        )
+    if reduction.graph.couplings and style != "rows":
+        names = ", ".join(f"`{c.name}`" for c in reduction.graph.couplings)
+        found.append(
+            Diagnostic(
+                "REG305",
+                "warning",
+                f"Pinocchio has no constraint model for the couplings {names}: they are rows of "
+                "the robot's Jacobian and part of its forward dynamics only",
+                help=("use the style 'rows' or the robot's own forward_dynamics",),
+            )
+        )
+    return found
+
+
+def _couplings(reduction: Reduction, builder: TreeBuilder) -> tuple[Array, Array]:
     """Coupling rows over all joint coordinates, and their right-hand sides."""
     graph = reduction.graph
     rows = np.zeros((len(graph.couplings), graph.freedoms))
-    cut_columns = {c: cut.edge.name for cut in reduction.cuts for c in cut.edge.columns}
+    present = {c for joint in builder.joints for e in joint.edges for c in e.columns}
     for row, coupling in zip(rows, graph.couplings, strict=True):
         for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
-            if column in cut_columns:
+            if column not in present:
+                name = next(e.name for e in graph.edges if column in e.columns)
                 raise UnsupportedExport(
-                    f"coupling {coupling.name!r} acts on joint {cut_columns[column]!r}, which is "
-                    "a cut and has no coordinate; choose other cuts: reduce(mechanism, cuts=[...])"
+                    f"coupling {coupling.name!r} acts on joint {name!r}, which is a cut and has "
+                    "no coordinate; choose other cuts: reduce(mechanism, cuts=[...]), or the "
+                    "style 'anchors'"
                 )
             row[column] += coefficient
     return read_only(rows), read_only([c.offset for c in graph.couplings])
 
 
-class _Builder:
-    """Adds the joints of a spanning tree to a Pinocchio model, depth-first."""
-
-    def __init__(self, graph: Graph, tree: set[int]) -> None:
-        self.graph, self.tree = graph, tree
-        self.model = pin.Model()
-        self.model.name = graph.mechanism.name
-        self.model.gravity.linear = np.array(graph.mechanism.gravity)
-        self.joints: list[TreeJoint] = []
-        self.findings: list[Diagnostic] = []
-        self.place: dict[int, tuple[int, Array]] = {graph.ground: (0, np.eye(4))}
-        self._add_bodies(graph.ground)
-        self._descend(graph.ground)
-
-    def _descend(self, root: int) -> None:
-        """Visit nodes depth-first: Pinocchio's algorithms rely on that order."""
-        stack = [(root, iter(self._downward(root)))]
-        while stack:
-            node, edges = stack[-1]
-            edge = next(edges, None)
-            if edge is None:
-                stack.pop()
-                continue
-            child = self._add_joint(node, self._series(node, edge))
-            self._add_bodies(child)
-            stack.append((child, iter(self._downward(child))))
-
-    def _downward(self, node: int) -> list[Edge]:
-        return [
-            self.graph.edges[e]
-            for e in self.graph.adjacency[node]
-            if e in self.tree and self.graph.edges[e].other(node) not in self.place
-        ]
-
-    def _series(self, node: int, edge: Edge) -> list[Edge]:
-        """The edge with the following parts of the same joint, where they hang on each other."""
-        series = [edge]
-        while True:
-            node = series[-1].other(node)
-            following = [
-                e
-                for e in self._downward(node)
-                if e.joint is edge.joint and e.index not in {s.index for s in series}
-            ]
-            if self.graph.members[node] or not following:
-                return series
-            series.append(following[0])
-
-    def _add_joint(self, node: int, series: Sequence[Edge]) -> int:
-        """Add one joint for a series of edges; returns the node at its end."""
-        parent, T_joint_node = self.place[node]
-        backwards = node == series[0].child
-        first, last = series[0], series[-1]
-        T_start = T_joint_node @ (first.T_child if backwards else first.T_parent)
-        T_end = last.T_parent if backwards else last.T_child
-        parts: list[tuple[Any, Array]] = []
-        before = np.eye(4)
-        for edge in series:
-            steps, before = _elementary_models(edge, backwards, before)
-            parts += steps
-        placement = pin.SE3(T_start @ parts[0][1])
-        if len(parts) == 1:
-            joint_model = parts[0][0]
-        else:
-            joint_model = pin.JointModelComposite()
-            joint_model.addJoint(parts[0][0])
-            for part, T in parts[1:]:
-                joint_model.addJoint(part, pin.SE3(T))
-        whole = len(series) == sum(e.joint is first.joint for e in self.graph.edges)
-        name = first.joint.name if whole else first.name
-        index = self.model.addJoint(parent, joint_model, placement, name)
-        self.model.addJointFrame(index)
-        self.joints.append(TreeJoint(index, tuple(series), backwards))
-        end = last.parent if backwards else last.child
-        for edge in series:
-            # Massless nodes inside the joint have no place of their own, but are passed.
-            self.place[edge.parent if backwards else edge.child] = (index, IDENTITY)
-        self.place[end] = (index, before @ screw.inverse(T_end))
-        return end
-
-    def _add_bodies(self, node: int) -> None:
-        index, T_joint_node = self.place[node]
-        for name in self.graph.members[node]:
-            T = T_joint_node @ self.graph.T_node_body[name]
-            body = self.graph.mechanism.body(name)
-            if body.inertia is not None and index > 0:
-                self.model.appendBodyToJoint(index, _inertia(body.inertia), pin.SE3(T))
-            elif body.inertia is None and index > 0 and not self._massive(node):
-                self.findings.append(
-                    Diagnostic(
-                        "REG303",
-                        "note",
-                        f"body `{name}` states no mass properties and moves without mass",
-                        source=body.source,
-                    )
-                )
-            self.model.addFrame(
-                pin.Frame(self._unused(name), index, pin.SE3(T), pin.FrameType.BODY), False
-            )
-
-    def _massive(self, node: int) -> bool:
-        return self.graph.inertia_known(node)
-
-    def _unused(self, name: str) -> str:
-        taken = {frame.name for frame in self.model.frames}
-        return name if name not in taken else f"{name}/body"
-
-    def row_frames(self, cut: Cut, i: int) -> _RowFrames:
-        """Add the frames in which the rows of a cut are evaluated."""
-        edge = cut.edge
-        own = self._frame(f"cut {i} {edge.name}", cut.node, cut.T_node_frame)
-        parent = self._frame(f"cut {i} {edge.name} parent", edge.parent, edge.T_parent)
-        child = self._frame(f"cut {i} {edge.name} child", edge.child, edge.T_child)
-        projection = cut.rows.T.copy()
-        projection[:, :3] /= cut.length
-        return _RowFrames(cut, own, parent, child, read_only(projection))
-
-    def _frame(self, name: str, node: int, T_node_frame: Array) -> int:
-        index, T_joint_node = self.place[node]
-        frame = pin.Frame(name, index, pin.SE3(T_joint_node @ T_node_frame), pin.FrameType.OP_FRAME)
-        return int(self.model.addFrame(frame))
+def _velocity_rows(builder: TreeBuilder, coupling: Array) -> Array:
+    """Coupling rows on the model's velocities, shape (C, nv)."""
+    rows = np.zeros((len(coupling), builder.model.nv))
+    for joint in builder.joints:
+        start = builder.model.idx_vs[joint.index]
+        columns = [c for e in joint.edges for c in e.columns]
+        columns = columns[::-1] if joint.reversed else columns
+        rows[:, start : start + len(columns)] = coupling[:, columns]
+    return read_only(rows)
 
 
-def _inertia(inertia: Inertia) -> Any:
-    return pin.Inertia(inertia.mass, np.array(inertia.center), np.array(inertia.matrix))
+def _solver(robot: Robot) -> Callable[[Array, Array, Array], Array]:
+    """The function behind ``Robot.forward_dynamics``."""
+    model, data, rows = robot.model, robot.data, robot.constraints
+    if len(rows) == 0:
+        return lambda q, v, tau: np.array(pin.aba(model, data, q, v, tau))
+    massive = is_massive(model, data, robot.q0)
+    if robot.style == "legacy" and massive and not len(rows.coupling):
+        return _proximal(robot)
+    if robot.rank < len(rows) or not massive:
+        return lambda q, v, tau: null_space_acceleration(robot, q, v, tau)
+    if robot.style in ("anchors", "slack") and not len(rows.coupling):
+        return _cholesky(robot)
+
+    def exact(q: Array, v: Array, tau: Array) -> Array:
+        jacobian, bias = rows.jacobian_and_bias(data, q, v)
+        return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
+
+    return exact
 
 
-def _elementary_models(
-    edge: Edge, backwards: bool, before: Array
-) -> tuple[list[tuple[Any, Array]], Array]:
-    """Pinocchio joint models of an edge, each with its placement after the one before.
+def is_massive(model: Any, data: Any, q: Array) -> bool:
+    """Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it."""
+    M = mass_matrix(model, data, q)
+    scale = np.sqrt(np.abs(np.diag(M)))
+    if np.any(scale == 0.0):
+        return False
+    s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
+    return bool(s[-1] > 1e-11 * s[0])
 
-    Args:
-        edge: The elementary joint.
-        backwards: Whether its motion is to be inverted.
-        before: Placement accumulated since the last joint model, shape (4, 4).
 
-    Returns:
-        The models with placements, and the placement left over after the last one.
+def mass_matrix(model: Any, data: Any, q: Array) -> Array:
+    """The full symmetric mass matrix, shape (nv, nv)."""
+    upper = np.triu(pin.crba(model, data, q))
+    return np.asarray(upper + np.triu(upper, 1).T)
+
+
+def null_space_acceleration(robot: Robot, q: Array, v: Array, tau: Array) -> Array:
+    """Acceleration by an orthonormal basis of the admissible velocities, shape (nv,).
+
+    For dependent rows and for trees with massless ends, where the mass matrix is singular although
+    the mechanism has mass in every direction in which it can move.
     """
-    if edge.group:
-        model = pin.JointModelFreeFlyer() if edge.freedoms == 6 else pin.JointModelSpherical()
-        return [(model, before)], np.eye(4)
-    order = range(edge.freedoms - 1, -1, -1) if backwards else range(edge.freedoms)
-    models = []
-    for k in order:
-        direction, point, pitch = screw.axis_of(edge.screws[:, k])
-        axis = -direction if backwards else direction
-        # A joint model turns about its own origin: go to a point of the axis and back again.
-        to_axis = screw.transform(None, point)
-        letter = "P" if pitch is None else "R" if pitch == 0.0 else "H"
-        models.append((_aligned(letter, axis, pitch or 0.0), before @ to_axis))
-        before = screw.inverse(to_axis)
-    return models, before
+    jacobian, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
+    u, s, vt = np.linalg.svd(jacobian)
+    rank = robot.rank
+    particular = vt[:rank].T @ ((u[:, :rank].T @ -bias) / s[:rank])
+    free = vt[rank:].T
+    M = mass_matrix(robot.model, robot.data, q)
+    force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v) - M @ particular
+    return np.asarray(particular + free @ np.linalg.solve(free.T @ M @ free, free.T @ force))
 
 
-def _aligned(letter: str, axis: Array, pitch: float) -> Any:
-    """The joint model about a coordinate axis where possible, else the one for any axis."""
-    for name, e in zip("XYZ", np.eye(3), strict=True):
-        if np.array_equal(axis, e):
-            model = getattr(pin, f"JointModel{letter}{name}")
-            return model(pitch) if letter == "H" else model()
-    general = {
-        "R": "JointModelRevoluteUnaligned",
-        "P": "JointModelPrismaticUnaligned",
-        "H": "JointModelHelicalUnaligned",
-    }[letter]
-    return getattr(pin, general)(axis, pitch) if letter == "H" else getattr(pin, general)(axis)
+def _cholesky(robot: Robot) -> Callable[[Array, Array, Array], Array]:
+    """Pinocchio's factorisation of mass matrix and anchors, without damping."""
+    model, data, models = robot.model, robot.data, robot.constraint_models
+    datas = pin.StdVec_ConstraintData()
+    for constraint in models:
+        datas.append(constraint.createData())
+    pairs = list(zip(models, datas, strict=True))
+    inner = [constraint_data.extract() for constraint_data in datas]
+    cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+    zero = np.zeros(model.nv)
+
+    def accelerate(q: Array, v: Array, tau: Array) -> Array:
+        pin.crba(model, data, q, pin.Convention.WORLD)
+        pin.forwardKinematics(model, data, q, v, zero)
+        for constraint, constraint_data in pairs:
+            constraint.calc(model, data, constraint_data)
+        cholesky.compute(model, data, models, datas, 0.0)
+        drift = [-d.constraint_acceleration_error for d in inner]
+        force = tau - pin.nonLinearEffects(model, data, q, v)
+        return np.asarray(cholesky.solve(np.concatenate([*drift, force]))[-model.nv :])
+
+    return accelerate
+
+
+def _proximal(robot: Robot) -> Callable[[Array, Array, Array], Array]:
+    """Pinocchio's constrained dynamics, iterated on redundant rows."""
+    model, data, models = robot.model, robot.data, robot.constraint_models
+    datas = pin.StdVec_RigidConstraintData()
+    for constraint in models:
+        datas.append(constraint.createData())
+    pin.initConstraintDynamics(model, data, models, datas)
+    settings = robot.proximal_settings
+
+    def accelerate(q: Array, v: Array, tau: Array) -> Array:
+        return np.array(pin.constraintDynamics(model, data, q, v, tau, models, datas, settings))
+
+    return accelerate

@@ -1,0 +1,315 @@
+"""The spanning tree of a mechanism as a Pinocchio model, joints added depth-first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize import screw
+from regularize.diagnostic import Diagnostic
+from regularize.mechanism import IDENTITY, Inertia
+from regularize.screw import Array
+from regularize.topology import Edge, Graph
+
+#: Pinocchio joint models that move along or about one axis of their frame, linear first.
+SINGLE = ("PX", "PY", "PZ", "RX", "RY", "RZ")
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """One joint of the Pinocchio model and the edges that it stands for.
+
+    Attributes:
+        index: Index of the joint in the model.
+        edges: Elementary joints in the order in which the model applies them.
+        reversed: Whether the model runs from their child to their parent.
+    """
+
+    index: int
+    edges: tuple[Edge, ...]
+    reversed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Tip:
+    """A second copy of a body at the end of a cut joint, to be welded to the body itself.
+
+    Attributes:
+        edge: The cut joint, which becomes a joint of the tree.
+        node: The body that is cut in two.
+        T_node_frame: Frame of the weld on the body, shape (4, 4).
+        slack: Axes of that frame, numbered as in ``SINGLE``, along which slack joints are put
+            between the cut joint and the copy.
+    """
+
+    edge: Edge
+    node: int
+    T_node_frame: Array
+    slack: tuple[int, ...] = ()
+
+
+class TreeBuilder:
+    """Adds the joints of a spanning tree to a Pinocchio model.
+
+    Args:
+        graph: The mechanism's graph.
+        tree: Edges of the spanning tree.
+        tips: Bodies to cut in two.
+        length: Size of the mechanism in metres, for the inertia of copies of the ground.
+
+    Attributes:
+        model: The model.
+        joints: How its joints stand for the mechanism's.
+        findings: What could not be carried over.
+        place: Joint that carries each node, and the node's frame in that joint's frame.
+        tip_place: The same for each tip, by its edge.
+    """
+
+    def __init__(
+        self, graph: Graph, tree: set[int], tips: Sequence[Tip] = (), length: float = 1.0
+    ) -> None:
+        """Build the whole model."""
+        self.graph, self.tree, self.tips, self.length = graph, tree, tuple(tips), length
+        self.model = pin.Model()
+        self.model.name = graph.mechanism.name
+        self.model.gravity.linear = np.array(graph.mechanism.gravity)
+        self.joints: list[TreeJoint] = []
+        self.findings: list[Diagnostic] = []
+        self.place: dict[int, tuple[int, Array]] = {graph.ground: (0, np.eye(4))}
+        self.tip_place: dict[int, tuple[int, Array]] = {}
+        self._add_bodies(graph.ground)
+        self._descend(graph.ground)
+
+    def add_frame(self, name: str, place: tuple[int, Array], T_node_frame: Array) -> int:
+        """Add an operational frame at a place of the tree; returns its index."""
+        frame = pin.Frame(name, place[0], pin.SE3(place[1] @ T_node_frame), pin.FrameType.OP_FRAME)
+        return int(self.model.addFrame(frame))
+
+    def _descend(self, root: int) -> None:
+        """Visit nodes depth-first: Pinocchio's algorithms rely on that order."""
+        stack = [(root, iter(self._downward(root)))]
+        while stack:
+            node, edges = stack[-1]
+            edge = next(edges, None)
+            if edge is None:
+                stack.pop()
+                continue
+            child = self._add_edges(node, self._series(node, edge))
+            self._add_bodies(child)
+            stack.append((child, iter(self._downward(child))))
+
+    def _downward(self, node: int) -> list[Edge]:
+        return [
+            self.graph.edges[e]
+            for e in self.graph.adjacency[node]
+            if e in self.tree and self.graph.edges[e].other(node) not in self.place
+        ]
+
+    def _series(self, node: int, edge: Edge) -> list[Edge]:
+        """The edge with the following parts of the same joint, where they hang on each other."""
+        series = [edge]
+        while True:
+            node = series[-1].other(node)
+            following = [
+                e
+                for e in self._downward(node)
+                if e.joint is edge.joint and e.index not in {s.index for s in series}
+            ]
+            if self.graph.members[node] or not following:
+                return series
+            series.append(following[0])
+
+    def _add_edges(self, node: int, series: Sequence[Edge]) -> int:
+        """Add one joint for a series of edges; returns the node at its end."""
+        backwards = node == series[0].child
+        place = self._add_joint(self.place[node], series, backwards)
+        for edge in series:
+            # Massless nodes inside the joint have no place of their own, but are passed.
+            self.place[edge.parent if backwards else edge.child] = (place[0], IDENTITY)
+        end = series[-1].parent if backwards else series[-1].child
+        self.place[end] = place
+        return end
+
+    def _add_joint(
+        self, place: tuple[int, Array], series: Sequence[Edge], backwards: bool
+    ) -> tuple[int, Array]:
+        """Add one joint for a series of edges; returns the place of the body at its end."""
+        parent, T_joint_node = place
+        first, last = series[0], series[-1]
+        T_start = T_joint_node @ (first.T_child if backwards else first.T_parent)
+        T_end = last.T_parent if backwards else last.T_child
+        if not first.freedoms:
+            return parent, T_start @ screw.inverse(T_end)
+        parts: list[tuple[Any, Array]] = []
+        before = np.eye(4)
+        for edge in series:
+            steps, before = _elementary_models(edge, backwards, before)
+            parts += steps
+        placement = pin.SE3(T_start @ parts[0][1])
+        if len(parts) == 1:
+            joint_model = parts[0][0]
+        else:
+            joint_model = pin.JointModelComposite()
+            joint_model.addJoint(parts[0][0])
+            for part, T in parts[1:]:
+                joint_model.addJoint(part, pin.SE3(T))
+        whole = len(series) == sum(e.joint is first.joint for e in self.graph.edges)
+        name = first.joint.name if whole else first.name
+        index = self.model.addJoint(parent, joint_model, placement, name)
+        self.model.addJointFrame(index)
+        self.joints.append(TreeJoint(index, tuple(series), backwards))
+        return index, before @ screw.inverse(T_end)
+
+    def _add_bodies(self, node: int) -> None:
+        """Append what moves with a node, and the tips that hang on it."""
+        index, T_joint_node = self.place[node]
+        for name in self.graph.members[node]:
+            T = T_joint_node @ self.graph.T_node_body[name]
+            body = self.graph.mechanism.body(name)
+            if body.inertia is None and index > 0 and not self.graph.inertia_known(node):
+                self.findings.append(
+                    Diagnostic(
+                        "REG303",
+                        "note",
+                        f"body `{name}` states no mass properties and moves without mass",
+                        source=body.source,
+                    )
+                )
+            self.model.addFrame(
+                pin.Frame(self._unused(name), index, pin.SE3(T), pin.FrameType.BODY), False
+            )
+        if index > 0:
+            for inertia in self._remaining_inertia(node):
+                self.model.appendBodyToJoint(index, inertia, pin.SE3(T_joint_node))
+        for tip in self.tips:
+            if tip.edge.other(tip.node) == node:
+                self._add_tip(tip)
+
+    def _add_tip(self, tip: Tip) -> None:
+        """Continue the tree over a cut joint to the copy of the body behind it."""
+        edge = tip.edge
+        place = self.place[edge.other(tip.node)]
+        backwards = tip.node == edge.parent
+        place = self._add_joint(place, [edge], backwards)
+        for axis in tip.slack:
+            before = place[1] @ tip.T_node_frame
+            model = getattr(pin, f"JointModel{SINGLE[axis]}")()
+            name = f"slack {SINGLE[axis]} {edge.name}"
+            index = self.model.addJoint(place[0], model, pin.SE3(before), name)
+            self.model.addJointFrame(index)
+            place = (index, screw.inverse(tip.T_node_frame))
+        self.tip_place[edge.index] = place
+        if edge.freedoms or tip.slack:
+            self.model.appendBodyToJoint(place[0], self._tip_inertia(tip.node), pin.SE3(place[1]))
+
+    def _copies(self, node: int) -> int:
+        """Number of massive copies of a node."""
+        return sum(tip.node == node and bool(tip.edge.freedoms or tip.slack) for tip in self.tips)
+
+    def _own_inertia(self, node: int) -> Any:
+        """Inertia of a node in its own frame; zero where nothing is known."""
+        total = pin.Inertia.Zero()
+        for name in self.graph.members[node]:
+            inertia = self.graph.mechanism.body(name).inertia
+            if inertia is not None:
+                total += pin.SE3(self.graph.T_node_body[name]).act(_inertia(inertia))
+        return total
+
+    def _shared(self, node: int) -> bool:
+        """Whether equal shares of a node's inertia can stand for its copies."""
+        if node == self.graph.ground:
+            return False
+        inertia = self._own_inertia(node)
+        principal = np.linalg.eigvalsh(np.array(inertia.inertia))
+        return bool(inertia.mass > 0 and principal[0] > 1e-9 * max(principal[-1], 1e-300))
+
+    def _tip_inertia(self, node: int) -> Any:
+        """Inertia of one copy of a node.
+
+        A body with mass in all directions is shared out evenly. A copy of the ground does not
+        move, so its inertia never matters. A body that lacks inertia in some direction gets back,
+        as a negative inertia, what its copies have too much. A massless body has massless copies.
+        """
+        own, share = self._own_inertia(node), 1.0 / (1 + self._copies(node))
+        if self._shared(node):
+            return _scaled(own, share)
+        mass, center = share * own.mass, own.lever
+        if node == self.graph.ground:
+            bodies = [body.inertia for body in self.graph.mechanism.bodies if body.inertia]
+            mass = float(np.mean([i.mass for i in bodies])) if bodies else 1.0
+            center = next(tip.T_node_frame[:3, 3] for tip in self.tips if tip.node == node)
+        if mass == 0.0:
+            return pin.Inertia.Zero()
+        return pin.Inertia(mass, np.array(center), 0.4 * mass * self.length**2 * np.eye(3))
+
+    def _remaining_inertia(self, node: int) -> list[Any]:
+        """What stays of a node's inertia once its copies have theirs, in the node's frame."""
+        own = self._own_inertia(node)
+        copies = self._copies(node)
+        if copies == 0:
+            return [own] if own.mass > 0 or np.any(own.inertia) else []
+        if self._shared(node):
+            return [_scaled(own, 1.0 / (1 + copies))]
+        if own.mass == 0.0:
+            return [own]
+        return [own, _scaled(self._tip_inertia(node), -float(copies))]
+
+    def _unused(self, name: str) -> str:
+        taken = {frame.name for frame in self.model.frames}
+        return name if name not in taken else f"{name}/body"
+
+
+def _inertia(inertia: Inertia) -> Any:
+    return pin.Inertia(inertia.mass, np.array(inertia.center), np.array(inertia.matrix))
+
+
+def _scaled(inertia: Any, factor: float) -> Any:
+    """The inertia times a factor, which may be negative."""
+    return pin.Inertia.FromDynamicParameters(factor * inertia.toDynamicParameters())
+
+
+def _elementary_models(
+    edge: Edge, backwards: bool, before: Array
+) -> tuple[list[tuple[Any, Array]], Array]:
+    """Pinocchio joint models of an edge, each with its placement after the one before.
+
+    Args:
+        edge: The elementary joint.
+        backwards: Whether its motion is to be inverted.
+        before: Placement accumulated since the last joint model, shape (4, 4).
+
+    Returns:
+        The models with placements, and the placement left over after the last one.
+    """
+    if edge.group:
+        model = pin.JointModelFreeFlyer() if edge.freedoms == 6 else pin.JointModelSpherical()
+        return [(model, before)], np.eye(4)
+    order = range(edge.freedoms - 1, -1, -1) if backwards else range(edge.freedoms)
+    models = []
+    for k in order:
+        direction, point, pitch = screw.axis_of(edge.screws[:, k])
+        axis = -direction if backwards else direction
+        # A joint model turns about its own origin: go to a point of the axis and back again.
+        to_axis = screw.transform(None, point)
+        letter = "P" if pitch is None else "R" if abs(pitch) < 1e-12 else "H"
+        models.append((_aligned(letter, axis, pitch or 0.0), before @ to_axis))
+        before = screw.inverse(to_axis)
+    return models, before
+
+
+def _aligned(letter: str, axis: Array, pitch: float) -> Any:
+    """The joint model about a coordinate axis where possible, else the one for any axis."""
+    for name, e in zip("XYZ", np.eye(3), strict=True):
+        if np.array_equal(axis, e):
+            model = getattr(pin, f"JointModel{letter}{name}")
+            return model(pitch) if letter == "H" else model()
+    general = {
+        "R": "JointModelRevoluteUnaligned",
+        "P": "JointModelPrismaticUnaligned",
+        "H": "JointModelHelicalUnaligned",
+    }[letter]
+    return getattr(pin, general)(axis, pitch) if letter == "H" else getattr(pin, general)(axis)
