@@ -96,7 +96,7 @@ class LoopKinematics:
             norm = float(np.linalg.norm(row)) or 1.0
             rows.append(row / norm)
             offsets.append(coupling.offset / norm)
-        return np.array(rows).reshape(-1, self.freedoms), np.array(offsets)
+        return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
 
     @cached_property
     def units(self) -> Array:
@@ -291,12 +291,18 @@ class LoopKinematics:
             parent[row, self.local(chord)] += 1
         return parent, child
 
-    def jacobian(self, state: State) -> Array:
+    def jacobian(self, state: State, incidence: Array | None = None) -> Array:
         """Twists around each loop, about ``center``, lengths scaled; couplings: (N, 6 L + C, n).
 
         At a closed configuration its null space holds the velocities that keep the loops closed.
+
+        Args:
+            state: Where to take it.
+            incidence: Signs of the coordinates in other independent loops than those of the chords,
+                shape (L, n). Short loops are better conditioned.
         """
-        rows = self.incidence[:, None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
+        signs = self.incidence if incidence is None else incidence
+        rows = signs[:, None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
         return self._with_couplings(rows)
 
     def _with_couplings(self, loop_rows: Array) -> Array:
