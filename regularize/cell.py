@@ -153,4 +153,5 @@ def _mobility(
 ) -> CellMobility:
     loops, _ = setting.loops(edges, parts)
     q = setting.assembly.q[loops.columns]
-    return cell_mobility(loops, q, visited, rtol=setting.rtol, rng=setting.rng())
+    cycles = [cycle for part in parts for cycle in part.cycles]
+    return cell_mobility(loops, q, visited, cycles, rtol=setting.rtol, rng=setting.rng())

@@ -54,17 +54,8 @@ def topological_redundancy(
         twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])
         columns[e] = screw.adjoint(screw.exp(twist)) @ screws[e]
     alone = [_rank([np.hstack([columns[e] for e in cycle.edges])]) for cycle in rigid]
-    blocks = [
-        np.hstack([columns[e] * _direction(graph, cycle, e) for e in edges]) for cycle in rigid
-    ]
+    blocks = [np.hstack([columns[e] * cycle.direction(graph, e) for e in edges]) for cycle in rigid]
     return sum(alone) - _rank(blocks)
-
-
-def _direction(graph: Graph, cycle: Cycle, e: int) -> int:
-    """Whether the cycle passes a joint from parent to child (1), back (-1) or not at all (0)."""
-    if e not in cycle.edges:
-        return 0
-    return 1 if cycle.nodes[cycle.edges.index(e)] == graph.edges[e].parent else -1
 
 
 def _rank(blocks: Sequence[Array]) -> int:

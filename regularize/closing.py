@@ -7,7 +7,7 @@ found at generic configurations, or until the tries are used up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import networkx as nx
@@ -106,12 +106,13 @@ def _close_in_order(
     waiting = list(cycles)
     while True:
         waiting = [c for c in waiting if propagation.missing(c)]
-        ready = [c for c in waiting if propagation.closes_one_loop(c)]
-        if not ready:
-            return None if waiting else ClosedPart(closings, propagation)
+        ready = (c for c in waiting if propagation.closes_one_loop(c))
         choices = [
-            _best_cut(propagation, cycle, preference) for cycle in (ready if greedy else ready[:1])
+            _best_cut(propagation, cycle, preference)
+            for cycle in (ready if greedy else islice(ready, 1))
         ]
+        if not choices:
+            return None if waiting else ClosedPart(closings, propagation)
         closing = min(
             choices, key=lambda c: (propagation.spaces.dimension(c.space), c.cycle.length)
         )

@@ -31,6 +31,13 @@ class Cycle:
         """Number of joints."""
         return len(self.edges)
 
+    def direction(self, graph: Graph, edge: int) -> int:
+        """Whether the cycle passes an edge from parent to child (1), back (-1) or not (0)."""
+        if edge not in self.edges:
+            return 0
+        node = self.nodes[self.edges.index(edge)]
+        return 1 if node == graph.edges[edge].parent else -1
+
 
 def walk(graph: Graph, edges: Sequence[int]) -> Cycle:
     """Order the edges of a simple cycle, starting at its lowest edge from its parent side."""

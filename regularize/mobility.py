@@ -8,13 +8,19 @@ the mechanism is shaky: tangent directions that no motion follows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from regularize.cycles import Cycle
 from regularize.kinematics import LoopKinematics
 from regularize.screw import Array, read_only
 from regularize.walk import TOLERANCE, correct, tangents, walk
+
+#: Loops of one cell above which the rank is taken at a few configurations only.
+MANY_LOOPS = 40
+FEW = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +88,22 @@ class CellMobility:
         return self.equations - self.generic.rank
 
 
-def singular_values(loops: LoopKinematics, q: Array) -> Array:
-    """Singular values of the scaled closure equations, shape (N, k)."""
-    jacobian = loops.jacobian(loops.state(q)) * loops.units
+def cycle_incidence(loops: LoopKinematics, cycles: Sequence[Cycle]) -> Array:
+    """Signs of every coordinate in some loops, shape (loops, n)."""
+    signs = np.zeros((len(cycles), loops.freedoms))
+    for row, cycle in zip(signs, cycles, strict=True):
+        for e in cycle.edges:
+            row[loops.local(e)] = cycle.direction(loops.graph, e)
+    return signs
+
+
+def singular_values(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle]) -> Array:
+    """Singular values of the scaled closure equations of independent loops, shape (N, k).
+
+    The loops are the short ones whatever the spanning tree: along the tree of a long row of loops
+    the equations get worse conditioned with every loop, and a rank is harder to tell.
+    """
+    jacobian = loops.jacobian(loops.state(q), cycle_incidence(loops, cycles)) * loops.units
     return np.asarray(np.linalg.svd(jacobian, compute_uv=False))
 
 
@@ -92,6 +111,7 @@ def cell_mobility(
     loops: LoopKinematics,
     q: Array,
     configurations: Array,
+    cycles: Sequence[Cycle],
     *,
     rtol: float,
     rng: np.random.Generator,
@@ -102,12 +122,16 @@ def cell_mobility(
         loops: Kinematics of the cell.
         q: Assembled configuration of the cell, shape (n,).
         configurations: Closed configurations of walkers, shape (steps, walkers, n).
+        cycles: Its short independent loops.
         rtol: Relative tolerance of ranks.
         rng: Source of the random directions.
     """
     walkers = configurations.shape[1]
+    if len(loops.chords) > MANY_LOOPS:
+        # A few generic configurations tell the rank as well, and each costs seconds here.
+        configurations, walkers = configurations[-1:, :FEW], min(walkers, FEW)
     flat = np.concatenate([q[None], configurations.reshape(-1, loops.freedoms)])
-    values = singular_values(loops, flat)
+    values = singular_values(loops, flat, cycles)
     ranks = np.sum(values > rtol * values[:, :1], axis=1)
     # The rank can only drop at special configurations, so the largest one is generic; the
     # configuration where its last singular value is largest tells it most clearly.
@@ -121,7 +145,7 @@ def cell_mobility(
         equations=6 * len(loops.chords) + len(loops.coupling),
         here=decide_rank(values[0], rtol),
         generic=decide_rank(values[clearest], rtol),
-        finite=finite_mobility(loops, flat[clearest], largest, rtol, rng),
+        finite=finite_mobility(loops, flat[clearest], largest, cycles, rtol, rng),
         modes=tuple(sorted({m: found.count(m) for m in found}.items())),
         configurations=read_only(flat),
     )
@@ -161,7 +185,12 @@ def generic_configurations(
 
 
 def finite_mobility(
-    loops: LoopKinematics, q: Array, rank: int, rtol: float, rng: np.random.Generator
+    loops: LoopKinematics,
+    q: Array,
+    rank: int,
+    cycles: Sequence[Cycle],
+    rtol: float,
+    rng: np.random.Generator,
 ) -> int:
     """Dimension of the set of configurations near a generic one.
 
@@ -175,7 +204,7 @@ def finite_mobility(
     nearby = loops.integrate(
         np.repeat(q[None], 3, axis=0), 0.05 * rng.normal(size=(3, loops.freedoms)) * loops.units
     )
-    off_loop = [decide_rank(s, rtol).rank for s in singular_values(loops, nearby)]
+    off_loop = [decide_rank(s, rtol).rank for s in singular_values(loops, nearby, cycles)]
     if max(off_loop) == rank:
         return tangent_dimension
     step = 0.01

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_solve
 
 from regularize.kinematics import LoopKinematics, State
 from regularize.screw import Array
@@ -17,6 +18,8 @@ from regularize.screw import Array
 #: Closure errors that count as zero on a walk (lengths are scaled). At a double root the smallest
 #: singular values are about the square root of the error, so this has to be far below rtol squared.
 TOLERANCE = 1e-12
+#: Numbers of equations above which decompositions dominate the cost.
+LARGE = 60
 
 
 class Constraints(Protocol):
@@ -67,7 +70,7 @@ def correct(
         if k == steps or not going.any():
             break
         jacobian = constraints.residual_jacobian(state)[going] * loops.units
-        step = -(np.linalg.pinv(jacobian, rcond=rcond) @ residual[going, :, None])[..., 0]
+        step = -least_norm(jacobian, residual[going], rcond)
         # A correction of more than a radian or a length has left the neighbourhood.
         step /= np.maximum(1.0, np.max(np.abs(step), axis=1, initial=0.0))[:, None]
         active = active[going]
@@ -75,14 +78,41 @@ def correct(
     return q, error <= tolerance
 
 
+def least_norm(matrices: Array, values: Array, rcond: float) -> Array:
+    """Shortest solutions of many systems of equations, least squares where there is none.
+
+    Large well-conditioned systems go through the Cholesky factors of their Gram matrices, which is
+    many times quicker than a singular value decomposition; all others through the latter.
+
+    Args:
+        matrices: Shape (N, m, n).
+        values: Right-hand sides, shape (N, m).
+        rcond: Singular values below this fraction of the largest are not divided by.
+
+    Returns:
+        Solutions, shape (N, n).
+    """
+    m, n = matrices.shape[1:]
+    if LARGE < m <= n:
+        transposed = np.swapaxes(matrices, 1, 2)
+        try:
+            factors = np.linalg.cholesky(matrices @ transposed)
+        except np.linalg.LinAlgError:
+            factors = np.zeros((0, 0, 0))
+        diagonal = np.diagonal(factors, axis1=1, axis2=2)
+        if len(factors) and np.all(diagonal.min(axis=1) > 1e-3 * diagonal.max(axis=1)):
+            solved = [cho_solve((L, True), b) for L, b in zip(factors, values, strict=True)]
+            return np.asarray((transposed @ np.array(solved)[..., None])[..., 0])
+    return np.asarray((np.linalg.pinv(matrices, rcond=rcond) @ values[..., None])[..., 0])
+
+
 def tangents(
     loops: LoopKinematics, constraints: Constraints, q: Array, directions: Array, rtol: float
 ) -> Array:
     """Directions projected on the velocities that the constraints allow, largest entry one."""
     jacobian = constraints.residual_jacobian(loops.state(q)) * loops.units
-    _, s, vt = np.linalg.svd(jacobian, full_matrices=False)
-    active = vt * (s > rtol * np.maximum(s[:, :1], 1e-300))[..., None]
-    directions = directions - (np.swapaxes(active, 1, 2) @ (active @ directions[..., None]))[..., 0]
+    forbidden = (jacobian @ directions[..., None])[..., 0]
+    directions = directions - least_norm(jacobian, forbidden, rtol)
     size = np.max(np.abs(directions), axis=1, initial=0.0, keepdims=True)
     moving = size > 1e-9
     return np.asarray(np.where(moving, directions / np.where(moving, size, 1.0), 0.0))
