@@ -1,0 +1,145 @@
+r"""The equation of motion in actuator coordinates, from its coefficients.
+
+.. math:: H(\theta)\,\ddot\theta + D(\theta)\,[\dot\theta\dot\theta] - p(\theta) = \tau
+
+(Brüls 2003, eq. 1 and 3) with the products
+:math:`[\dot\theta\dot\theta] = [\dot\theta_1^2\;\dot\theta_1\dot\theta_2\;\dots\;\dot\theta_s^2]`.
+All coefficients of one configuration form one row of t numbers (eq. 29): the upper triangle of H
+row by row, D row by row, p.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize.screw import Array
+
+Index = NDArray[np.int_]
+
+
+@lru_cache(maxsize=32)
+def pairs(s: int) -> tuple[Index, Index]:
+    """The two factors of every product and of every entry of H's upper triangle, (P,) each."""
+    first, second = np.triu_indices(s)
+    return first, second
+
+
+@lru_cache(maxsize=32)
+def _mirror(s: int) -> Index:
+    """Position in the upper triangle of every entry of a symmetric matrix, shape (s, s)."""
+    index = np.zeros((s, s), dtype=int)
+    first, second = pairs(s)
+    index[first, second] = index[second, first] = np.arange(len(first))
+    return index
+
+
+def products(rates: Array) -> Array:
+    r"""Products :math:`[\dot\theta\dot\theta]`, shape (..., s (s + 1) / 2)."""
+    first, second = pairs(rates.shape[-1])
+    return np.asarray(rates[..., first] * rates[..., second])
+
+
+def symmetric_products(values: Array) -> Array:
+    r"""Coefficients of the products in :math:`\sum_{jk} a_{jk} \dot\theta_j \dot\theta_k`.
+
+    Args:
+        values: The coefficients :math:`a_{jk}`, shape (..., s, s).
+
+    Returns:
+        Shape (..., s (s + 1) / 2): both orders of a pair added up, squares once.
+    """
+    first, second = pairs(values.shape[-1])
+    both = values[..., first, second] + values[..., second, first]
+    return np.asarray(np.where(first == second, 0.5, 1.0) * both)
+
+
+def count(s: int) -> int:
+    """Number t of coefficients (eq. 29)."""
+    P = s * (s + 1) // 2
+    return P + s * P + s
+
+
+def pack(H: Array, D: Array, p: Array) -> Array:
+    """One row per configuration from H (N, s, s), D (N, s, P) and p (N, s)."""
+    first, second = pairs(p.shape[-1])
+    return np.concatenate([H[:, first, second], D.reshape(len(D), -1), p], axis=1)
+
+
+def groups(s: int) -> dict[str, slice]:
+    """Where H, D and p lie in a row of coefficients."""
+    P = s * (s + 1) // 2
+    return {"H": slice(0, P), "D": slice(P, P + s * P), "p": slice(P + s * P, count(s))}
+
+
+def unpack(rows: Array, s: int) -> tuple[Array, Array, Array]:
+    """H (N, s, s), D (N, s, P) and p (N, s) from rows of coefficients."""
+    P, place = s * (s + 1) // 2, groups(s)
+    D = rows[:, place["D"]].reshape(-1, s, P)
+    return rows[:, place["H"]][:, _mirror(s)], D, rows[:, place["p"]]
+
+
+class EquationOfMotion(ABC):
+    """What can be computed from the coefficients alone.
+
+    Inputs may be one state, shape (s,), or any number of them, shape (..., s).
+
+    Attributes:
+        inputs: Names of the actuated coordinates.
+    """
+
+    inputs: tuple[str, ...]
+
+    @abstractmethod
+    def coefficients(self, theta: Array) -> Array:
+        """Rows of coefficients at inputs of shape (N, s), shape (N, t)."""
+
+    def _rows(self, theta: ArrayLike) -> tuple[Array, tuple[int, ...]]:
+        """Coefficients at all inputs in one table, and the shape of the inputs' leading axes."""
+        values = self._table(theta)
+        shape = np.asarray(theta).shape[:-1]
+        return self.coefficients(values), shape
+
+    def _table(self, values: ArrayLike) -> Array:
+        array = np.asarray(values, dtype=np.float64)
+        s = len(self.inputs)
+        if array.ndim == 0 or array.shape[-1] != s:
+            raise ValueError(
+                f"the inputs {list(self.inputs)} need a last axis of length {s}, got {array.shape=}"
+            )
+        return array.reshape(-1, s)
+
+    def H(self, theta: ArrayLike) -> Array:
+        """Inertia matrix (eq. 18), shape (..., s, s)."""
+        rows, shape = self._rows(theta)
+        s = len(self.inputs)
+        return unpack(rows, s)[0].reshape(*shape, s, s)
+
+    def D(self, theta: ArrayLike) -> Array:
+        """Centrifugal and Coriolis matrix of the products (eq. 28), (..., s, s (s + 1) / 2)."""
+        rows, shape = self._rows(theta)
+        D = unpack(rows, len(self.inputs))[1]
+        return D.reshape(*shape, *D.shape[1:])
+
+    def p(self, theta: ArrayLike) -> Array:
+        """External forces, here gravity's, on the inputs (eq. 16), N or N m, shape (..., s)."""
+        rows, shape = self._rows(theta)
+        return unpack(rows, len(self.inputs))[2].reshape(*shape, len(self.inputs))
+
+    def inverse_dynamics(self, theta: ArrayLike, rate: ArrayLike, acceleration: ArrayLike) -> Array:
+        """Actuator efforts of a motion (eq. 1), N or N m, shape (..., s)."""
+        rows, shape = self._rows(theta)
+        H, D, p = unpack(rows, len(self.inputs))
+        efforts = (H @ self._table(acceleration)[..., None])[..., 0] - p
+        efforts += (D @ products(self._table(rate))[..., None])[..., 0]
+        return np.asarray(efforts.reshape(*shape, len(self.inputs)))
+
+    def forward_dynamics(self, theta: ArrayLike, rate: ArrayLike, effort: ArrayLike) -> Array:
+        """Accelerations of the inputs under actuator efforts, shape (..., s)."""
+        rows, shape = self._rows(theta)
+        H, D, p = unpack(rows, len(self.inputs))
+        forces = self._table(effort) + p - (D @ products(self._table(rate))[..., None])[..., 0]
+        return np.asarray(np.linalg.solve(H, forces[..., None])).reshape(*shape, len(self.inputs))

@@ -1,0 +1,73 @@
+"""Mass properties of the moving bodies in the world, vectorised over configurations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.kinematics import LoopKinematics
+from regularize.mechanism import Inertia
+from regularize.screw import Array, read_only
+from regularize.topology import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class MassProperties:
+    """Mass properties of all nodes that move and have some.
+
+    Attributes:
+        rows: Positions of the nodes in ``State.T_world_node``, shape (b,).
+        mass: Masses in kilograms, shape (b,).
+        center: Centres of mass in the nodes' frames in metres, shape (b, 3).
+        matrix: Rotational inertias about the centres, nodes' axes, kg m², shape (b, 3, 3).
+        incidence: Sign with which each coordinate moves each node, shape (b, n).
+        missing: Names of moving nodes without stated mass properties.
+    """
+
+    rows: tuple[int, ...]
+    mass: Array
+    center: Array
+    matrix: Array
+    incidence: Array
+    missing: tuple[str, ...]
+
+    def in_world(self, T_world_node: Array) -> tuple[Array, Array]:
+        """Centres (N, b, 3) and rotational inertias (N, b, 3, 3) in world axes."""
+        T = T_world_node[:, list(self.rows)]
+        R = T[..., :3, :3]
+        center = (R @ self.center[..., None])[..., 0] + T[..., :3, 3]
+        return center, R @ self.matrix @ np.swapaxes(R, -1, -2)
+
+
+def mass_properties(loops: LoopKinematics) -> MassProperties:
+    """Mass properties of the nodes that the loops' tree moves."""
+    graph = loops.graph
+    nodes = [n for n in loops.nodes if n != graph.ground and graph.inertia_known(n)]
+    inertias = [_node_inertia(graph, n) for n in nodes]
+    incidence = np.zeros((len(nodes), loops.freedoms))
+    for row, node in enumerate(nodes):
+        for edge, sign in loops.path_to_root(node):
+            incidence[row, loops.local(edge)] = sign
+    return MassProperties(
+        rows=tuple(loops.row(n) for n in nodes),
+        mass=read_only([i.mass for i in inertias]),
+        center=read_only(np.array([i.center for i in inertias]).reshape(-1, 3)),
+        matrix=read_only(np.array([i.matrix for i in inertias]).reshape(-1, 3, 3)),
+        incidence=read_only(incidence),
+        missing=tuple(
+            graph.nodes[n]
+            for n in loops.nodes
+            if n != graph.ground and graph.members[n] and not graph.inertia_known(n)
+        ),
+    )
+
+
+def _node_inertia(graph: Graph, node: int) -> Inertia:
+    """Mass properties of all bodies of a node, in the node's frame."""
+    parts = []
+    for name in graph.members[node]:
+        inertia = graph.mechanism.body(name).inertia
+        if inertia is not None:
+            parts.append(inertia.transformed(graph.T_node_body[name]))
+    return Inertia.total(parts)

@@ -1,0 +1,279 @@
+r"""Dynamics in actuator coordinates by elimination of the constraints.
+
+Brüls (2003), section 3, on joint coordinates and on the kept rows of the loops, so redundant
+constraints cannot make :math:`\Phi_q` rectangular. Every quantity is exact: the derivative of
+:math:`q_\theta` comes from the brackets of the screws, not from finite differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.analysis import Reduction
+from regularize.analysis import reduce as reduce_loops
+from regularize.assembly import Assembly, assemble, center_and_length
+from regularize.continuation import ActuatedLoops, Configurations
+from regularize.diagnostic import Diagnostic
+from regularize.equation_of_motion import EquationOfMotion, pack, symmetric_products
+from regularize.errors import ModelError, NotClosed, SingularConfiguration
+from regularize.kinematics import LoopKinematics, State
+from regularize.mass_properties import MassProperties, mass_properties
+from regularize.mechanism import Mechanism
+from regularize.reduction import ReducedLoops
+from regularize.screw import Array, read_only
+from regularize.topology import coordinate_names
+
+#: Configurations evaluated at once; bounds the memory that a million states take.
+CHUNK = 2048
+#: Relative singular value of the equations below which the reference counts as singular.
+SINGULAR = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    r"""Everything linear in the inputs' rates at N configurations.
+
+    Attributes:
+        state: Poses and screws.
+        q_theta: Joint velocities by the inputs' rates (eq. 11), shape (N, n, s).
+        own: Twist of every coordinate by the rates, shape (N, n, 6, s).
+        rates: Derivative of every screw times its coordinate's rate, products, (N, n, 6, P).
+        B: Joint accelerations by the products (eq. 27), shape (N, n, P).
+    """
+
+    state: State
+    q_theta: Array
+    own: Array
+    rates: Array
+    B: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedModel(EquationOfMotion):
+    r"""Inverse and forward dynamics of a mechanism in its actuator coordinates.
+
+    Attributes:
+        inputs: Names of the actuated coordinates, in the order of :math:`\theta`.
+        equations: The kept rows with one row per input.
+        masses: Mass properties of the moving bodies.
+        gravity: Acceleration of free fall in the ground frame, m/s², shape (3,).
+        findings: What should be known about the model.
+    """
+
+    inputs: tuple[str, ...]
+    equations: ActuatedLoops
+    masses: MassProperties
+    gravity: Array
+    findings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def theta(self) -> Array:
+        """Inputs at the reference configuration, shape (s,)."""
+        return self.equations.theta
+
+    def solve(self, theta: ArrayLike) -> Configurations:
+        """Configurations at inputs of shape (N, s), as far as they can be reached."""
+        return self.equations.solve(self._table(theta))
+
+    def configuration(self, theta: ArrayLike) -> Array:
+        """Joint coordinates at given inputs (eq. 12), shape (..., n).
+
+        Raises:
+            SingularConfiguration: The inputs cannot be reached on the reference's branch.
+        """
+        q = self.equations.require(self._table(theta))
+        return q.reshape(*np.asarray(theta).shape[:-1], -1)
+
+    def clearance(self, theta: ArrayLike) -> Array:
+        """Distance from singularities: reciprocal condition of the equations, shape (...)."""
+        q = self.equations.require(self._table(theta))
+        return self.equations.clearance(q).reshape(np.asarray(theta).shape[:-1])
+
+    def q_theta(self, theta: ArrayLike) -> Array:
+        """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
+        q = self.equations.require(self._table(theta))
+        jacobian = self.equations.jacobian(self.equations.loops.state(q))
+        result = self._q_theta(jacobian)
+        return result.reshape(*np.asarray(theta).shape[:-1], *result.shape[1:])
+
+    def B(self, theta: ArrayLike) -> Array:
+        """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
+        result = self._motion(self.equations.require(self._table(theta))).B
+        return result.reshape(*np.asarray(theta).shape[:-1], *result.shape[1:])
+
+    def coefficients(self, theta: Array) -> Array:
+        """H, D and p in one row per configuration, shape (N, t); see ``equation_of_motion``.
+
+        Raises:
+            SingularConfiguration: Some inputs cannot be reached on the reference's branch.
+        """
+        chunks = [theta[i : i + CHUNK] for i in range(0, len(theta), CHUNK)] or [theta]
+        return np.concatenate([self._coefficients(self.equations.require(c)) for c in chunks])
+
+    def sample(self, theta: Array, clearance: float = 0.0) -> Array:
+        """Coefficients where the inputs can be reached, else NaN, shape (N, t).
+
+        Args:
+            theta: Inputs, shape (N, s).
+            clearance: Configurations nearer to singularities count as not reached.
+        """
+        found = self.solve(theta)
+        rows = self._coefficients(found.q)
+        rows[~found.reached] = np.nan
+        if clearance > 0.0:
+            rows[self.equations.clearance(found.q) < clearance] = np.nan
+        return rows
+
+    def _q_theta(self, jacobian: Array) -> Array:
+        s = len(self.inputs)
+        rows = np.zeros((*jacobian.shape[:2], s))
+        rows[:, -s:] = np.diag(1.0 / self.equations.units[self.equations.inputs])
+        return self.equations.solve_velocity(jacobian, rows)
+
+    def _motion(self, q: Array) -> _Motion:
+        """Velocities and accelerations at closed configurations, shape (N, n)."""
+        equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
+        state = loops.state(q)
+        jacobian = equations.jacobian(state)
+        V = self._q_theta(jacobian)
+        N, n = q.shape
+        # The rate of a screw is linear in the velocity: one evaluation per input is exact.
+        rates = loops.screw_rates(
+            np.repeat(state.screws, s, axis=0), np.swapaxes(V, 1, 2).reshape(N * s, n)
+        ).reshape(N, s, n, 6)
+        rates = symmetric_products(np.einsum("njic,nik->nickj", rates, V))
+        around = np.einsum("li,nicp->nlcp", loops.incidence, rates)
+        rows = np.zeros((*jacobian.shape[:2], rates.shape[-1]))
+        rows[:, :-s] = -equations.reduced.loop_rows(state, around)
+        B = equations.solve_velocity(jacobian, rows)
+        return _Motion(state, V, state.screws[..., None] * V[:, :, None, :], rates, B)
+
+    def _coefficients(self, q: Array) -> Array:
+        """Rows of coefficients at closed configurations, shape (N, t)."""
+        motion, masses = self._motion(q), self.masses
+        N, s, P = len(q), len(self.inputs), motion.B.shape[-1]
+        center, matrix = masses.in_world(motion.state.T_world_node)
+        twist = (masses.incidence @ motion.own.reshape(N, -1, 6 * s)).reshape(N, -1, 6, s)
+        drift = motion.rates + motion.state.screws[..., None] * motion.B[:, :, None, :]
+        drift = (masses.incidence @ drift.reshape(N, -1, 6 * P)).reshape(N, -1, 6, P)
+        omega, alpha = twist[:, :, 3:], drift[:, :, 3:]
+        c = center[..., None]
+        velocity = twist[:, :, :3] + np.cross(omega, c, axis=2)
+        # Classical acceleration of the centres and Euler's term (eq. 7), all by the products.
+        acceleration = drift[:, :, :3] + np.cross(alpha, c, axis=2) + _crossed(omega, velocity)
+        moment = matrix @ alpha + _crossed(omega, matrix @ omega)
+        momentum = masses.mass[:, None, None] * velocity
+        H = _projected(momentum, velocity) + _projected(omega, matrix @ omega)
+        D = _projected(momentum, acceleration) + _projected(omega, moment)
+        p = np.einsum("nbcs,c->ns", momentum, self.gravity)
+        return pack(H, D, p)
+
+
+def _projected(a: Array, b: Array) -> Array:
+    """Sum over the bodies of a transposed times b, shape (N, s, k)."""
+    N, _, _, s = a.shape
+    return np.asarray(np.swapaxes(a.reshape(N, -1, s), 1, 2) @ b.reshape(N, -1, b.shape[-1]))
+
+
+def _crossed(a: Array, b: Array) -> Array:
+    """Cross products of all columns with all columns, by the products of the rates."""
+    return symmetric_products(np.cross(a[..., :, None], b[..., None, :], axis=2))
+
+
+def reduced_model(
+    mechanism: Mechanism | Reduction,
+    inputs: Sequence[str],
+    *,
+    start: Mapping[str, float] | None = None,
+) -> ReducedModel:
+    """The dynamics of a mechanism in the coordinates of its actuators.
+
+    Args:
+        mechanism: The mechanism, or what ``reduce`` made of it.
+        inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
+            freedoms. As many as the mechanism has freedoms.
+        start: Values of some joint coordinates from which the loops are closed; they choose the
+            branch and need not be met exactly. By default the model's own.
+
+    Raises:
+        ModelError: An input is unknown, repeated or not a coordinate of its own, or the number of
+            inputs differs from the mobility.
+        NotClosed: The loops cannot be closed.
+        SingularConfiguration: The inputs do not determine the motion where the branch begins.
+    """
+    reduction = mechanism if isinstance(mechanism, Reduction) else reduce_loops(mechanism)
+    columns = _columns(reduction, inputs)
+    if len(columns) != reduction.mobility:
+        raise ModelError(
+            f"the mechanism has {reduction.mobility} freedoms, and {len(columns)} inputs are "
+            f"named: {list(inputs)}; name one joint coordinate per freedom"
+        )
+    graph = reduction.graph
+    assembly = reduction.assembly if start is None else _started(reduction, start)
+    q = assembly.q
+    loops = LoopKinematics(graph, range(len(graph.edges)), reduction.tree)
+    loops.center, loops.length = center_and_length(loops, q)
+    reduced = ReducedLoops(loops, reduction.cuts)
+    _require_closed(assembly)
+    equations = ActuatedLoops(loops, reduced, columns, q)
+    if equations.clearance(q[None])[0] < SINGULAR:
+        joints = equations.moving_joints(q[None])
+        raise SingularConfiguration(inputs, q[columns].tolist(), q[columns].tolist(), joints)
+    masses = mass_properties(loops)
+    findings = tuple(
+        Diagnostic(
+            "REG303",
+            "note",
+            f"body `{name}` states no mass properties and moves without mass",
+            source=graph.mechanism.body(name).source,
+        )
+        for name in masses.missing
+    )
+    return ReducedModel(
+        tuple(inputs), equations, masses, read_only(graph.mechanism.gravity), findings
+    )
+
+
+def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[int]:
+    names = coordinate_names(reduction.mechanism)
+    known = {name: i for i, name in enumerate(names)}
+    grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
+    columns = []
+    for name in inputs:
+        if name not in known:
+            joint = reduction.mechanism.joint(name)
+            raise ModelError(
+                f"joint {name!r} has {joint.freedoms} freedoms; name one of them: {name}[0]"
+            )
+        if known[name] in grouped:
+            joint = grouped[known[name]]
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind}: its freedoms have no coordinates that an "
+                "actuator could hold one by one; actuate other joints"
+            )
+        columns.append(known[name])
+    if len(set(columns)) != len(columns):
+        raise ModelError(f"an input is named twice: {list(inputs)}")
+    return columns
+
+
+def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
+    """The loops closed from given values of some coordinates, which need not be met exactly."""
+    known = {name: i for i, name in enumerate(coordinate_names(reduction.mechanism))}
+    q = np.array(reduction.q)
+    for name, value in start.items():
+        if name not in known:
+            raise ModelError(f"there is no joint coordinate {name!r} to start from in {[*known]}")
+        q[known[name]] = value
+    return assemble(reduction.graph, q)
+
+
+def _require_closed(assembly: Assembly) -> None:
+    if assembly.closed:
+        return
+    gap = max(assembly.after, key=lambda gap: (gap.translation, gap.rotation))
+    raise NotClosed(gap.joint, gap.translation, gap.rotation)

@@ -1,0 +1,411 @@
+"""H, D and p against finite differences of energies and against Pinocchio."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import regularize as rg
+from regularize.analysis import Reduction
+from regularize.equation_of_motion import pack, pairs, products, unpack
+from regularize.errors import ModelError, SingularConfiguration
+from regularize.mechanism import Body, Coupling, Inertia, Mechanism, joint_in_world, mechanism_of
+from regularize.pinocchio_ import to_pinocchio
+from regularize.reduced_model import ReducedModel, reduced_model
+from regularize.screw import Array
+
+X, Y, Z = np.eye(3)
+
+
+def with_masses(mechanism: Mechanism, seed: int) -> Mechanism:
+    """Random physical mass properties for every moving body."""
+    rng = np.random.default_rng(seed)
+    bodies = []
+    for body in mechanism.bodies:
+        if body.name == mechanism.ground:
+            bodies.append(body)
+            continue
+        a = rng.normal(size=(3, 3))
+        # Second moments of some mass distribution: positive, and the triangle inequality holds.
+        second = 0.003 * a @ a.T
+        matrix = np.trace(second) * np.eye(3) - second
+        bodies.append(
+            Body(body.name, Inertia(rng.uniform(0.5, 3.0), rng.normal(scale=0.1, size=3), matrix))
+        )
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def four_bar() -> Mechanism:
+    points = [np.array(p) for p in ([0, 0, 0], [0, 0, 0.3], [0.4, 0, 0.35], [0.6, 0, 0])]
+    names = ["ground", "crank", "coupler", "rocker", "ground"]
+    joints = [
+        joint_in_world(n, names[i], names[i + 1], "revolute", Y, points[i], actuated=n == "A")
+        for i, n in enumerate("ABCD")
+    ]
+    return mechanism_of("four-bar", joints)
+
+
+def five_bar() -> Mechanism:
+    points = [[-0.1, 0, 0], [-0.25, 0, 0.15], [0, 0, 0.4], [0.25, 0, 0.15], [0.1, 0, 0]]
+    names = ["ground", "left", "fore left", "fore right", "right", "ground"]
+    joints = [
+        joint_in_world(n, names[i], names[i + 1], "revolute", Y, points[i], actuated=n in "AE")
+        for i, n in enumerate("ABCDE")
+    ]
+    return mechanism_of("five-bar", joints)
+
+
+def three_prrr() -> Mechanism:
+    joints = []
+    for i, axis in enumerate((X, Y, Z)):
+        u, w = (Y, Z, X)[i], (Z, X, Y)[i]
+        a, b, c = -0.3 * u - 0.2 * w, -0.35 * u + 0.15 * w, -0.05 * u + 0.1 * w
+        leg = [f"{i} {part}" for part in ("slider", "upper", "lower")]
+        ends = ["ground", *leg, "platform"]
+        joints.append(
+            joint_in_world(f"P{i}", ends[0], ends[1], "prismatic", axis, a, actuated=True)
+        )
+        joints += [
+            joint_in_world(f"R{i}{k}", ends[k + 1], ends[k + 2], "revolute", axis, point)
+            for k, point in enumerate((a, b, c))
+        ]
+    return mechanism_of("3-PRRR", joints)
+
+
+def agile_eye() -> Mechanism:
+    joints = []
+    axes = (X, Y, Z)
+    for i in range(3):
+        ends = ["ground", f"proximal {i}", f"distal {i}", "eye"]
+        for k, axis in enumerate((axes[i], axes[(i + 2) % 3], axes[(i + 1) % 3])):
+            joints.append(
+                joint_in_world(
+                    f"{'ABC'[k]}{i}", ends[k], ends[k + 1], "revolute", axis, actuated=k == 0
+                )
+            )
+    return mechanism_of("Agile Eye", joints)
+
+
+def delta() -> Mechanism:
+    joints = []
+    for i in range(3):
+        angle = 2 * np.pi * i / 3
+        radial = np.array([np.cos(angle), np.sin(angle), 0.0])
+        tangent = np.cross(Z, radial)
+        hip = 0.2 * radial
+        knee = hip + 0.25 * (np.cos(0.5) * radial - np.sin(0.5) * Z)
+        ankle = 0.05 * radial - 0.45 * Z
+        second = np.cross(ankle - knee, tangent)
+        joints += [
+            joint_in_world(f"hip{i}", "ground", f"arm{i}", "revolute", tangent, hip, actuated=True),
+            joint_in_world(
+                f"knee{i}", f"arm{i}", f"rod{i}", "universal", tangent, knee, axis2=second
+            ),
+            joint_in_world(
+                f"ankle{i}", f"rod{i}", "platform", "universal", second, ankle, axis2=tangent
+            ),
+        ]
+    return mechanism_of("Delta", joints)
+
+
+def geared_five_bar() -> Mechanism:
+    """A five-bar with one freedom left: the right crank turns twice as fast as the left one."""
+    gear = Coupling("gear", "gear", (("E", 0, 1.0), ("A", 0, 2.0)))
+    return replace(five_bar(), couplings=(gear,))
+
+
+ZOO = {
+    "four-bar": (four_bar, ["A"]),
+    "five-bar": (five_bar, ["A", "E"]),
+    "geared five-bar": (geared_five_bar, ["A"]),
+    "3-PRRR": (three_prrr, ["P0", "P1", "P2"]),
+    "Agile Eye": (agile_eye, ["A0", "A1", "A2"]),
+    "Delta": (delta, ["hip0", "hip1", "hip2"]),
+}
+NAMES = list(ZOO)
+
+
+@lru_cache
+def reduced(name: str) -> tuple[ReducedModel, Reduction]:
+    build, inputs = ZOO[name]
+    reduction = rg.reduce(with_masses(build(), 7))
+    return reduced_model(reduction, inputs), reduction
+
+
+def states(model: ReducedModel, count: int, spread: float = 0.1) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(3)
+    s = len(model.inputs)
+    theta = model.theta + rng.uniform(-spread, spread, size=(count, s))
+    return theta, rng.normal(size=(count, s)), rng.normal(size=(count, s))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_forward_dynamics_equal_pinocchio(name: str) -> None:
+    model, reduction = reduced(name)
+    robot = to_pinocchio(reduction)
+    theta, rate, effort = states(model, 20)
+    q, V, B = model.configuration(theta), model.q_theta(theta), model.B(theta)
+    ours = model.forward_dynamics(theta, rate, effort)
+    columns = {
+        int(c): robot.velocity_index(e.joint.name, c - min(_columns(reduction, e.joint.name)))
+        for e in reduction.graph.edges
+        if e.index in reduction.tree
+        for c in e.columns
+    }
+    local = [list(model.equations.loops.columns).index(c) for c in columns]
+    places = list(columns.values())
+    inputs = [robot.velocity_index(n) for n in model.inputs]
+    for i in range(len(theta)):
+        q_pin = robot.configuration(q[i])
+        v = np.zeros(robot.model.nv)
+        v[places] = (V[i] @ rate[i])[local]
+        tau = np.zeros(robot.model.nv)
+        tau[inputs] = effort[i]
+        np.testing.assert_allclose(robot.residual(q_pin), 0.0, atol=1e-10)
+        np.testing.assert_allclose(robot.jacobian(q_pin) @ v, 0.0, atol=1e-9)
+        expected = robot.forward_dynamics(q_pin, v, tau)
+        a = (V[i] @ ours[i] + B[i] @ products(rate[i]))[local]
+        scale = max(1.0, float(np.max(np.abs(expected))))
+        np.testing.assert_allclose(a, expected[places], atol=1e-8 * scale)
+
+
+def _columns(reduction: Reduction, joint: str) -> list[int]:
+    return [c for e in reduction.graph.edges if e.joint.name == joint for c in e.columns]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_pinocchio_matrices_projected(name: str) -> None:
+    """H, D and p from Pinocchio's crba and rnea of the open tree, by eqs. 16, 18 and 19."""
+    model, reduction = reduced(name)
+    robot = to_pinocchio(reduction)
+    theta, rate, _ = states(model, 10)
+    q, V, B = model.configuration(theta), model.q_theta(theta), model.B(theta)
+    H, D, p = model.H(theta), model.D(theta), model.p(theta)
+    data = robot.model.createData()
+    order = [0] * robot.model.nv
+    for edge in reduction.graph.edges:
+        for c in edge.columns if edge.index in reduction.tree else ():
+            first = min(_columns(reduction, edge.joint.name))
+            order[robot.velocity_index(edge.joint.name, c - first)] = c
+    for i in range(len(theta)):
+        q_pin = robot.configuration(q[i])
+        M = np.array(pin.crba(robot.model, data, q_pin))
+        M = np.triu(M) + np.triu(M, 1).T
+        v, drift = V[i][order] @ rate[i], B[i][order] @ products(rate[i])
+        gravity = pin.computeGeneralizedGravity(robot.model, data, q_pin)
+        h = pin.rnea(robot.model, data, q_pin, v, drift) - gravity
+        np.testing.assert_allclose(H[i], V[i][order].T @ M @ V[i][order], atol=1e-9)
+        np.testing.assert_allclose(D[i] @ products(rate[i]), V[i][order].T @ h, atol=1e-8)
+        np.testing.assert_allclose(p[i], -V[i][order].T @ gravity, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_finite_differences_of_energies(name: str) -> None:
+    """Lagrange's equations: D from the gradient of H, p from that of the potential energy."""
+    model, reduction = reduced(name)
+    robot = to_pinocchio(reduction)
+    data = robot.model.createData()
+    theta, rate, _ = states(model, 4)
+    h = 1e-3
+    s = len(model.inputs)
+    # Central differences of sixth order: truncation and rounding both stay below 1e-8.
+    weights = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+
+    def potential(point: Array) -> Array:
+        return np.array(
+            [
+                pin.computePotentialEnergy(robot.model, data, robot.configuration(q))
+                for q in model.configuration(point)
+            ]
+        )
+
+    def gradient(function: object) -> Array:
+        assert callable(function)
+        parts = []
+        for k in range(s):
+            step = h * np.eye(s)[k]
+            parts.append(
+                sum(
+                    w / h * (function(theta + m * step) - function(theta - m * step))
+                    for m, w in weights.items()
+                )
+            )
+        return np.stack(parts, axis=-1)
+
+    dH = gradient(model.H)
+    expected = np.einsum("nijk,nj,nk->ni", dH, rate, rate)
+    expected -= 0.5 * np.einsum("njki,nj,nk->ni", dH, rate, rate)
+    actual = np.einsum("nip,np->ni", model.D(theta), products(rate))
+    scale = max(1.0, float(np.max(np.abs(expected))))
+    np.testing.assert_allclose(actual, expected, atol=1e-8 * scale)
+    np.testing.assert_allclose(model.p(theta), -gradient(potential), atol=1e-8 * 50)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_derivative_of_q_theta_is_exact(name: str) -> None:
+    """B by the brackets of the screws against finite differences of q_theta (eq. 26)."""
+    model, _ = reduced(name)
+    theta, _, _ = states(model, 3)
+    s, h = len(model.inputs), 1e-5
+    derivative = np.stack(
+        [
+            (model.q_theta(theta + h * e) - model.q_theta(theta - h * e)) / (2 * h)
+            for e in np.eye(s)
+        ],
+        axis=-1,
+    )
+    first, second = pairs(s)
+    both = derivative[..., first, second] + derivative[..., second, first]
+    expected = np.where(first == second, 0.5, 1.0) * both
+    scale = max(1.0, float(np.max(np.abs(expected))))
+    np.testing.assert_allclose(model.B(theta), expected, atol=2e-7 * scale)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inverse_and_forward_dynamics_undo_each_other(name: str) -> None:
+    model, _ = reduced(name)
+    theta, rate, acceleration = states(model, 50)
+    effort = model.inverse_dynamics(theta, rate, acceleration)
+    np.testing.assert_allclose(
+        model.forward_dynamics(theta, rate, effort), acceleration, atol=1e-10
+    )
+    one = model.inverse_dynamics(theta[0], rate[0], acceleration[0])
+    np.testing.assert_allclose(one, effort[0], rtol=1e-12)
+    grid = model.H(theta[:6].reshape(2, 3, -1))
+    np.testing.assert_allclose(grid.reshape(6, *grid.shape[2:]), model.H(theta[:6]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_loops_stay_closed(name: str) -> None:
+    model, reduction = reduced(name)
+    theta, _, _ = states(model, 30)
+    q = model.configuration(theta)
+    loops = model.equations.loops
+    assert np.max(np.abs(loops.residual(loops.state(q)))) < 1e-11
+    np.testing.assert_array_equal(q[:, model.equations.inputs], theta)
+
+
+def test_redundant_constraints_do_not_disturb() -> None:
+    """Three equal cranks: one more row is dependent by special lengths, and goes numerically."""
+    joints = []
+    for i, x in enumerate((0.0, 0.3, 0.7)):
+        joints.append(joint_in_world(f"A{i}", "ground", f"crank{i}", "revolute", Y, [x, 0, 0]))
+        joints.append(
+            joint_in_world(f"B{i}", f"crank{i}", "coupler", "revolute", Y, [x + 0.1, 0, 0.3])
+        )
+    mechanism = mechanism_of("parallelogram", joints)
+    bodies = [Body("ground"), *(Body(f"crank{i}") for i in range(3))]
+    bodies.append(Body("coupler", Inertia(2.0, np.array([0.4, 0, 0.3]), 0.01 * np.eye(3))))
+    model = reduced_model(replace(mechanism, bodies=tuple(bodies)), ["A1"])
+    theta = np.linspace(-0.3, 0.3, 7)[:, None]
+    # The coupler translates on a circle of the cranks' length; the cranks have no mass.
+    np.testing.assert_allclose(model.H(theta)[:, 0, 0], 2.0 * (0.1**2 + 0.3**2), rtol=1e-12)
+    np.testing.assert_allclose(model.D(theta), 0.0, atol=1e-12)
+    angle = np.arctan2(0.3, 0.1) - theta[:, 0]
+    slope = 2.0 * 9.81 * np.hypot(0.1, 0.3) * np.cos(angle)
+    np.testing.assert_allclose(model.p(theta)[:, 0], slope, rtol=1e-10)
+    assert [d.code for d in model.findings] == ["REG303"] * 3
+
+
+def test_open_chain_equals_rnea() -> None:
+    joints = [
+        joint_in_world("a", "ground", "one", "revolute", Z, [0, 0, 0]),
+        joint_in_world("b", "one", "two", "prismatic", X, [0, 0, 0.2]),
+        joint_in_world("c", "two", "three", "cylindrical", Y, [0.1, 0, 0.2]),
+    ]
+    reduction = rg.reduce(with_masses(mechanism_of("arm", joints), 1))
+    model = reduced_model(reduction, ["a", "b", "c[0]", "c[1]"])
+    robot = to_pinocchio(reduction)
+    theta, rate, acceleration = states(model, 10, spread=1.0)
+    effort = model.inverse_dynamics(theta, rate, acceleration)
+    for i in range(10):
+        q = robot.configuration(theta[i])
+        expected = pin.rnea(robot.model, robot.model.createData(), q, rate[i], acceleration[i])
+        np.testing.assert_allclose(effort[i], expected, atol=1e-10)
+
+
+def test_four_bar_bounds_its_workspace() -> None:
+    """The crank stops where coupler and rocker are in line (a known angle)."""
+    model, _ = reduced("four-bar")
+    found = model.solve(np.array([[4.5], [-3.0], [0.1]]))
+    assert found.reached.tolist() == [False, False, True]
+    a, g, reach = 0.3, 0.6, np.hypot(0.4, 0.05) + np.hypot(0.2, 0.35)
+    end = np.arccos((a * a + g * g - reach * reach) / (2 * a * g))
+    # The crank points upwards at the reference, and turns about y from z to x.
+    expected = [np.pi / 2 + end, np.pi / 2 - end]
+    np.testing.assert_allclose(found.stopped[:2, 0], expected, atol=1e-6)
+    with pytest.raises(SingularConfiguration, match=r"A = 4.5 is out of reach.*A = 3.7.*can move"):
+        model.H([4.5])
+
+
+def test_clearance_falls_towards_a_singularity() -> None:
+    model, _ = reduced("four-bar")
+    end = float(model.solve(np.array([[-3.0]])).stopped[0, 0])
+    theta = np.array([[0.0], [0.9 * end], [0.999 * end], [0.99999 * end]])
+    clearance = model.clearance(theta)
+    assert np.all(np.diff(clearance) < 0) and clearance[-1] < 0.05 * clearance[0]
+    rows = model.sample(theta, clearance=float(clearance[2]) * 1.01)
+    assert np.isnan(rows).all(axis=1).tolist() == [False, False, True, True]
+
+
+def test_singular_reference_is_refused_by_name() -> None:
+    """A flat parallelogram: with one crank locked the other can still begin to move."""
+    points = [(0, 0, 0), (0.3, 0, 0), (1.0, 0, 0), (0.7, 0, 0)]
+    names = ["ground", "crank", "coupler", "rocker", "ground"]
+    joints = [
+        joint_in_world(n, names[i], names[i + 1], "revolute", Y, points[i])
+        for i, n in enumerate("ABCD")
+    ]
+    with pytest.raises(SingularConfiguration, match="singular, where .*B.* can move"):
+        reduced_model(mechanism_of("flat", joints), ["A"])
+
+
+def test_start_chooses_the_branch() -> None:
+    mechanism = with_masses(four_bar(), 2)
+    up = reduced_model(mechanism, ["A"])
+    down = reduced_model(mechanism, ["A"], start={"B": 2.0, "C": -2.5})
+    assert not np.allclose(up.configuration([0.2]), down.configuration([0.2]), atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (["A"], "2 freedoms, and 1 inputs"),
+        (["A", "A"], "named twice"),
+        (["A", "nonsense"], "no joint 'nonsense'"),
+    ],
+)
+def test_wrong_inputs(inputs: list[str], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        reduced_model(with_masses(five_bar(), 0), inputs)
+
+
+def test_spherical_input_is_refused() -> None:
+    joint = joint_in_world("ball", "ground", "body", "spherical")
+    with pytest.raises(ModelError, match=r"'ball' has 3 freedoms; name one of them: ball\[0\]"):
+        reduced_model(mechanism_of("pendulum", [joint]), ["ball", "ball", "ball"])
+    with pytest.raises(ModelError, match="'ball' is spherical"):
+        reduced_model(mechanism_of("pendulum", [joint]), ["ball[0]", "ball[1]", "ball[2]"])
+
+
+def test_wrong_shape_of_inputs() -> None:
+    model, _ = reduced("five-bar")
+    with pytest.raises(ValueError, match="last axis of length 2"):
+        model.H([0.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match="finite"):
+        model.H([0.0, np.nan])
+
+
+def test_rows_of_coefficients_round_trip() -> None:
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(5, 3, 3))
+    H = H + np.swapaxes(H, 1, 2)
+    D, p = rng.normal(size=(5, 3, 6)), rng.normal(size=(5, 3))
+    rows = pack(H, D, p)
+    assert rows.shape == (5, 27)
+    for actual, expected in zip(unpack(rows, 3), (H, D, p), strict=True):
+        np.testing.assert_array_equal(actual, expected)
