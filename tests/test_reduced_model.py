@@ -281,7 +281,7 @@ def test_inverse_and_forward_dynamics_undo_each_other(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_loops_stay_closed(name: str) -> None:
-    model, reduction = reduced(name)
+    model, _ = reduced(name)
     theta, _, _ = states(model, 30)
     q = model.configuration(theta)
     loops = model.equations.loops
@@ -360,7 +360,7 @@ def test_singular_reference_is_refused_by_name() -> None:
         joint_in_world(n, names[i], names[i + 1], "revolute", Y, points[i])
         for i, n in enumerate("ABCD")
     ]
-    with pytest.raises(SingularConfiguration, match="singular, where .*B.* can move"):
+    with pytest.raises(SingularConfiguration, match=r"singular, where .*B.* can move"):
         reduced_model(mechanism_of("flat", joints), ["A"])
 
 
