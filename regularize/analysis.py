@@ -19,9 +19,10 @@ from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics, State
 from regularize.mechanism import Mechanism
 from regularize.mobility import CellMobility
-from regularize.part import Part, Setting
+from regularize.part import Part
 from regularize.reduction import Cut, ReducedLoops
 from regularize.screw import Array
+from regularize.setting import Setting
 from regularize.topology import Graph, build, spanning_tree
 
 CONFIGURATIONS = 50

@@ -16,15 +16,16 @@ from regularize.assembly import CLOSED
 from regularize.mobility import CellMobility, cell_mobility, generic_configurations
 from regularize.part import (
     Part,
-    Setting,
     numerically_reduced,
     reduce_part,
     searched,
     thinned,
     with_rank,
+    with_rigid_joints,
 )
-from regularize.reduction import ReducedLoops
+from regularize.reduction import Cut, ReducedLoops
 from regularize.screw import Array
+from regularize.setting import Setting
 from regularize.walk import walk
 
 #: Steps of each walker of the certificate.
@@ -88,10 +89,11 @@ def reduce_cell(
         parts = [with_rank(setting, part, mobility) for part in parts]
         if any(part.dimension < part.rank for part in parts):
             continue
-        final = [thinned(setting, searched(setting, part, mobility)) for part in parts]
+        final = [searched(setting, part, mobility) for part in parts]
+        final = [thinned(setting, with_rigid_joints(setting, part)) for part in final]
         if numerical:
             final = [numerically_reduced(setting, part, mobility) for part in final]
-        if any(new is not old for new, old in zip(final, parts, strict=True)):
+        if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
             _, certificate = _certify(setting, edges, final, configurations)
             if not certificate.holds:
                 continue
@@ -102,7 +104,7 @@ def reduce_cell(
 def _unreduced(setting: Setting, edges: Sequence[int], blocks: Sequence[Sequence[int]]) -> Cell:
     """The cell with every constraint kept: its loops are open or no reduction holds."""
     parts = [reduce_part(setting, block, 0.0) for block in blocks]
-    loops, _ = setting.loops(edges, parts)
+    loops, _ = setting.loops(edges, _cuts(parts))
     closed = _closed(setting, edges)
     visited = np.zeros((0, 0, loops.freedoms))
     if closed:
@@ -114,6 +116,10 @@ def _unreduced(setting: Setting, edges: Sequence[int], blocks: Sequence[Sequence
         tuple(with_rank(setting, part, mobility) for part in parts),
         Certificate(0, 0.0, closed),
     )
+
+
+def _cuts(parts: Sequence[Part]) -> list[Cut]:
+    return [cut for part in parts for cut in part.cuts]
 
 
 def _closed(setting: Setting, edges: Sequence[int]) -> bool:
@@ -130,7 +136,7 @@ def _certify(
     setting: Setting, edges: Sequence[int], parts: Sequence[Part], configurations: int
 ) -> tuple[Array, Certificate]:
     """Walk on the kept rows alone and look whether every loop stays closed."""
-    loops, cuts = setting.loops(edges, parts)
+    loops, cuts = setting.loops(edges, _cuts(parts))
     # Even without a certificate the rank needs a few generic configurations.
     walkers = max(4, -(-configurations // STEPS))
     visited = walk(
@@ -151,7 +157,7 @@ def _certify(
 def _mobility(
     setting: Setting, edges: Sequence[int], parts: Sequence[Part], visited: Array
 ) -> CellMobility:
-    loops, _ = setting.loops(edges, parts)
+    loops, _ = setting.loops(edges, _cuts(parts))
     q = setting.assembly.q[loops.columns]
     cycles = [cycle for part in parts for cycle in part.cycles]
     return cell_mobility(loops, q, visited, cycles, rtol=setting.rtol, rng=setting.rng())

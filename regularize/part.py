@@ -4,109 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from regularize import subalgebra
-from regularize.assembly import Assembly, center_and_length, center_and_radius
+from regularize.assembly import center_and_length
 from regularize.classification import loop_algebra, topological_redundancy
 from regularize.closing import close_part
 from regularize.cycles import Cycle, minimum_cycle_basis
-from regularize.kinematics import LoopKinematics, State
+from regularize.kinematics import LoopKinematics
 from regularize.mobility import CellMobility, decide_rank, singular_values
 from regularize.motion_spaces import MotionSpaces
 from regularize.reduction import Cut, Kind, cut_of, without_rows
 from regularize.screw import Array
-from regularize.topology import Graph, spanning_tree
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What the reduction of every part starts from.
-
-    Attributes:
-        graph: The mechanism's graph.
-        assembly: The assembled configuration.
-        prescribed: Edges that have to be cuts, or None to choose freely.
-        rtol: Tolerance of ranks and geometric relations.
-        length_scale: Size in metres to divide lengths by, or None for each part's own.
-        seed: Seed of all random choices.
-    """
-
-    graph: Graph
-    assembly: Assembly
-    prescribed: frozenset[int] | None
-    rtol: float
-    length_scale: float | None
-    seed: int
-
-    @cached_property
-    def whole(self) -> LoopKinematics:
-        """Kinematics of the whole mechanism."""
-        edges = range(len(self.graph.edges))
-        return LoopKinematics(self.graph, edges, spanning_tree(self.graph))
-
-    @cached_property
-    def reference(self) -> State:
-        """State at the assembled configuration, world frame."""
-        return self.whole.state(self.assembly.q)
-
-    def rng(self) -> np.random.Generator:
-        """A fresh generator: every part sees the same random numbers whatever came before."""
-        return np.random.default_rng(self.seed)
-
-    def frame(self, edges: Sequence[int]) -> tuple[Array, float]:
-        """Centre and size of some joints at the assembled pose, world coordinates."""
-        points = []
-        for e in edges:
-            edge = self.graph.edges[e]
-            points.append((self.T_world_node(edge.parent) @ edge.T_parent)[:3, 3])
-        center, length = center_and_radius(np.array(points))
-        return center, self.length_scale or length
-
-    def T_world_node(self, node: int) -> Array:
-        """Assembled pose of a node, shape (4, 4)."""
-        return self.reference.T_world_node[0, self.whole.row(node)]
-
-    def scaled_screws(self, e: int, center: Array, length: float) -> Array:
-        """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
-        screws = self.reference.screws[0, self.whole.local(e)]
-        linear = screws[:, :3] + np.cross(screws[:, 3:], center)
-        return np.concatenate([linear / length, screws[:, 3:]], axis=1).T
-
-    def loops(
-        self, edges: Sequence[int], parts: Sequence[Part]
-    ) -> tuple[LoopKinematics, list[Cut]]:
-        """Kinematics of some edges cut at the cuts of parts, and the cuts in its order."""
-        cuts = {c.edge.index: c for part in parts for c in part.cuts}
-        loops = LoopKinematics(self.graph, edges, [e for e in edges if e not in cuts])
-        loops.center, loops.length = center_and_length(loops, self.assembly.q[loops.columns])
-        loops.length = self.length_scale or loops.length
-        return loops, [cuts[chord] for chord in loops.chords]
-
-    def preference(self, e: int) -> tuple[int, ...]:
-        """Sort key of a cut among those that keep equally few rows.
-
-        Uncoupled and passive joints first, whole joints, those that leave no massless end, those
-        with more freedoms, the file's own closures, the last ones of the file.
-        """
-        edge = self.graph.edges[e]
-        massless_end = any(
-            len(self.graph.adjacency[n]) == 2 and not self.graph.inertia_known(n)
-            for n in (edge.parent, edge.child)
-            if n != self.graph.ground
-        )
-        coupled = any(set(c.columns) & set(edge.columns) for c in self.graph.couplings)
-        return (
-            int(coupled),
-            int(bool(edge.joint.actuated)),
-            int(edge.split),
-            int(massless_end),
-            -edge.freedoms,
-            int(not edge.joint.closure),
-            -e,
-        )
+from regularize.setting import Setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +134,22 @@ def with_rank(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     return replace(part, rank=rank)
 
 
+def with_rigid_joints(setting: Setting, part: Part) -> Part:
+    """The part with all its joints locked, where its equations leave no velocity at all.
+
+    A rank equal to the number of freedoms makes the assembled configuration an isolated one, so no
+    joint can ever move.
+    """
+    freedoms = sum(setting.graph.edges[e].freedoms for e in part.edges)
+    if not part.proved or part.rank < freedoms or len(part.locked) == len(part.edges):
+        return part
+    topological = topological_redundancy(
+        setting.graph, part.edges, part.cycles, part.screws, setting.rtol, setting.rng()
+    )
+    movable = tuple(e for e in part.edges if setting.graph.edges[e].freedoms)
+    return replace(part, locked=movable, topological=topological)
+
+
 def searched(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     """The part reduced in a better order, where rows are left over and there are orders."""
     if part.dimension == part.rank or len(part.cycles) == 1 or setting.prescribed is not None:
@@ -237,7 +164,7 @@ def thinned(setting: Setting, part: Part) -> Part:
     Such a loop never changes, so the rank at the pose is its rank for ever, and a full set of
     independent rows keeps locking it. Topological redundancy is left to be reported as such.
     """
-    locked = set(part.locked)
+    locked = {*part.locked, *(e for e in part.edges if not setting.graph.edges[e].freedoms)}
     chosen = [i for i, cut in enumerate(part.cuts) if set(cut.cycle.edges) <= locked]
     count = part.dimension - part.rank - part.topological
     if not chosen or count <= 0:
@@ -259,6 +186,6 @@ def numerically_reduced(setting: Setting, part: Part, mobility: CellMobility) ->
 def _without(
     setting: Setting, part: Part, chosen: Sequence[int], count: int, kind: Kind, q: Array
 ) -> Part:
-    loops, cuts = setting.loops(part.edges, [part])
+    loops, cuts = setting.loops(part.edges, part.cuts)
     reduced = without_rows(cuts, loops, q[loops.columns], chosen, count, kind)
     return replace(part, cuts=tuple(reduced))
