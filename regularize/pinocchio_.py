@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,13 @@ class Robot:
         if self.style != "legacy":
             return self.rows - self.reduction.remaining
         return int(self.model.nv) - self.reduction.mobility
+
+    @cached_property
+    def expanded(self) -> Robot:
+        """The same robot without composite joints; coordinates are the same."""
+        if not any(joint.shortname() == "JointModelComposite" for joint in self.model.joints):
+            return self
+        return to_pinocchio(self.reduction, self.style, composite=False)
 
     def residual(self, q: Array) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,)."""
@@ -184,7 +192,7 @@ class Robot:
         return np.asarray(self._coupling @ self._tree_coordinates(q) - self._coupling_offset)
 
 
-def to_pinocchio(reduction: Reduction, style: str = "rows") -> Robot:
+def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool = True) -> Robot:
     """A Pinocchio model with the reduced constraints.
 
     Args:
@@ -194,6 +202,9 @@ def to_pinocchio(reduction: Reduction, style: str = "rows") -> Robot:
             ``ConstraintCholeskyDecomposition`` without damping. ``slack``: slack joints and plain
             6-row welds. ``legacy``: ``RigidConstraintModel`` entries, redundant rows included, with
             the ``ProximalSettings`` that they need.
+        composite: Whether a joint of several freedoms is one joint of the model. Pinocchio's
+            analytical derivatives are right only where it is a series of joints; coordinates are
+            the same either way.
 
     Raises:
         UnsupportedExport: The style is unknown or cannot express the rows.
@@ -201,11 +212,14 @@ def to_pinocchio(reduction: Reduction, style: str = "rows") -> Robot:
     if style not in STYLES:
         raise UnsupportedExport(f"unknown style {style!r}; known: {', '.join(STYLES)}")
     if style == "rows":
-        builder, closures = row_closures(reduction)
+        builder, closures = row_closures(reduction, composite=composite)
         models: Any = []
     else:
         builder, closures, welds = weld_closures(
-            reduction, slack=style == "slack", every_row=style == "legacy"
+            reduction,
+            slack=style == "slack",
+            every_row=style == "legacy",
+            composite=composite,
         )
         make = rigid_models if style == "legacy" else anchor_models
         models = make(builder.model, closures, welds)

@@ -24,7 +24,7 @@ class TreeJoint:
     """One joint of the Pinocchio model and the edges that it stands for.
 
     Attributes:
-        index: Index of the joint in the model.
+        index: Index of the joint in the model, of the first one where it became several.
         edges: Elementary joints in the order in which the model applies them.
         reversed: Whether the model runs from their child to their parent.
     """
@@ -60,6 +60,7 @@ class TreeBuilder:
         tree: Edges of the spanning tree.
         tips: Bodies to cut in two.
         length: Size of the mechanism in metres, for the inertia of copies of the ground.
+        composite: Whether a joint of several freedoms is one joint of the model, else a series.
 
     Attributes:
         model: The model.
@@ -70,9 +71,16 @@ class TreeBuilder:
     """
 
     def __init__(
-        self, graph: Graph, tree: set[int], tips: Sequence[Tip] = (), length: float = 1.0
+        self,
+        graph: Graph,
+        tree: set[int],
+        tips: Sequence[Tip] = (),
+        length: float = 1.0,
+        *,
+        composite: bool = True,
     ) -> None:
         """Build the whole model."""
+        self.composite = composite
         self.graph, self.tree, self.tips, self.length = graph, tree, tuple(tips), length
         self.model = pin.Model()
         self.model.name = graph.mechanism.name
@@ -149,20 +157,31 @@ class TreeBuilder:
         for edge in series:
             steps, before = _elementary_models(edge, backwards, before)
             parts += steps
-        placement = pin.SE3(T_start @ parts[0][1])
-        if len(parts) == 1:
-            joint_model = parts[0][0]
-        else:
-            joint_model = pin.JointModelComposite()
-            joint_model.addJoint(parts[0][0])
-            for part, T in parts[1:]:
-                joint_model.addJoint(part, pin.SE3(T))
         whole = len(series) == sum(e.joint is first.joint for e in self.graph.edges)
         name = first.joint.name if whole else first.name
-        index = self.model.addJoint(parent, joint_model, placement, name)
-        self.model.addJointFrame(index)
+        parts[0] = (parts[0][0], T_start @ parts[0][1])
+        if self.composite or len(parts) == 1:
+            index = end = self._add_composite(parent, parts, name)
+        else:
+            index, end = 0, parent
+            for k, (part, T) in enumerate(parts):
+                end = self.model.addJoint(end, part, pin.SE3(T), f"{name}/{k + 1}")
+                self.model.addJointFrame(end)
+                index = index or end
         self.joints.append(TreeJoint(index, tuple(series), backwards))
-        return index, before @ screw.inverse(T_end)
+        return end, before @ screw.inverse(T_end)
+
+    def _add_composite(self, parent: int, parts: Sequence[tuple[Any, Array]], name: str) -> int:
+        """Add one joint made of several joint models, each with its placement."""
+        joint_model, T = parts[0]
+        if len(parts) > 1:
+            joint_model = pin.JointModelComposite()
+            joint_model.addJoint(parts[0][0])
+            for part, T_part in parts[1:]:
+                joint_model.addJoint(part, pin.SE3(T_part))
+        index = int(self.model.addJoint(parent, joint_model, pin.SE3(T), name))
+        self.model.addJointFrame(index)
+        return index
 
     def _add_bodies(self, node: int) -> None:
         """Append what moves with a node, and the tips that hang on it."""

@@ -72,20 +72,22 @@ class Weld:
         return selected
 
 
-def row_closures(reduction: Reduction) -> tuple[TreeBuilder, list[Closure]]:
+def row_closures(
+    reduction: Reduction, *, composite: bool = True
+) -> tuple[TreeBuilder, list[Closure]]:
     """The tree without the cut joints, closed by the kept rows."""
-    builder = TreeBuilder(reduction.graph, set(reduction.tree))
+    builder = TreeBuilder(reduction.graph, set(reduction.tree), composite=composite)
     closures = []
-    for i, cut in enumerate(reduction.cuts):
+    for cut in reduction.cuts:
         covectors = cut.rows.T.copy()
         covectors[:, :3] /= cut.length
-        builder.add_frame(f"cut {i} {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
+        builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
         closures.append(_joint_closure(builder, cut, cut.T_node_frame, covectors))
     return builder, closures
 
 
 def weld_closures(
-    reduction: Reduction, *, slack: bool = False, every_row: bool = False
+    reduction: Reduction, *, slack: bool = False, every_row: bool = False, composite: bool = True
 ) -> tuple[TreeBuilder, list[Closure], list[Weld]]:
     """The tree with the cut joints, closed by welds of cut bodies.
 
@@ -93,6 +95,7 @@ def weld_closures(
         reduction: The reduction.
         slack: Whether slack joints stand for the implied rows.
         every_row: Whether implied rows are kept as well.
+        composite: Whether a joint of several freedoms is one joint of the model.
     """
     welds = chosen_welds(reduction)
     if slack:
@@ -103,12 +106,12 @@ def weld_closures(
         if not w.point
     ]
     length = max((w.cut.length for w in welds), default=1.0)
-    builder = TreeBuilder(reduction.graph, set(reduction.tree), tips, length)
+    builder = TreeBuilder(reduction.graph, set(reduction.tree), tips, length, composite=composite)
     closures = []
-    for i, weld in enumerate(welds):
+    for weld in welds:
         cut = weld.cut
         rows = range(weld.size) if slack or every_row else weld.rows
-        builder.add_frame(f"cut {i} {cut.edge.name}", builder.place[cut.node], weld.T_node_frame)
+        builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
         if weld.point:
             closures.append(_joint_closure(builder, cut, weld.T_node_frame, weld.covectors(rows)))
         else:
