@@ -148,7 +148,8 @@ def _certify(
         rng=setting.rng(),
         rtol=setting.rtol,
     )
-    errors = loops.residual(loops.state(visited.reshape(-1, loops.freedoms)))
+    every = int(np.prod(visited.shape[:-1]))
+    errors = loops.residual(loops.state(visited.reshape(every, loops.freedoms)))
     worst = float(np.max(np.abs(errors), initial=0.0))
     checked = walkers * STEPS if configurations > 0 else 0
     return visited, Certificate(checked, worst, worst <= SLACK * setting.rtol)
