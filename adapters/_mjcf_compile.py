@@ -68,21 +68,11 @@ def compiled(path: str) -> Compiled:
         raise root.error(f"the root element is <{root.tag}>, expected <mujoco>; this is not MJCF")
     roots = [root, *_included(root, path)]
     try:
-        spec = mujoco.MjSpec.from_file(path)
-    except (ValueError, mujoco.FatalError) as error:
-        raise _refused(path, error) from error
-    lost = _without_files(spec)
-    pairs, weighing = _stand_in(spec)
-    try:
-        model = spec.compile()
-    except (ValueError, mujoco.FatalError) as error:
-        if _MASSLESS not in str(error):
-            raise _refused(path, error) from error
-        weighing += _give_mass(spec)
-        try:
-            model = spec.compile()
-        except (ValueError, mujoco.FatalError) as second:
-            raise _refused(path, second) from second
+        prepared, model = _compile(path)
+    except ReadError as error:
+        if _MASSLESS not in error.reason:
+            raise
+        prepared, model = _compile(path, massive=True)
     texts: dict[tuple[str, str], Node] = {}
     for node in (each for top in roots for each in top.walk()):
         tag = "joint" if node.tag == "freejoint" else node.tag
@@ -90,13 +80,43 @@ def compiled(path: str) -> Compiled:
             texts.setdefault((tag, str(node.get("name"))), node)
     return Compiled(
         model,
-        {geom.id: mesh for geom, mesh in pairs},
-        frozenset(geom.parent.id for geom in weighing),
+        {geom.id: mesh for geom, mesh in prepared.meshes},
+        frozenset(ball.parent.id for ball in prepared.balls),
         texts,
         tuple(row for top in roots for group in _groups(top) for row in group.children()),
         tuple(top.path for top in roots[1:]),
-        tuple(lost),
+        tuple(prepared.lost),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What was changed before compiling.
+
+    Attributes:
+        spec: The ``mujoco.MjSpec``, which keeps the elements alive.
+        meshes: Geoms with the meshes that they showed.
+        balls: Geoms that make up the mass of a body whose mass properties are unknown.
+        lost: Features that were taken out, in words.
+    """
+
+    spec: Any
+    meshes: list[tuple[Any, MeshShape]]
+    balls: list[Any]
+    lost: list[str]
+
+
+def _compile(path: str, *, massive: bool = False) -> tuple[Prepared, Any]:
+    """Load and compile; ``massive`` gives every body without mass properties some."""
+    try:
+        spec = mujoco.MjSpec.from_file(path)
+        lost = _without_files(spec)
+        meshes, balls = _stand_in(spec)
+        if massive:
+            balls += _give_mass(spec)
+        return Prepared(spec, meshes, balls, lost), spec.compile()
+    except (ValueError, mujoco.FatalError) as error:
+        raise _refused(path, error) from error
 
 
 def _groups(root: Node) -> list[Node]:

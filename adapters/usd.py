@@ -7,6 +7,7 @@ joint's frames to the other. The ground is the world; bodies that nothing joins 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from regularize.screw import Array, inverse
 
 WORLD = "world"
 EARTH = 9.81
+_FAULT = re.compile(r":(\d+):\d+: (.*?)(?:' Error in|$)")  # line and message
 MIMICS = ("PhysxMimicJointAPI", "NewtonMimicAPI")
 
 
@@ -128,8 +130,11 @@ def _open(path: str) -> Any:
         return Usd.Stage.Open(path)
     except Tf.ErrorException as error:
         reason = " ".join(str(error).split())
-        text = reason.split("' -- ")[-1] if "' -- " in reason else reason
-        raise ReadError(path, f"USD cannot open it: {text[:300]}") from error
+        fault = _FAULT.search(reason)
+        if fault is None:
+            raise ReadError(path, f"USD cannot open it: {reason[:200]}") from error
+        found = re.sub(r"pxrInternal\S*::", "", fault[2])
+        raise ReadError(path, f"USD cannot read it: {found}", line=int(fault[1])) from error
 
 
 def _units(stage: Any) -> tuple[float, float]:
@@ -160,16 +165,17 @@ def _report_units(stage: Any, reading: Stage) -> None:
 
 
 def _gravity(stage: Any, prims: list[Any], unit: float) -> Array:
-    down = -np.eye(3)["XYZ".index(str(UsdGeom.GetStageUpAxis(stage)))]
+    down: Array = -np.eye(3)["XYZ".index(str(UsdGeom.GetStageUpAxis(stage)))]
     scenes = [prim for prim in prims if prim.IsA(UsdPhysics.Scene)]
     if not scenes:
-        return EARTH * down
+        return down * EARTH
     scene = UsdPhysics.Scene(scenes[0])
     direction = np.array(scene.GetGravityDirectionAttr().Get(), dtype=np.float64)
     magnitude = float(scene.GetGravityMagnitudeAttr().Get())
     size = EARTH if not math.isfinite(magnitude) or magnitude < 0.0 else magnitude * unit
     length = float(np.linalg.norm(direction))
-    return np.asarray(size * (down if length == 0.0 else direction / length))
+    toward: Array = down if length == 0.0 else direction / length
+    return toward * size
 
 
 def _side(prim: Any, index: int, reading: Stage) -> tuple[str, Array, bool]:

@@ -1,0 +1,386 @@
+import re
+
+import numpy as np
+import pytest
+from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_fixtures import MECHANISMS, mjcf
+
+from regularize.adapters import detect, read
+from regularize.analysis import reduce
+from regularize.errors import ReadError
+from regularize.kinematics import LoopKinematics
+from regularize.mechanism import Inertia
+from regularize.screw import exp, inverse
+from regularize.topology import build
+
+mujoco = pytest.importorskip("mujoco")
+
+FILES = sorted((CORPUS / "mjcf").glob("*/*.xml"))
+#: Files that MuJoCo itself refuses, and the word in its message.
+REFUSED = {"mjx__mujoco__mjx__test_data__constraints.xml": "must be slide or hinge"}
+
+
+def poses_by_regularize(mechanism, q):
+    """World pose of every body by the mechanism's own kinematics, without its closures."""
+    graph = build(mechanism)
+    tree = [e.index for e in graph.edges if not e.joint.closure]
+    loops = LoopKinematics(graph, tree, tree)
+    order = [c for e in tree for c in graph.edges[e].columns]
+    state = loops.state(np.array(q)[None, sorted(order)])
+    poses = {}
+    for body in mechanism.bodies:
+        node = graph.node_of[body.name]
+        if node == graph.ground and node not in loops.nodes:
+            poses[body.name] = graph.T_node_body[body.name]
+            continue
+        poses[body.name] = state.T_world_node[0, loops.row(node)] @ graph.T_node_body[body.name]
+    return poses
+
+
+def random_configuration(m, rng):
+    q = np.array(m.qpos0)
+    mujoco.mj_integratePos(m, q, rng.uniform(-0.9, 0.9, m.nv), 1.0)
+    return q
+
+
+def compiled(path):
+    from regularize.adapters._mjcf_compile import compiled as compile_file
+
+    return compile_file(str(path)).model
+
+
+def coordinates(mechanism, m, q):
+    """The mechanism's coordinates at MuJoCo's configuration, joint by joint in MuJoCo's order."""
+    from regularize.screw import log, log_rotation, transform
+
+    def rotation(wxyz):
+        flat = np.zeros(9)
+        mujoco.mju_quat2Mat(flat, np.array(wxyz))
+        return flat.reshape(3, 3)
+
+    values = {}
+    open_joints = [j for j in mechanism.joints if not j.closure and j.kind != "fixed"]
+    assert len(open_joints) == m.njnt
+    for i, joint in enumerate(open_joints):
+        at = m.jnt_qposadr[i]
+        if joint.kind == "free":
+            T = transform(rotation(q[at + 3 : at + 7]), q[at : at + 3])
+            values[joint.name] = log(inverse(joint.T_parent_joint) @ T)
+        elif joint.kind == "spherical":
+            values[joint.name] = log_rotation(rotation(q[at : at + 4]))
+        else:
+            values[joint.name] = q[at : at + 1]
+    return np.concatenate(
+        [values.get(j.name, np.zeros(j.freedoms)) for j in mechanism.joints] or [np.zeros(0)]
+    )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_real_file_is_read_and_analysed_or_refused_in_one_line(path):
+    if path.name in REFUSED:
+        with pytest.raises(ReadError, match=REFUSED[path.name]) as caught:
+            read(path)
+        assert "\n" not in str(caught.value)
+        return
+    mechanism = read(path)
+    reduction = reduce(mechanism)
+    assert reduction.redundant == reduction.equations - reduction.rank >= 0
+    assert reduction.certificate.holds
+    assert detect(path).name == "mjcf"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_kinematics_and_masses_are_those_of_mujoco(path):
+    if path.name in REFUSED:
+        pytest.skip("refused by MuJoCo")
+    mechanism, m = read(path, keyframe=False), compiled(path)
+    names = [body.name for body in mechanism.bodies[: m.nbody]]
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        q = random_configuration(m, rng)
+        data = mujoco.MjData(m)
+        data.qpos[:] = q
+        mujoco.mj_kinematics(m, data)
+        ours = poses_by_regularize(mechanism, coordinates(mechanism, m, q))
+        for i, name in enumerate(names):
+            np.testing.assert_allclose(ours[name][:3, 3], data.xpos[i], atol=1e-10)
+            np.testing.assert_allclose(ours[name][:3, :3], data.xmat[i].reshape(3, 3), atol=1e-10)
+    known = [b.inertia for b in mechanism.bodies[1:] if b.inertia is not None]
+    if not any("no mass properties" in f.message for f in mechanism.findings):
+        assert sum(i.mass for i in known) == pytest.approx(m.body_mass[1:].sum(), rel=1e-12)
+
+
+def test_mass_matrix_is_that_of_mujoco():
+    """Sum of the bodies' kinetic energies in MuJoCo's own body frames, with our inertias."""
+    path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
+    if not path.exists():
+        pytest.skip("no corpus")
+    mechanism, m = read(path), compiled(path)
+    data = mujoco.MjData(m)
+    data.qpos[:] = random_configuration(m, np.random.default_rng(2))
+    mujoco.mj_forward(m, data)
+    M = np.zeros((m.nv, m.nv))
+    gravity = np.zeros(m.nv)
+    for i in range(1, m.nbody):
+        inertia = mechanism.bodies[i].inertia
+        R = data.xmat[i].reshape(3, 3)
+        point = data.xpos[i] + R @ inertia.center
+        linear, angular = np.zeros((3, m.nv)), np.zeros((3, m.nv))
+        mujoco.mj_jac(m, data, linear, angular, point, i)
+        M += inertia.mass * linear.T @ linear + angular.T @ (R @ inertia.matrix @ R.T) @ angular
+        gravity -= linear.T @ (inertia.mass * mechanism.gravity)
+    theirs = np.zeros((m.nv, m.nv))
+    mujoco.mj_fullM(m, data, theirs)
+    np.testing.assert_allclose(M + np.diag(m.dof_armature), theirs, atol=1e-9)
+    data.qvel[:] = 0.0
+    mujoco.mj_forward(m, data)
+    np.testing.assert_allclose(gravity, data.qfrc_bias, atol=1e-9)
+
+
+def test_closure_residuals_are_those_of_mujoco():
+    """The world gap of every connect, at a configuration where it is open."""
+    path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
+    if not path.exists():
+        pytest.skip("no corpus")
+    mechanism, m = read(path, keyframe=False), compiled(path)
+    q = random_configuration(m, np.random.default_rng(3))
+    data = mujoco.MjData(m)
+    data.qpos[:] = q
+    mujoco.mj_forward(m, data)
+    ours = poses_by_regularize(mechanism, coordinates(mechanism, m, q))
+    closures = [joint for joint in mechanism.joints if joint.closure]
+    assert len(closures) == m.neq == 4
+    gaps = []
+    for joint in closures:
+        ends = [ours[joint.parent] @ joint.T_parent_joint, ours[joint.child] @ joint.T_child_joint]
+        gaps += [*(ends[0][:3, 3] - ends[1][:3, 3])]
+    np.testing.assert_allclose(gaps, data.efc_pos[: data.ne], atol=1e-9)
+
+
+def test_cassie_has_one_redundant_row_in_each_plantar_loop():
+    path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
+    if not path.exists():
+        pytest.skip("no corpus")
+    reduction = reduce(read(path))
+    # 12 rows of four connects, 10 of them independent: the plantar loops are planar. At the
+    # keyframe as saved MuJoCo's Jacobian has rank 12, for its connects are open by 2 mm there.
+    assert (reduction.redundant, reduction.mobility) == (2, 22)
+    assert 1e-3 < reduction.assembly.worst_before[0] < 3e-3
+    assert reduction.assembly.worst_after[0] < 1e-12
+
+
+def test_gripper_has_seven_rows_of_rank_five():
+    path = CORPUS / "mjcf/menagerie_robotiq_2f85/2f85.xml"
+    if not path.exists():
+        pytest.skip("no corpus")
+    mechanism = read(path)
+    reduction = reduce(mechanism)
+    assert (reduction.redundant, reduction.mobility) == (2, 3)
+    assert [c.kind for c in mechanism.couplings] == ["mimic"]
+    assert {j.name for j in mechanism.joints if j.actuated} == {
+        "left_driver_joint",
+        "right_driver_joint",
+    }
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_two_connects_are_one_hinge(name, tmp_path):
+    path = tmp_path / "model.xml"
+    path.write_text(mjcf(name))
+    mechanism = read(path)
+    assert_one_redundant_loop(mechanism)
+    closing = "C" if name == "slider_crank" else "D"
+    joint = mechanism.joint(closing)
+    assert (joint.kind, joint.closure) == ("revolute", True)
+    [finding] = mechanism.findings
+    assert (finding.code, finding.severity) == ("REG211", "warning")
+    assert "the sixth row is redundant" in finding.message
+    assert (
+        finding.source.line
+        == mjcf(name)
+        .splitlines()
+        .index(next(line for line in mjcf(name).splitlines() if f'name="{closing}_z"' in line))
+        + 1
+    )
+
+
+def model(tmp_path, body, extra="", name="model.xml"):
+    path = tmp_path / name
+    path.write_text(f"<mujoco><worldbody>{body}</worldbody>{extra}</mujoco>")
+    return path
+
+
+BALL = '<geom type="sphere" size="0.1" mass="1"/>'
+
+
+def test_joints_of_one_body_keep_their_names_and_order(tmp_path):
+    path = model(
+        tmp_path,
+        f'<body name="b" pos="1 2 3" euler="10 20 30"><joint name="x" type="slide" axis="1 0 0"/>'
+        f'<joint name="h" type="hinge" axis="0 1 1" pos="0.1 0 0" ref="30"/>'
+        f'<joint name="s" type="ball" pos="0 0.2 0"/>{BALL}</body>',
+    )
+    mechanism, m = read(path), compiled(path)
+    assert [j.name for j in mechanism.joints] == ["x", "h", "s"]
+    assert [b.name for b in mechanism.bodies] == ["world", "b", "b/x", "b/h"]
+    assert mechanism.body("b/h").inertia.mass == 0.0
+    assert mechanism.joint("h").position == pytest.approx([np.radians(30)])
+    q = random_configuration(m, np.random.default_rng(4))
+    data = mujoco.MjData(m)
+    data.qpos[:] = q
+    mujoco.mj_kinematics(m, data)
+    T = poses_by_regularize(mechanism, coordinates(mechanism, m, q))["b"]
+    np.testing.assert_allclose(T[:3, 3], data.xpos[1], atol=1e-12)
+
+
+def test_stored_positions_are_those_of_the_keyframe(tmp_path):
+    arm = f'<body name="c"><joint name="h"/>{BALL}</body>'
+    body = f'<body name="b"><freejoint name="f"/>{BALL}{arm}</body>'
+    home_key = '<key name="home" qpos="1 2 3 0 1 0 0 0.5"/>'
+    keys = f'<keyframe>{home_key}<key name="up" qpos="0 0 0 1 0 0 0 1"/></keyframe>'
+    path = model(tmp_path, body, keys)
+    home = read(path)
+    assert [f.code for f in home.findings] == ["REG016"]
+    np.testing.assert_allclose(exp(home.joint("f").position)[:3, 3], [1, 2, 3], atol=1e-12)
+    np.testing.assert_allclose(
+        exp(home.joint("f").position)[:3, :3], np.diag([1, -1, -1]), atol=1e-12
+    )
+    assert home.joint("h").position == pytest.approx([0.5])
+    assert read(path, keyframe="up").joint("h").position == pytest.approx([1.0])
+    assert read(path, keyframe=False).joint("h").position == pytest.approx([0.0])
+    with pytest.raises(ReadError, match="no keyframe `hom`; did you mean `home`"):
+        read(path, keyframe="hom")
+
+
+def test_several_root_bodies_and_a_world_connect(tmp_path):
+    body = f'<body name="a" pos="0 0 1"><joint name="ja"/>{BALL}</body>'
+    body += f'<body name="b"><joint name="jb"/>{BALL}</body>'
+    equality = '<equality><connect body1="a" anchor="0 0.5 0"/></equality>'
+    mechanism = read(model(tmp_path, body, equality))
+    closing = mechanism.joints[-1]
+    assert (closing.parent, closing.child, closing.kind) == ("a", "world", "spherical")
+    assert reduce(mechanism).mobility == 1
+
+
+@pytest.mark.parametrize(
+    ("points", "kind", "words"),
+    [
+        (("0 0 0", "0 0 0"), "spherical", "3 rows are redundant"),
+        (("0 0 0", "0 0 1", "0 0 2"), "revolute", "4 rows are redundant"),
+        (("0 0 0", "0 0 1", "0 1 0"), "fixed", "3 rows are redundant"),
+    ],
+)
+def test_connects_of_one_pair_amount_to_one_joint(points, kind, words, tmp_path):
+    rows = "".join(f'<connect body1="a" body2="b" anchor="{p}"/>' for p in points)
+    body = f'<body name="a"><freejoint/>{BALL}</body>'
+    body += f'<body name="b" euler="10 0 40"><freejoint/>{BALL}</body>'
+    mechanism = read(model(tmp_path, body, f"<equality>{rows}</equality>"))
+    [closing] = [j for j in mechanism.joints if j.closure]
+    assert closing.kind == kind
+    assert re.search(words, next(f.message for f in mechanism.findings if f.code == "REG211"))
+    assert reduce(mechanism).assembly.worst_before == pytest.approx((0.0, 0.0), abs=1e-12)
+
+
+def test_joint_and_tendon_equalities_are_rows(tmp_path):
+    body = "".join(
+        f'<body name="{n}"><joint name="{n}" ref="{ref}"/>{BALL}</body>'
+        for n, ref in (("a", 0), ("b", 90), ("c", 0))
+    )
+    extra = """<tendon><fixed name="t">
+    <joint joint="a" coef="2"/><joint joint="c" coef="3"/></fixed></tendon>
+    <equality><joint name="lin" joint1="a" joint2="b" polycoef="0.1 2 0 0 0"/>
+    <joint name="alone" joint1="c" polycoef="0.3 0 0 0 0"/>
+    <tendon name="ten" tendon1="t" polycoef="0.2 0 0 0 0"/>
+    <joint name="square" joint1="a" joint2="b" polycoef="0 1 1 0 0"/></equality>"""
+    mechanism = read(model(tmp_path, body, extra))
+    rows = {c.name: c for c in mechanism.couplings}
+    assert rows["lin"].terms == (("a", 0, 1.0), ("b", 0, -2.0))
+    assert rows["lin"].offset == pytest.approx(0.1 - 2 * np.pi / 2)
+    assert rows["alone"].terms == (("c", 0, 1.0),)
+    assert rows["alone"].offset == pytest.approx(0.3)
+    assert rows["ten"].terms == (("a", 0, 2.0), ("c", 0, 3.0))
+    assert rows["ten"].offset == pytest.approx(0.2)
+    [finding] = [f for f in mechanism.findings if f.severity == "warning"]
+    assert "`square` is not linear" in finding.message
+
+
+def test_meshes_are_named_but_never_opened(tmp_path):
+    body = """<body name="a"><freejoint/>
+    <geom type="mesh" mesh="m" pos="1 0 0" euler="0 0 90"/></body>
+    <body name="b"><freejoint/><inertial pos="0 0 0" mass="3" diaginertia="1 1 1"/>
+    <geom type="mesh" mesh="m"/></body>"""
+    asset = """<asset><mesh name="m" file="there/is/none.stl" scale="2 2 2"/>
+    <texture name="t" type="2d" file="none.png"/><material name="mt" texture="t"/></asset>"""
+    mechanism = read(model(tmp_path, body, asset))
+    [shape] = mechanism.body("a").geometry
+    assert (shape.kind, shape.size.tolist()) == ("mesh", [2.0, 2.0, 2.0])
+    assert shape.uri.endswith("there/is/none.stl")
+    np.testing.assert_allclose(shape.T_body_geometry[:3, 3], [1, 0, 0])
+    np.testing.assert_allclose(shape.T_body_geometry[:3, 0], [0, 1, 0], atol=1e-12)
+    assert mechanism.body("a").inertia is None
+    assert mechanism.body("b").inertia.mass == 3.0
+    assert any(f.code == "REG014" and "`a`" in f.message for f in mechanism.findings)
+
+
+def test_model_without_any_mass_is_read(tmp_path):
+    mechanism = read(model(tmp_path, '<body name="a"><joint name="j"/></body>'))
+    assert mechanism.body("a").inertia is None
+    assert mechanism.joint("j").freedoms == 1
+
+
+def test_inertia_of_a_turned_box(tmp_path):
+    geom = '<geom type="box" size="0.1 0.2 0.3" mass="6" pos="1 0 0" euler="0 0 90"/>'
+    mechanism = read(model(tmp_path, f'<body name="a"><joint/>{geom}</body>'))
+    inertia = mechanism.body("a").inertia
+    assert isinstance(inertia, Inertia)
+    np.testing.assert_allclose(inertia.center, [1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(
+        inertia.matrix, np.diag([0.1**2 + 0.3**2, 0.2**2 + 0.3**2, 0.1**2 + 0.2**2]) * 2, atol=1e-12
+    )
+    assert mechanism.body("a").geometry[0].size.tolist() == [0.2, 0.4, 0.6]
+
+
+def test_what_is_left_out_is_named(tmp_path):
+    body = f'<body name="a"><joint name="j" armature="1" damping="2" stiffness="3"/>{BALL}</body>'
+    [finding] = read(model(tmp_path, body)).findings
+    assert finding.code == "REG013"
+    for word in ("armature", "damping", "springs"):
+        assert word in finding.message
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<mujoco><worldbody>", "not well-formed XML"),
+        ("<robot/>", "expected <mujoco>"),
+        (
+            "<mujoco><worldbody><body><joint axis='0 0 0'/></body></worldbody></mujoco>",
+            "MuJoCo refuses",
+        ),
+        (
+            "<mujoco><equality><connect body1='x'/></equality></mujoco>",
+            "MuJoCo refuses",
+        ),
+        ("<mujoco><include file='model.xml'/></mujoco>", "in a circle"),
+        ("<mujoco><include file='none.xml'/></mujoco>", "does not exist"),
+        ("<!DOCTYPE m [<!ENTITY a 'b'>]><mujoco/>", "entit"),
+    ],
+)
+def test_faults_are_one_line(text, words, tmp_path):
+    path = tmp_path / "model.xml"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=words) as caught:
+        read(path, format="mjcf")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_included_files_are_read(tmp_path):
+    (tmp_path / "arm.xml").write_text(
+        f'<mujocoinclude><body name="a"><joint name="j"/>{BALL}</body></mujocoinclude>'
+    )
+    path = tmp_path / "scene.xml"
+    path.write_text('<mujoco><worldbody><include file="arm.xml"/></worldbody></mujoco>')
+    mechanism = read(path)
+    assert mechanism.files == (str(tmp_path / "arm.xml"),)
+    assert mechanism.joint("j").source.path == str(tmp_path / "arm.xml")
