@@ -1,0 +1,442 @@
+import re
+
+import numpy as np
+import pytest
+from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_fixtures import MECHANISMS, sdf
+
+from regularize.adapters import read
+from regularize.analysis import reduce
+from regularize.errors import ReadError
+from regularize.screw import inverse
+
+FILES = sorted((CORPUS / "sdf").glob("*/*.sdf"))
+#: Known first-order results: loop equations (couplings included), redundant, mobility.
+KNOWN = {
+    "cassie_v2.sdf": (24, 2, 18),
+    "cassie_wo_gearbox_spring.sdf": (24, 2, 13),
+    "four_bar_loop.sdf": (6, 3, 1),
+    "four_bar_weld.sdf": (6, 3, 1),
+    "biglide_closed.sdf": (6, 3, 2),
+}
+LINK = """<link name="{0}"><pose{2}>{1}</pose><inertial><mass>1</mass>
+<inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial></link>"""
+
+
+def link(name, pose="0 0 0 0 0 0", attributes=""):
+    return LINK.format(name, pose, attributes)
+
+
+def joint(name, parent, child, kind="revolute", inside="<axis><xyz>0 0 1</xyz></axis>", pose=""):
+    pose = f"<pose>{pose}</pose>" if pose else ""
+    return (
+        f'<joint name="{name}" type="{kind}">{pose}<parent>{parent}</parent>'
+        f"<child>{child}</child>{inside}</joint>"
+    )
+
+
+def model(tmp_path, *parts, version="1.7", attributes=""):
+    path = tmp_path / "model.sdf"
+    inside = "".join(parts)
+    path.write_text(f'<sdf version="{version}"><model name="m"{attributes}>{inside}</model></sdf>')
+    return read(path)
+
+
+def world_axis(mechanism, name):
+    """Direction of a joint's axis in the world at zero coordinates (parent is the world)."""
+    j = mechanism.joint(name)
+    assert j.parent == "world"
+    return j.T_parent_joint[:3, :3] @ j.screws[3:, 0]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
+def test_real_file_is_read_and_analysed(path):
+    reduction = reduce(read(path))
+    assert reduction.certificate.holds
+    if path.name in KNOWN:
+        counts = (reduction.equations, reduction.redundant, reduction.mobility)
+        assert counts == KNOWN[path.name]
+
+
+def test_gearboxes_of_cassie_are_couplings():
+    path = CORPUS / "sdf/cassie/cassie.sdf"
+    if not path.exists():
+        pytest.skip("no corpus")
+    mechanism = read(path)
+    assert len(mechanism.couplings) == 10
+    assert {c.kind for c in mechanism.couplings} == {"gear"}
+    # theta_2 = -ratio theta_1 about axes that point the same way.
+    row = next(c for c in mechanism.couplings if c.name == "left-roll-joint")
+    assert row.terms == (("left-roll-ip", 0, 0.04), ("left-roll-op", 0, 1.0))
+    masses = [float(mass) for mass in re.findall(r"<mass>(.*?)</mass>", path.read_text())]
+    assert sum(b.inertia.mass for b in mechanism.bodies[1:]) == pytest.approx(sum(masses))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_loop_is_a_link_with_two_parent_joints(name, tmp_path):
+    path = tmp_path / "model.sdf"
+    path.write_text(sdf(name))
+    mechanism = read(path)
+    assert_one_redundant_loop(mechanism)
+    assert mechanism.ground == "world"
+    assert [j.name for j in mechanism.joints if j.closure] == ["D"]
+    assert mechanism.findings == ()
+    assert mechanism.joint("A").source.line == 1 + next(
+        i for i, line in enumerate(sdf(name).splitlines()) if '<joint name="A"' in line
+    )
+
+
+TURN = "0 0 0 0 0 1.5707963267948966"  # X to Y
+
+
+@pytest.mark.parametrize(
+    ("version", "axis", "expected"),
+    [
+        ("1.4", "<xyz>1 0 0</xyz>", [1, 0, 0]),
+        ("1.5", "<xyz>1 0 0</xyz>", [-1, 0, 0]),
+        ("1.6", "<xyz>1 0 0</xyz><use_parent_model_frame>1</use_parent_model_frame>", [1, 0, 0]),
+        ("1.7", "<xyz>1 0 0</xyz>", [-1, 0, 0]),
+        ("1.7", '<xyz expressed_in="__model__">1 0 0</xyz>', [1, 0, 0]),
+        ("1.12", '<xyz expressed_in="a">1 0 0</xyz>', [0, 1, 0]),
+        ("1.7", "", [0, 0, 1]),
+    ],
+)
+def test_axis_is_in_the_frame_of_the_version(version, axis, expected, tmp_path):
+    # The link is turned by 90 degrees in the model, the joint by another 90 in the link.
+    inside = f"<axis>{axis}</axis>"
+    mechanism = model(
+        tmp_path,
+        link("a", TURN),
+        joint("j", "world", "a", inside=inside, pose=TURN),
+        version=version,
+    )
+    np.testing.assert_allclose(world_axis(mechanism, "j"), expected, atol=1e-12)
+
+
+def test_model_pose_turns_axes_of_version_1_4(tmp_path):
+    mechanism = model(
+        tmp_path,
+        f"<pose>{TURN}</pose>",
+        link("a"),
+        joint("j", "world", "a", inside="<axis><xyz>1 0 0</xyz></axis>"),
+        version="1.4",
+    )
+    np.testing.assert_allclose(world_axis(mechanism, "j"), [0, 1, 0], atol=1e-12)
+
+
+def test_frames_and_relative_poses(tmp_path):
+    mechanism = model(
+        tmp_path,
+        link("a", "1 0 0 0 0 0"),
+        link("b", "0 2 0 0 0 90", ' relative_to="f" degrees="true"'),
+        '<frame name="f" attached_to="a"><pose>0 0 3 0 0 0</pose></frame>',
+        '<frame name="g" attached_to="f"><pose relative_to="__model__">5 5 5 0 0 0</pose></frame>',
+        joint("j", "world", "a"),
+        joint("k", "g", "b", pose="5 5 5 0 0 0").replace(
+            "<pose>", '<pose relative_to="__model__">'
+        ),
+    )
+    k = mechanism.joint("k")
+    assert (k.parent, k.child) == ("a", "b")
+    np.testing.assert_allclose(k.T_parent_joint[:3, 3], [4, 5, 5])
+    T_world_b = np.eye(4)
+    T_world_b[:3, :3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    T_world_b[:3, 3] = [1, 2, 3]
+    np.testing.assert_allclose(
+        T_world_b @ k.T_child_joint,
+        [[1, 0, 0, 5], [0, 1, 0, 5], [0, 0, 1, 5], [0, 0, 0, 1]],
+        atol=1e-12,
+    )
+
+
+def test_quaternion_pose(tmp_path):
+    attributes = ' rotation_format="quat_xyzw"'
+    mechanism = model(
+        tmp_path, link("a", "1 2 3 0 0 1 0", attributes), joint("j", "world", "a"), version="1.9"
+    )
+    np.testing.assert_allclose(
+        mechanism.joint("j").T_parent_joint[:3],
+        [[-1, 0, 0, 1], [0, -1, 0, 2], [0, 0, 1, 3]],
+        atol=1e-12,
+    )
+
+
+def test_nested_models_and_placement_frame(tmp_path):
+    inner = (
+        '<model name="hand" placement_frame="grip"><pose>0 0 7 0 0 0</pose>'
+        + link("palm")
+        + '<frame name="grip" attached_to="palm"><pose>0 0 2 0 0 0</pose></frame></model>'
+    )
+    mechanism = model(
+        tmp_path, link("arm"), inner, joint("wrist", "arm", "hand::palm"), version="1.8"
+    )
+    wrist = mechanism.joint("wrist")
+    assert (wrist.parent, wrist.child) == ("arm", "hand::palm")
+    np.testing.assert_allclose(wrist.T_parent_joint[:3, 3], [0, 0, 5])
+
+
+def test_world_with_several_models_gravity_and_static(tmp_path):
+    path = tmp_path / "w.world"
+    path.write_text(
+        f"""<sdf version="1.7"><world name="w"><gravity>0 0 -1.6</gravity>
+        <model name="one"><pose>1 0 0 0 0 0</pose><static>true</static>{link("a")}</model>
+        <model name="two"><pose>0 4 0 0 0 0</pose>{link("a")}</model></world></sdf>"""
+    )
+    mechanism = read(path)
+    assert mechanism.gravity.tolist() == [0, 0, -1.6]
+    assert [b.name for b in mechanism.bodies] == ["world", "one::a", "two::a"]
+    assert [(j.child, j.kind) for j in mechanism.joints] == [
+        ("one::a", "fixed"),
+        ("two::a", "free"),
+    ]
+    np.testing.assert_allclose(mechanism.joints[1].T_parent_joint[:3, 3], [0, 4, 0])
+    assert [f.code for f in mechanism.findings] == ["REG103"]
+
+
+def test_included_models_are_read_and_missing_ones_named(tmp_path):
+    (tmp_path / "arm").mkdir()
+    (tmp_path / "arm/model.sdf").write_text(
+        f'<sdf version="1.7"><model name="arm">{link("a")}</model></sdf>'
+    )
+    path = tmp_path / "w.sdf"
+    path.write_text(
+        """<sdf version="1.7"><world name="w">
+        <include><uri>model://arm</uri><name>left</name><pose>1 0 0 0 0 0</pose></include>
+        <include><uri>model://sun_that_is_not_there</uri></include></world></sdf>"""
+    )
+    mechanism = read(path)
+    assert [b.name for b in mechanism.bodies] == ["world", "left::a"]
+    assert mechanism.files == (str(tmp_path / "arm/model.sdf"),)
+    assert any("sun_that_is_not_there" in f.message for f in mechanism.findings)
+
+
+@pytest.mark.parametrize(
+    ("pitch", "expected"),
+    [
+        ("<screw_thread_pitch>0.002</screw_thread_pitch>", 0.002 / (2 * np.pi)),
+        ("<thread_pitch>-500</thread_pitch>", 0.002),
+    ],
+)
+def test_screw_pitch(pitch, expected, tmp_path):
+    inside = f"<axis><xyz>0 0 1</xyz></axis>{pitch}"
+    mechanism = model(tmp_path, link("a"), joint("j", "world", "a", "screw", inside))
+    screws = mechanism.joint("j").screws
+    np.testing.assert_allclose(screws[:, 0], [0, 0, expected, 0, 0, 1])
+
+
+def test_universal_ball_and_limits(tmp_path):
+    two = (
+        "<axis><xyz>1 0 0</xyz><limit><lower>-1</lower><upper>2</upper></limit></axis>"
+        "<axis2><xyz>0 1 0</xyz></axis2>"
+    )
+    mechanism = model(
+        tmp_path,
+        link("a"),
+        link("b"),
+        link("c"),
+        joint("u", "world", "a", "universal", two),
+        joint("v", "a", "b", "revolute2", two),
+        joint("s", "b", "c", "ball", ""),
+    )
+    for name in "uv":
+        assert mechanism.joint(name).kind == "universal"
+        np.testing.assert_allclose(mechanism.joint(name).screws[3:], [[1, 0], [0, 1], [0, 0]])
+        assert mechanism.joint(name).limits.tolist() == [[-1, 2], [-np.inf, np.inf]]
+    assert mechanism.joint("s").kind == "spherical"
+
+
+def test_revolute_with_zero_limits_is_fixed_and_said_so(tmp_path):
+    inside = "<axis><limit><lower>0</lower><upper>0</upper></limit></axis>"
+    mechanism = model(tmp_path, link("a"), joint("j", "world", "a", inside=inside))
+    assert mechanism.joint("j").kind == "fixed"
+    assert [f.code for f in mechanism.findings] == ["REG015"]
+
+
+def test_mimic_is_a_row(tmp_path):
+    mimic = (
+        '<axis><mimic joint="i"><multiplier>2</multiplier><offset>3</offset>'
+        "<reference>0.5</reference></mimic></axis>"
+    )
+    mechanism = model(
+        tmp_path,
+        link("a"),
+        link("b"),
+        joint("i", "world", "a"),
+        joint("j", "world", "b", inside=mimic),
+        version="1.11",
+    )
+    [row] = mechanism.couplings
+    assert row.terms == (("j", 0, 1.0), ("i", 0, -2.0))
+    assert row.offset == pytest.approx(3 - 2 * 0.5)  # j = 2 (i - 0.5) + 3
+
+
+def gearbox(tmp_path, axis2="0 0 1", reference="case"):
+    gear = joint(
+        "g",
+        "in",
+        "out",
+        "gearbox",
+        f"<axis><xyz>0 0 1</xyz></axis><axis2><xyz>{axis2}</xyz></axis2><gearbox_ratio>5"
+        f"</gearbox_ratio><gearbox_reference_body>{reference}</gearbox_reference_body>",
+    )
+    return model(
+        tmp_path,
+        link("case"),
+        link("in"),
+        link("out"),
+        joint("f", "world", "case", "fixed", ""),
+        joint("p", "case", "in"),
+        joint("q", "out", "case"),  # from the gear to the case: the angle counts backwards
+        gear,
+    )
+
+
+def test_gearbox_counts_angles_from_its_reference_body(tmp_path):
+    mechanism = gearbox(tmp_path)
+    assert [j.name for j in mechanism.joints] == ["f", "p", "q"]
+    [row] = mechanism.couplings
+    assert row.terms == (("p", 0, 5.0), ("q", 0, -1.0))
+    assert reduce(mechanism).mobility == 1
+    [row] = gearbox(tmp_path, axis2="0 0 -1").couplings
+    assert row.terms == (("p", 0, 5.0), ("q", 0, 1.0))
+
+
+def test_gearbox_without_parallel_hinges_is_not_read_silently(tmp_path):
+    mechanism = gearbox(tmp_path, axis2="1 0 0")
+    assert mechanism.couplings == ()
+    assert [(f.code, f.severity) for f in mechanism.findings] == [("REG302", "warning")]
+
+
+def test_missing_mass_is_not_invented(tmp_path):
+    mechanism = model(tmp_path, '<link name="a"/>', joint("j", "world", "a"))
+    assert mechanism.body("a").inertia is None
+    [finding] = mechanism.findings
+    assert (finding.code, finding.severity) == ("REG014", "note")
+
+
+def test_inertia_is_turned_and_moved_into_the_link(tmp_path):
+    inertial = (
+        f"<inertial><pose>{TURN.replace('0 0 0', '1 2 3', 1)}</pose><mass>2</mass><inertia>"
+        "<ixx>1</ixx><iyy>2</iyy><izz>3</izz><ixy>0.1</ixy></inertia></inertial>"
+    )
+    shapes = (
+        '<visual name="v"><geometry><mesh><uri>x.stl</uri><scale>2 2 2</scale></mesh></geometry>'
+        "<material><diffuse>1 0 0 1</diffuse></material></visual>"
+        '<collision name="c"><geometry><box><size>1 2 3</size></box></geometry></collision>'
+    )
+    mechanism = model(tmp_path, f'<link name="a">{inertial}{shapes}</link>')
+    body = mechanism.body("a")
+    assert body.inertia.center.tolist() == [1, 2, 3]
+    np.testing.assert_allclose(
+        body.inertia.matrix, [[2, -0.1, 0], [-0.1, 1, 0], [0, 0, 3]], atol=1e-12
+    )
+    assert [(g.kind, g.collision) for g in body.geometry] == [("mesh", False), ("box", True)]
+    assert body.geometry[0].color == (1, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("tag", "inside", "kind", "freedoms"),
+    [
+        ("weld", "<parent>f</parent><child>b</child>", "fixed", 0),
+        (
+            "ball",
+            "<drake:ball_constraint_body_A>a</drake:ball_constraint_body_A>"
+            "<drake:ball_constraint_p_AP>0 0 1</drake:ball_constraint_p_AP>"
+            "<drake:ball_constraint_body_B>b</drake:ball_constraint_body_B>"
+            "<drake:ball_constraint_p_BQ>0 0 1</drake:ball_constraint_p_BQ>",
+            "spherical",
+            3,
+        ),
+        (
+            "distance",
+            "<drake:distance_constraint_body_A>a</drake:distance_constraint_body_A>"
+            "<drake:distance_constraint_p_AP>0 0 0</drake:distance_constraint_p_AP>"
+            "<drake:distance_constraint_body_B>b</drake:distance_constraint_body_B>"
+            "<drake:distance_constraint_p_BQ>0 0 1</drake:distance_constraint_p_BQ>"
+            "<drake:distance_constraint_distance>1</drake:distance_constraint_distance>",
+            "composite",
+            5,
+        ),
+    ],
+)
+def test_constraints_of_drake(tag, inside, kind, freedoms, tmp_path):
+    mechanism = model(
+        tmp_path,
+        link("a"),
+        link("b"),
+        '<frame name="f" attached_to="a"/>',
+        f"<drake:{tag}_constraint>{inside}</drake:{tag}_constraint>",
+    )
+    closing = mechanism.joints[0]
+    assert (closing.kind, closing.freedoms, closing.closure) == (kind, freedoms, True)
+    reduction = reduce(mechanism)
+    assert reduction.mobility == 6 + freedoms
+    assert reduction.assembly.worst_before == pytest.approx((0, 0), abs=1e-12)
+
+
+def test_frames_apart_are_an_open_model(tmp_path):
+    parts = (
+        link("a"),
+        '<frame name="far" attached_to="world"><pose>3 0 0 0 0 0</pose></frame>',
+    )
+    mechanism = model(tmp_path, *parts, joint("j", "far", "a"))
+    np.testing.assert_allclose(mechanism.joint("j").T_parent_joint[:3, 3], [3, 0, 0])
+    assert [f.code for f in mechanism.findings] == ["REG015"]
+    # With a <pose> the joint is where the file says, and the model is assembled.
+    mechanism = model(tmp_path, *parts, joint("j", "far", "a", pose="1 0 0 0 0 0"))
+    np.testing.assert_allclose(mechanism.joint("j").T_parent_joint[:3, 3], [1, 0, 0])
+    assert mechanism.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<sdf version='1.7'><model", "not well-formed XML"),
+        ("<sdf><model name='m'/></sdf>", "version"),
+        ("<sdf version='2.0'><model name='m'/></sdf>", "version '2.0' is unknown"),
+        ("<sdf version='1.7'/>", "no <model> and no <world>"),
+        ("<sdf version='1.7'><model name='m'/></sdf>", "no <link>"),
+        (f"<sdf version='1.7'><model name='m'>{link('a')}{link('a')}</model></sdf>", "is taken"),
+        (
+            f"<sdf version='1.7'><model name='m'>{link('a')}{joint('j', 'aa', 'a')}</model></sdf>",
+            "there is no link or frame `aa`; did you mean `a`|there is no link or frame `aa`",
+        ),
+        (
+            f"<sdf version='1.7'><model name='m'>{link('a')}"
+            f"{joint('j', 'world', 'a', 'hinge')}</model></sdf>",
+            "type 'hinge' is unknown",
+        ),
+        (
+            f"<sdf version='1.7'><model name='m'>{link('a')}"
+            f"{joint('j', 'world', 'a', inside='<axis><xyz>0 0 0</xyz></axis>')}</model></sdf>",
+            "the axis has no length",
+        ),
+        (
+            "<sdf version='1.7'><model name='m'><link name='a'><pose relative_to='f'/></link>"
+            "<frame name='f'><pose relative_to='a'>0 0 0 0 0 0</pose></frame></model></sdf>",
+            "in a circle|no pose",
+        ),
+        (
+            "<sdf version='1.7'><world name='w'><include><uri>model.sdf</uri></include>"
+            "</world></sdf>",
+            "no <model>|includes itself",
+        ),
+        ("<sdf version='1.7'>" + "<model name='m'>" * 60 + "</model>" * 60 + "</sdf>", "deep"),
+    ],
+)
+def test_faults_are_one_line_with_their_place(text, words, tmp_path):
+    path = tmp_path / "model.sdf"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=words) as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+    assert caught.value.line is not None
+
+
+def test_file_pose_is_assembled(tmp_path):
+    path = tmp_path / "model.sdf"
+    path.write_text(sdf("planar_four_bar"))
+    mechanism = read(path)
+    for j in mechanism.joints:
+        T = j.T_parent_joint @ inverse(j.T_child_joint)
+        np.testing.assert_allclose(T, np.eye(4), atol=1e-12)
