@@ -164,7 +164,7 @@ def focal_mechanism() -> Linkage:
         "focal_mechanism",
         (
             "Focal mechanism (Kempe 1878, Burmester 1893): a four-bar with a point F that keeps",
-            "its distances from one point of each side. By the planar count it is a rigid structure.",
+            "its distances from one point of each side. By the planar count it cannot move.",
         ),
         tuple(axes),
         section=0.012,

@@ -57,7 +57,7 @@ def spherical_9r() -> Linkage:
     axes: list[Axis] = []
     for k in range(3):
         directions = [cycle[k], cycle[(k + 1) % 3], cycle[(k + 2) % 3]]
-        radii = (0.3, 0.25, 0.2)
+        radii = (0.3, -0.25, 0.2)
         axes += chain(
             [GROUND, f"proximal_{k + 1}", f"distal_{k + 1}", "platform"],
             [f"{letter}{k + 1}" for letter in "ABC"],
