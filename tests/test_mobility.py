@@ -1,0 +1,153 @@
+"""Walking, ranks and mobility on cases with nasty poses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from regularize import screw
+from regularize.analysis import reduce
+from regularize.kinematics import LoopKinematics
+from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.mobility import decide_rank
+from regularize.topology import build, spanning_tree
+from regularize.walk import correct, least_norm, tangents, walk
+
+
+def ring(name: str, axes: np.ndarray, points: np.ndarray) -> Mechanism:
+    """A single loop of hinges."""
+    bodies = ["ground", *(f"b{i}" for i in range(len(axes) - 1)), "ground"]
+    return mechanism_of(
+        name,
+        [
+            joint_in_world(f"j{i}", bodies[i], bodies[i + 1], "revolute", axis, point)
+            for i, (axis, point) in enumerate(zip(axes, points, strict=True))
+        ],
+    )
+
+
+def planar_ring(count: int) -> Mechanism:
+    points = np.random.default_rng(count).normal(size=(count, 3)) * (1, 1, 0)
+    return ring(f"planar {count}R", np.tile((0.0, 0.0, 1.0), (count, 1)), points)
+
+
+def shaky() -> Mechanism:
+    """Two spherical chains and a hinge; both centres and the hinge axis lie in one plane."""
+    rng = np.random.default_rng(4)
+    axes = rng.normal(size=(7, 3))
+    axes[3] = (0.3, 1.0, 0.0)
+    points = np.array([[0, 0, 0]] * 3 + [[0.4, 0.5, 0]] + [[1, 0, 0]] * 3, dtype=float)
+    return ring("shaky", axes, points)
+
+
+def kinematics(mechanism: Mechanism) -> LoopKinematics:
+    graph = build(mechanism)
+    return LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
+
+
+def test_a_rank_comes_with_its_evidence():
+    rank = decide_rank(np.array([2.0, 1.0, 1e-4, 1e-12]), 1e-5)
+    assert (rank.rank, rank.lowest, rank.highest) == (3, 2, 3)
+    assert rank.gap == pytest.approx(1e8)
+    assert decide_rank(np.zeros(3), 1e-5).rank == 0
+    assert decide_rank(np.array([1.0, 1.0]), 1e-5).gap == np.inf
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "rank"), [(5, 9, 5), (9, 9, 6), (80, 100, 80), (80, 100, 50), (100, 80, 80)]
+)
+def test_shortest_solutions_are_those_of_the_pseudo_inverse(rows, columns, rank):
+    rng = np.random.default_rng(rows)
+    matrices = rng.normal(size=(3, rows, rank)) @ rng.normal(size=(3, rank, columns))
+    values = rng.normal(size=(3, rows))
+    expected = (np.linalg.pinv(matrices, rcond=1e-8) @ values[..., None])[..., 0]
+    assert np.allclose(least_norm(matrices, values, 1e-8), expected, atol=1e-7)
+
+
+def test_walkers_stay_on_the_loops_and_go_somewhere():
+    loops = kinematics(planar_ring(6))
+    start = np.zeros(6)
+    visited = walk(
+        loops, loops, start, walkers=10, steps=5, rng=np.random.default_rng(0), rtol=1e-5
+    )
+    assert visited.shape == (5, 10, 6)
+    errors = loops.residual(loops.state(visited.reshape(-1, 6)))
+    assert np.max(np.abs(errors)) < 1e-11
+    assert np.all(np.max(np.abs(visited[-1]), axis=1) > 0.1)
+
+
+def test_corrections_tell_which_configurations_are_closed():
+    loops = kinematics(planar_ring(4))
+    far = np.zeros((2, 4))
+    far[1] = (0.02, -0.01, 0.02, 0.01)
+    q, closed = correct(loops, loops, far)
+    assert closed.all() and np.max(np.abs(q[1])) < 0.1
+    heading = tangents(loops, loops, q, np.ones((2, 4)), 1e-5)
+    rates = loops.residual_jacobian(loops.state(q)) @ heading[..., None]
+    assert np.max(np.abs(rates)) < 1e-9
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 7])
+def test_planar_rings(count):
+    reduction = reduce(planar_ring(count))
+    assert reduction.mobility == reduction.finite_mobility == count - 3
+    assert (reduction.kept, reduction.removed, reduction.remaining) == (2, 3, 0)
+
+
+def test_a_shaky_loop_has_velocities_that_no_motion_follows():
+    reduction = reduce(shaky())
+    assert (reduction.mobility, reduction.finite_mobility) == (2, 1)
+    assert reduction.removed == 0 and reduction.certificate.holds
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6])
+def test_dead_loops_of_skew_hinges_are_thinned_to_independent_rows(count):
+    rng = np.random.default_rng(count)
+    reduction = reduce(ring("dead", rng.normal(size=(count, 3)), rng.normal(size=(count, 3))))
+    assert reduction.mobility == reduction.finite_mobility == 0
+    assert reduction.remaining == 0 and reduction.kept == count - 1
+    (part,) = reduction.parts
+    assert part.locked == tuple(range(count))
+
+
+def test_the_pose_as_given_may_be_singular():
+    folded = ring(
+        "folded",
+        np.tile((0.0, 0.0, 1.0), (4, 1)),
+        np.array([[0, 0, 0], [1, 0, 0], [3, 0, 0], [2, 0, 0]], dtype=float),
+    )
+    reduction = reduce(folded)
+    (cell,) = reduction.cells
+    assert (cell.here.rank, cell.generic.rank) == (2, 3)
+    assert (reduction.mobility, reduction.removed) == (1, 3)
+
+
+def test_several_modes_through_one_pose_are_reported():
+    joints = []
+    for k in range(3):
+        joints.append(joint_in_world(f"A{k}", "ground", f"c{k}", "revolute", point=(k, 0, 0)))
+    for k in range(2):
+        joints += [
+            joint_in_world(f"B{k}", f"c{k}", f"r{k}", "revolute", point=(k + 1, 0, 0)),
+            joint_in_world(f"C{k}", f"r{k}", f"c{k + 1}", "revolute", point=(k + 2, 0, 0)),
+        ]
+    reduction = reduce(mechanism_of("flat", joints))
+    (cell,) = reduction.cells
+    assert {mobility for mobility, _ in cell.modes} >= {1}
+    assert reduction.removed == 6 and reduction.remaining == 0
+
+
+def test_results_repeat_by_seed():
+    first, second = (reduce(planar_ring(5), seed=3) for _ in range(2))
+    assert np.array_equal(first.cells[0].configurations, second.cells[0].configurations)
+    other = reduce(planar_ring(5), seed=4)
+    assert not np.array_equal(first.cells[0].configurations, other.cells[0].configurations)
+
+
+def test_rounding_of_the_file_does_not_hide_a_planar_loop():
+    axes = np.tile((0.0, 0.0, 1.0), (4, 1))
+    axes[2] = screw.exp(np.array([0, 0, 0, 3.7e-6, 0, 0]))[:3, 2]
+    points = np.array([[0, 0, 0], [0.2, 0.3, 0], [0.9, 0.5, 0], [1, 0, 0]])
+    reduction = reduce(ring("rounded", axes, points))
+    assert (reduction.mobility, reduction.removed) == (1, 3)
+    assert reduction.cells[0].generic.highest == 4

@@ -1,0 +1,147 @@
+"""Kept rows: sufficient, constant in the cut frame, chosen where asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from regularize.analysis import reduce
+from regularize.errors import ModelError
+from regularize.kinematics import LoopKinematics
+from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
+from regularize.reduction import ReducedLoops
+
+X, Y, Z = np.eye(3)
+
+
+def translational_robot() -> Mechanism:
+    """Three legs of a slide and three parallel hinges, mutually orthogonal: the 3-PRRR."""
+    rng = np.random.default_rng(0)
+    joints = []
+    for k, axis in enumerate((X, Y, Z)):
+        bodies = ["ground", f"slide{k}", f"upper{k}", f"lower{k}", "platform"]
+        joints.append(
+            joint_in_world(f"P{k}", bodies[0], bodies[1], "prismatic", axis, actuated=True)
+        )
+        joints += [
+            joint_in_world(
+                f"R{k}{i}", bodies[i + 1], bodies[i + 2], "revolute", axis, rng.normal(size=3)
+            )
+            for i in range(3)
+        ]
+    return mechanism_of("3-PRRR", joints)
+
+
+def four_bar(**kwargs: bool) -> Mechanism:
+    bodies = ["ground", "crank", "coupler", "rocker", "ground"]
+    points = [(0, 0, 0), (0.2, 0.3, 0), (0.9, 0.5, 0), (1, 0, 0)]
+    return mechanism_of(
+        "four-bar",
+        [
+            joint_in_world(
+                "ABCD"[i],
+                bodies[i],
+                bodies[i + 1],
+                "revolute",
+                Z,
+                points[i],
+                actuated=i == 3 or None,
+                closure=kwargs.get("closure", False) and i == 1,
+            )
+            for i in range(4)
+        ],
+    )
+
+
+def walkable(reduction):
+    cuts = {cut.edge.index: cut for cut in reduction.cuts}
+    loops = LoopKinematics(reduction.graph, range(len(reduction.graph.edges)), reduction.tree)
+    return loops, ReducedLoops(loops, [cuts[chord] for chord in loops.chords])
+
+
+def test_three_loops_through_a_platform_keep_seven_rows():
+    reduction = reduce(translational_robot())
+    assert (reduction.constraints, reduction.kept, reduction.remaining) == (10, 7, 0)
+    assert all(not cut.edge.joint.actuated for cut in reduction.cuts)
+
+
+def test_kept_rows_have_the_null_space_of_all_rows_everywhere():
+    reduction = reduce(translational_robot())
+    loops, reduced = walkable(reduction)
+    q = reduction.cells[0].configurations
+    everything = loops.jacobian(loops.state(q))
+    kept = reduced.residual_jacobian(loops.state(q))
+    for all_rows, few in zip(everything, kept, strict=True):
+        s = np.linalg.svd(few, compute_uv=False)
+        assert s[-1] > 1e-6, "the kept rows are independent"
+        both = np.linalg.svd(np.vstack([all_rows, few]), compute_uv=False)
+        assert np.sum(both > 1e-9) == len(few), "the others add nothing"
+
+
+def test_reduced_residual_jacobian_against_differences_on_the_loops():
+    reduction = reduce(translational_robot())
+    loops, reduced = walkable(reduction)
+    q = reduction.cells[0].configurations[-1:]
+    h = 1e-6
+    columns = []
+    for direction in np.eye(loops.freedoms):
+        plus, minus = (
+            reduced.residual(loops.state(loops.integrate(q, s * h * direction[None])))
+            for s in (1, -1)
+        )
+        columns.append((plus - minus)[0] / (2 * h))
+    exact = reduced.residual_jacobian(loops.state(q))[0]
+    assert np.allclose(exact, np.stack(columns, axis=-1), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["A", "B", "C", "D"])
+def test_the_user_may_choose_the_cut(name):
+    reduction = reduce(four_bar(), cuts=[name])
+    assert [cut.edge.name for cut in reduction.cuts] == [name]
+    assert reduction.removed == 3
+
+
+def test_the_file_s_closure_is_kept_when_asked():
+    assert reduce(four_bar(closure=True), keep_cuts=True).cuts[0].edge.name == "B"
+
+
+def test_actuated_joints_are_not_cut_of_their_own_accord():
+    assert reduce(four_bar()).cuts[0].edge.name == "C"
+
+
+def test_impossible_cuts_are_refused_by_name():
+    with pytest.raises(ModelError, match="does not open each of the 1 loops"):
+        reduce(four_bar(), cuts=["A", "B"])
+    with pytest.raises(ModelError, match="no joint 'E'"):
+        reduce(four_bar(), cuts=["E"])
+
+
+def test_coupled_joints_keep_their_coordinates():
+    mechanism = four_bar()
+    gear = Coupling("gear", "gear", (("A", 0, 1.0), ("C", 0, 0.0)))
+    reduction = reduce(mechanism_of("geared", mechanism.joints, couplings=(gear,)))
+    assert reduction.cuts[0].edge.name == "B"
+    assert reduction.gruebler == -3 and reduction.mobility == 0
+
+
+def test_rows_removed_on_numerical_evidence_are_labelled_and_monitored():
+    cranks = []
+    for k, x in enumerate((0.0, 1.0, 0.4)):
+        cranks += [
+            joint_in_world(f"a{k}", "ground", f"c{k}", "revolute", Z, (x, 0, 0)),
+            joint_in_world(f"b{k}", f"c{k}", "beam", "revolute", Z, (x + 0.2, 0.5, 0)),
+        ]
+    mechanism = mechanism_of("three equal cranks", cranks)
+    proved, numerical = reduce(mechanism), reduce(mechanism, numerical=True)
+    assert (proved.removed, proved.remaining) == (6, 1)
+    assert (numerical.removed, numerical.remaining) == (7, 0)
+    assert sum(cut.numerical.shape[1] for cut in numerical.cuts) == 1
+    assert numerical.certificate.holds
+    conditions = numerical.condition(numerical.cells[0].configurations)
+    assert np.all(conditions < 1e4) and proved.condition()[0] > 1e9
+
+
+def test_a_model_without_loops_has_nothing_to_reduce():
+    reduction = reduce(mechanism_of("arm", [joint_in_world("j", "ground", "a", "revolute")]))
+    assert (reduction.kept, reduction.removed, reduction.mobility) == (0, 0, 1)
+    assert reduction.condition()[0] == 1.0
