@@ -88,7 +88,10 @@ def orthoglide() -> Linkage:
     for k in range(3):
         e, along = cycle[k], cycle[(k + 1) % 3]
         wrist, elbow = times(-0.08, e), times(-0.39, e)
-        motor = Axis(f"M{k + 1}", GROUND, f"slide_{k + 1}", "prismatic", elbow, e, driven=True)
+        outward = times(-1, e)  # as the machine counts: -0.26 to 0.06 m is free of singularities
+        motor = Axis(
+            f"M{k + 1}", GROUND, f"slide_{k + 1}", "prismatic", elbow, outward, driven=True
+        )
         axes += _parallelogram_leg(k, motor, elbow, wrist, along)
     return Linkage(
         "orthoglide",
