@@ -1,0 +1,369 @@
+r"""Changes of joint types that make a mechanism isostatic without adding mobility.
+
+Every redundant equation is a state of self-stress; a joint that gives way along it takes it away. A
+set of changes cures the mechanism where its new freedoms, seen by the self-stress states N, form a
+matrix :math:`N^T A` of full rank. Every proposal is verified by analysing the changed model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from regularize import screw
+from regularize.analysis import Reduction, reduce
+from regularize.equilibrium import Equilibrium
+from regularize.errors import ModelError
+from regularize.idle import idle_bodies
+from regularize.kinematics import LoopKinematics
+from regularize.mechanism import IDENTITY, Joint, Mechanism, joint_screws, perpendiculars
+from regularize.screw import Array, read_only
+from regularize.solving import center_and_length
+
+#: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
+#: kept costs less, and every kind has to be available as a part.
+COST = {"cylindrical": 1, "universal": 2, "spherical": 2}
+
+#: Combinations looked at per cell before the search settles for what it has.
+NODES = 40_000
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Another type for one joint.
+
+    Attributes:
+        joint: Name of the joint.
+        before: Its kind.
+        after: The kind to make it.
+        replacement: The changed joint.
+        added: World screws of its new freedoms at the assembled pose, shape (6, added).
+    """
+
+    joint: str
+    before: str
+    after: str
+    replacement: Joint = field(repr=False)
+    added: Array = field(repr=False)
+
+    @property
+    def gain(self) -> int:
+        """Number of freedoms that the joint gains."""
+        return int(self.added.shape[1])
+
+    @property
+    def cost(self) -> int:
+        """Small where an axis is kept; closing welds are the easiest to replace."""
+        return COST[self.after]
+
+    def __str__(self) -> str:
+        """For example ``D: revolute to spherical``."""
+        return f"{self.joint}: {self.before} to {self.after}"
+
+
+@dataclass(frozen=True, eq=False)
+class Cure:
+    """A verified set of changes.
+
+    Attributes:
+        changes: The changes, in the order of the joints.
+        mobility: Mobility of the changed mechanism.
+        idle: Bodies that can now spin without moving anything else; as many as mobility is gained.
+        reduction: Analysis of the changed mechanism: nothing is redundant.
+    """
+
+    changes: tuple[Change, ...]
+    mobility: int
+    idle: tuple[str, ...]
+    reduction: Reduction = field(repr=False)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """New kind of every changed joint."""
+        return {change.joint: change.after for change in self.changes}
+
+    def __str__(self) -> str:
+        """One phrase that says what to change, and what is idle then."""
+        text = "; ".join(str(change) for change in self.changes)
+        return f"{text} (idle: {', '.join(self.idle)})" if self.idle else text
+
+
+def changed(reduction: Reduction, changes: Sequence[Change]) -> Mechanism:
+    """The mechanism with the changes made, stored in its assembled pose."""
+    mechanism = _assembled(reduction)
+    by_name = {change.joint: change.replacement for change in changes}
+    joints = tuple(by_name.get(joint.name, joint) for joint in mechanism.joints)
+    return replace(mechanism, joints=joints)
+
+
+def verified(reduction: Reduction, changes: Sequence[Change]) -> Cure | None:
+    """The cure that some changes are, or None where they are none.
+
+    The changed mechanism is analysed from scratch: nothing may be redundant, and mobility may only
+    have grown by idle freedoms.
+    """
+    after = reduce(
+        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
+    )
+    if after.redundant or not after.assembly.closed:
+        return None
+    before = {body.name for body in idle_bodies(reduction)}
+    idle = tuple(body.name for body in idle_bodies(after) if body.name not in before)
+    if after.mobility - reduction.mobility != len(idle):
+        return None
+    order = [joint.name for joint in reduction.mechanism.joints]
+    ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
+    return Cure(ordered, after.mobility, idle, after)
+
+
+def cures(
+    reduction: Reduction,
+    *,
+    limit: int = 5,
+    keep: Collection[str] = (),
+    idle: bool = False,
+    kinds: Collection[str] = tuple(COST),
+) -> tuple[Cure, ...]:
+    """Smallest sets of joint changes that take all redundancy away, the best first.
+
+    They are ranked by the number of idle freedoms, by the number of changes, and by how far the new
+    joints are from the old ones; among equals, those that change the last joints come first. Motors and coupled joints are not touched.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        limit: Number of proposals.
+        keep: Names of joints that must stay as they are.
+        idle: Also propose changes that leave a body free to spin about its own line.
+        kinds: Kinds of joints that may be proposed.
+
+    Returns:
+        Verified proposals; empty where nothing is redundant or none was found.
+    """
+    if not reduction.redundant or not reduction.assembly.closed:
+        return ()
+    per_cell = []
+    stressed = _Stressed(reduction)
+    for cell in reduction.cells:
+        if not cell.redundant:
+            continue
+        options = stressed.options(cell.edges, set(keep), kinds)
+        blocks, states = stressed.seen(cell.edges, options)
+        candidates = _candidates(options, blocks, states, idle, 6 * limit)
+        if not candidates:
+            return ()
+        per_cell.append(candidates)
+    found: list[Cure] = []
+    for changes in _combined(per_cell):
+        cure = verified(reduction, changes)
+        if cure is not None:
+            found.append(cure)
+        if len(found) == limit:
+            break
+    return tuple(found)
+
+
+def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | None:
+    """Verify changes of one's own: the cure that they are, or None.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        kinds: New kind of every joint to change.
+
+    Raises:
+        ModelError: A joint cannot be made what it should be.
+    """
+    stressed, chosen = _Stressed(reduction), []
+    for name, kind in kinds.items():
+        joint = reduction.mechanism.joint(name)
+        edges = [e.index for e in reduction.graph.edges if e.joint.name == name]
+        options = stressed.options(edges, set(), (kind,), motors=True)
+        if not options:
+            raise ModelError(f"joint {name!r} is {joint.kind} and cannot be made {kind}")
+        chosen.append(options)
+    for changes in _combined([[(option,) for option in options] for options in chosen]):
+        result = verified(reduction, changes)
+        if result is not None:
+            return result
+    return None
+
+
+def _combined(per_cell: Sequence[Sequence[tuple[Change, ...]]]) -> Iterator[tuple[Change, ...]]:
+    """One candidate per cell; the best together, then one cell varied at a time."""
+    best = [candidates[0] for candidates in per_cell]
+    yield tuple(change for candidate in best for change in candidate)
+    for rank in range(1, max(len(candidates) for candidates in per_cell)):
+        for i, candidates in enumerate(per_cell):
+            if rank < len(candidates):
+                mixed = [*best[:i], candidates[rank], *best[i + 1 :]]
+                yield tuple(change for candidate in mixed for change in candidate)
+
+
+def _assembled(reduction: Reduction) -> Mechanism:
+    mechanism, q, start = reduction.mechanism, reduction.q, 0
+    positions = {}
+    for joint in mechanism.joints:
+        positions[joint.name] = q[start : start + joint.freedoms]
+        start += joint.freedoms
+    return mechanism.with_positions(positions)
+
+
+class _Stressed:
+    """The self-stress of a mechanism at a configuration that is not singular."""
+
+    def __init__(self, reduction: Reduction) -> None:
+        self.reduction = reduction
+        q = np.array(reduction.q)
+        for cell in reduction.cells:
+            if cell.here.rank < cell.generic.rank:
+                q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
+        loops = reduction.loops
+        loops = LoopKinematics(reduction.graph, loops.edges, reduction.tree)
+        loops.center, loops.length = center_and_length(loops, q)
+        self.q, self.loops = q, loops
+        self.equilibrium = Equilibrium(loops, q, reduction.rtol)
+
+    def options(
+        self, edges: Sequence[int], keep: set[str], kinds: Collection[str], motors: bool = False
+    ) -> list[Change]:
+        """Every single change that is allowed, in the order of the joints."""
+        mechanism = _assembled(self.reduction)
+        coupled = {name for c in mechanism.couplings for name, _, _ in c.terms}
+        found = []
+        for e in edges:
+            edge = self.reduction.graph.edges[e]
+            joint = mechanism.joint(edge.joint.name)
+            if joint.name in keep | coupled or (joint.actuated and not motors):
+                continue
+            for replacement, shift in _replacements(joint):
+                if replacement.kind in kinds:
+                    pose = self.equilibrium.origin(e) @ shift
+                    added = _added(joint, replacement, pose, self.q[list(edge.columns)])
+                    found.append(
+                        Change(
+                            joint.name, joint.kind, replacement.kind, replacement, read_only(added)
+                        )
+                    )
+        return found
+
+    def seen(self, edges: Sequence[int], options: Sequence[Change]) -> tuple[list[Array], int]:
+        """New freedoms as the self-stress states of one cell see them, (states, gain) each."""
+        position = {e: i for i, e in enumerate(self.loops.edges)}
+        fields = self.equilibrium.fields(self.equilibrium.self_stress)
+        own = fields[[position[e] for e in edges]]
+        _, s, vt = np.linalg.svd(own.reshape(-1, own.shape[2]), full_matrices=False)
+        own = own @ vt[s > 1e-6].T
+        by_name = {self.reduction.graph.edges[e].joint.name: i for i, e in enumerate(edges)}
+        blocks = [
+            own[by_name[option.joint]].T @ self.loops.scaled(option.added.T).T for option in options
+        ]
+        return blocks, own.shape[2]
+
+
+def _added(joint: Joint, replacement: Joint, pose: Array, q: Array) -> Array:
+    """World screws that a joint gains, shape (6, added).
+
+    Args:
+        joint: The joint as it is.
+        replacement: The joint as it would be.
+        pose: World pose of the replacement's frame on the parent, shape (4, 4).
+        q: Coordinates of the joint as it is.
+    """
+    R, point = pose[:3, :3], pose[:3, 3]
+    if joint.kind == "fixed":
+        return np.column_stack([screw.revolute(axis, point) for axis in R.T])
+    axis, _, pitch = screw.axis_of(joint.screws[:, 0])
+    if replacement.kind == "cylindrical":
+        gained = screw.revolute(R @ axis, point) if pitch is None else screw.prismatic(R @ axis)
+        return gained[:, None]
+    if replacement.kind == "universal":
+        turned = R @ screw.exp(screw.revolute(axis) * q[0])[:3, :3]
+        return screw.revolute(turned @ replacement.screws[3:, 1], point)[:, None]
+    return np.column_stack([screw.revolute(R @ e, point) for e in perpendiculars(axis)])
+
+
+def _replacements(joint: Joint) -> Iterator[tuple[Joint, Array]]:
+    """Standard joints with more freedoms in the same position, and the shift of their frame."""
+    if joint.kind == "fixed" and joint.closure:
+        yield _with(joint, "spherical", joint_screws("spherical"), np.zeros(3), IDENTITY)
+        return
+    if joint.kind not in ("revolute", "prismatic"):
+        return
+    axis, point, _ = screw.axis_of(joint.screws[:, 0])
+    value = float(joint.position[0])
+    cylindrical = joint_screws("cylindrical", axis)
+    if point is None:
+        yield _with(joint, "cylindrical", cylindrical, np.array([value, 0.0]), IDENTITY)
+        return
+    shift = screw.transform(None, point)
+    yield _with(joint, "cylindrical", cylindrical, np.array([0.0, value]), shift)
+    for second in perpendiculars(axis):
+        screws = joint_screws("universal", axis, second)
+        yield _with(joint, "universal", screws, np.array([value, 0.0]), shift)
+    yield _with(joint, "spherical", joint_screws("spherical"), value * axis, shift)
+
+
+def _with(
+    joint: Joint, kind: str, screws: Array, position: Array, shift: Array
+) -> tuple[Joint, Array]:
+    replacement = replace(
+        joint,
+        kind=kind,
+        screws=screws,
+        position=position,
+        T_parent_joint=joint.T_parent_joint @ shift,
+        T_child_joint=joint.T_child_joint @ shift,
+        limits=None,
+    )
+    return replacement, shift
+
+
+def _candidates(
+    options: Sequence[Change],
+    blocks: Sequence[Array],
+    redundant: int,
+    idle: bool,
+    wanted: int,
+) -> list[tuple[Change, ...]]:
+    """Sets of changes of full rank on the self-stress of one cell, the best first."""
+    by_joint: dict[str, list[int]] = {}
+    for i, option in enumerate(options):
+        if np.linalg.matrix_rank(blocks[i], tol=1e-6) >= option.gain - int(idle):
+            by_joint.setdefault(option.joint, []).append(i)
+    # The last joints first: they close the loops, while the first ones tend to be driven.
+    joints = list(reversed(by_joint))
+    most = max((options[i].gain for ids in by_joint.values() for i in ids), default=0)
+    if most == 0:
+        return []
+    found: list[tuple[tuple[int, int, int], tuple[int, ...]]] = []
+    budget = NODES
+
+    def extend(start: int, chosen: tuple[int, ...], left: int, spare: int, space: Array) -> None:
+        nonlocal budget
+        need = redundant - space.shape[1]
+        if left == 0:
+            if need == 0:
+                gained = sum(options[i].gain for i in chosen) - redundant
+                found.append(((gained, len(chosen), sum(options[i].cost for i in chosen)), chosen))
+            return
+        if need > left * most or need <= 0:
+            return
+        for j in range(start, len(joints) - left + 1):
+            for i in by_joint[joints[j]]:
+                if budget == 0:
+                    return
+                budget -= 1
+                rest = blocks[i] - space @ (space.T @ blocks[i])
+                u, s, _ = np.linalg.svd(rest, full_matrices=False)
+                new = u[:, s > 1e-6]
+                wasted = options[i].gain - new.shape[1]
+                if wasted <= spare and new.shape[1]:
+                    extend(j + 1, (*chosen, i), left - 1, spare - wasted, np.hstack([space, new]))
+
+    for size in range(-(-redundant // most), len(joints) + 1):
+        extend(0, (), size, int(idle), np.zeros((redundant, 0)))
+        if len(found) >= wanted or budget == 0:
+            break
+    found.sort(key=lambda entry: entry[0])
+    return [tuple(options[i] for i in chosen) for _, chosen in found]
