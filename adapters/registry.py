@@ -126,6 +126,24 @@ def is_usd(head: bytes) -> bool:
     return head.startswith((b"#usda", b"PXR-USDC"))
 
 
+def is_freecad(head: bytes) -> bool:
+    """Whether a file is a FreeCAD document: an archive that starts with its list of objects."""
+    return head.startswith(b"PK\x03\x04") and head[30:42] == b"Document.xml"
+
+
+def is_asmt(head: bytes) -> bool:
+    """Whether a file starts as the assemblies of FreeCAD's solver do."""
+    lines = head.splitlines()
+    headings = (b"OndselSolver", b"freeCAD: 3D CAD with Motion Simulation")
+    return len(lines) > 1 and lines[0].startswith(headings) and lines[1].strip() == b"Assembly"
+
+
+def is_onshape(head: bytes) -> bool:
+    """Whether a file starts as an Onshape assembly definition does."""
+    keys = (b'"rootAssembly"', b'"subAssemblies"', b'"partStudioFeatures"')
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and any(k in head for k in keys)
+
+
 BUILTIN: tuple[Adapter, ...] = (
     Adapter(
         name="urdf",
@@ -166,6 +184,32 @@ BUILTIN: tuple[Adapter, ...] = (
         sniff=is_usd,
         extra="usd",
         module="pxr",
+    ),
+    Adapter(
+        name="freecad",
+        title="FreeCAD assembly (1.0 and later)",
+        suffixes=(".fcstd",),
+        reader="regularize.adapters.freecad:read",
+        sniff=is_freecad,
+    ),
+    Adapter(
+        name="asmt",
+        title="ASMT, the assemblies of FreeCAD's solver",
+        suffixes=(".asmt",),
+        reader="regularize.adapters.asmt:read",
+        sniff=is_asmt,
+    ),
+    Adapter(
+        name="onshape",
+        title="Onshape assembly definition (JSON)",
+        reader="regularize.adapters.onshape:read",
+        sniff=is_onshape,
+    ),
+    Adapter(
+        name="simscape",
+        title="Simscape Multibody import XML (SolidWorks, Inventor, Creo, Onshape)",
+        reader="regularize.adapters.simscape:read",
+        sniff=has_root("SimscapeMultibodyImportXML"),
     ),
 )
 
