@@ -1,0 +1,125 @@
+"""Contract of the JSON report, field by field, on the planar four-bar."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import regularize as rg
+
+FILE = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
+NAMES = ("trivial", "exceptional", "topological", "paradoxical")
+
+
+@pytest.fixture(scope="module")
+def report() -> dict[str, Any]:
+    report: dict[str, Any] = rg.check(rg.load(FILE)).as_dict()
+    decoded: dict[str, Any] = json.loads(json.dumps(report, allow_nan=False))
+    return decoded
+
+
+def test_head(report: dict[str, Any]) -> None:
+    assert report["schema_version"] == 1
+    assert report["tool"] == {"name": "regularize", "version": rg.__version__}
+    model = report["model"]
+    assert model["path"] == str(FILE)
+    assert model["format"] == "urdf"
+    assert (model["bodies"], model["joints"], model["loops"]) == (4, 4, 1)
+
+
+def test_assembly(report: dict[str, Any]) -> None:
+    assembly = report["assembly"]
+    assert assembly["closed"] is True
+    for key in ("residual_before", "residual_after"):
+        assert set(assembly[key]) == {"translation_m", "rotation_rad"}
+        assert 0.0 <= assembly[key]["translation_m"] < 1e-12
+        assert 0.0 <= assembly[key]["rotation_rad"] < 1e-12
+
+
+def test_mobility(report: dict[str, Any]) -> None:
+    mobility = report["mobility"]
+    expected = {"gruebler": -2, "actual": 1, "finite": 1, "redundant": 3, "consistent": True}
+    assert {key: mobility[key] for key in expected} == expected
+    assert mobility["here"] == {"mobility": 1, "redundant": 3, "singular": False}
+
+
+def test_reduction(report: dict[str, Any]) -> None:
+    assert report["redundancy"] == dict(zip(NAMES, (3, 0, 0, 0), strict=True))
+    reduction = report["reduction"]
+    expected = {"constraints": 5, "kept": 2, "removed": 3, "remaining_redundant": 0}
+    assert {key: reduction[key] for key in expected} == expected
+    assert reduction["certified_configurations"] == 50
+
+
+def test_loop(report: dict[str, Any]) -> None:
+    (loop,) = report["loops"]
+    assert isinstance(loop["name"], str) and loop["name"]
+    assert sorted(loop["joints"]) == ["A", "B", "C", "D"]
+    assert loop["cut"] == loop["joints"][-1]
+    assert loop["class"] == "trivial"
+    algebra = loop["motion_algebra"]
+    assert (algebra["dimension"], algebra["type"]) == (3, "planar")
+    assert algebra["point"] is None and algebra["pitch"] is None
+    normal = np.array([3.0, -6.0, 2.0]) / 7
+    assert abs(abs(normal @ algebra["direction"]) - 1.0) < 1e-12
+    assert (loop["constraints"], loop["kept"], loop["removed"]) == (5, 2, 3)
+    singular = loop["singular_values"]
+    assert singular == sorted(singular, reverse=True) and len(singular) == 5
+    assert sum(s > 1e-6 for s in singular) == 2
+
+
+def test_removed_directions(report: dict[str, Any]) -> None:
+    (loop,) = report["loops"]
+    removed = loop["removed_directions"]
+    assert len(removed) == 3
+    covectors = np.array([entry["covector"] for entry in removed])
+    assert np.linalg.matrix_rank(covectors) == 3
+    # They vanish on every twist of the plane, taken about the point of the loop.
+    plane = np.linalg.svd(np.array([[3.0, -6.0, 2.0]]))[2][1:]
+    twists = np.zeros((3, 6))
+    twists[:2, :3] = plane
+    twists[2, 3:] = np.array([3.0, -6.0, 2.0]) / 7
+    assert np.max(np.abs(covectors @ twists.T)) < 1e-9
+    for entry in removed:
+        assert entry["label"].split()[0] in ("translation", "rotation")
+
+
+def test_reactions(report: dict[str, Any]) -> None:
+    assert [entry["joint"] for entry in report["reactions"]] == ["A", "B", "C", "D"]
+    for entry in report["reactions"]:
+        assert entry["unique"] is False
+        assert len(entry["indeterminate"]) == 3
+        kinds = sorted(words.split()[0] for words in entry["indeterminate"])
+        assert kinds == ["force", "moment", "moment"]
+
+
+def test_diagnostics(report: dict[str, Any]) -> None:
+    (finding,) = [d for d in report["diagnostics"] if d["code"] == "REG201"]
+    assert finding["severity"] == "warning"
+    assert finding["loop"] == report["loops"][0]["name"]
+    assert sorted(finding["joints"]) == ["A", "B", "C", "D"]
+    text = FILE.read_text(encoding="utf-8").splitlines()
+    assert finding["location"]["path"].endswith("planar_fourbar.urdf")
+    assert f'name="{report["loops"][0]["cut"]}"' in text[finding["location"]["line"] - 1]
+    assert finding["help"] and all(isinstance(entry, str) for entry in finding["help"])
+    counts = {"error": 0, "warning": 0, "note": 0}
+    for entry in report["diagnostics"]:
+        counts[entry["severity"]] += 1
+    assert report["summary"] == counts
+
+
+def test_every_number_is_finite(report: dict[str, Any]) -> None:
+    def numbers(value: Any) -> list[float]:
+        if isinstance(value, dict):
+            return [n for entry in value.values() for n in numbers(entry)]
+        if isinstance(value, list):
+            return [n for entry in value for n in numbers(entry)]
+        return [value] if isinstance(value, (int, float)) else []
+
+    assert len(numbers(report)) > 30
+    assert all(math.isfinite(number) for number in numbers(report))
