@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +15,53 @@ from regularize.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.findings import findings
 from regularize.loop_report import LoopReport, loop_reports
 from regularize.mechanism import Mechanism
+from regularize.motion import BodyMotion, moving
 from regularize.nearly import NEAR
+from regularize.part import Part
 from regularize.reactions import Reaction, reactions
 
 SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """A biconnected part: loops that share bodies, so that their equations interact.
+
+    Attributes:
+        name: ``component 1``, ``component 2``, ….
+        part: The part with its numbers.
+        loops: Its loops.
+    """
+
+    name: str
+    part: Part
+    loops: tuple[LoopReport, ...]
+
+    @property
+    def constraints(self) -> int:
+        """Constraint rows at its cuts."""
+        return sum(cut.constraints for cut in self.part.cuts)
+
+    @property
+    def kept(self) -> int:
+        """Rows kept of them."""
+        return sum(cut.kept for cut in self.part.cuts)
+
+    @property
+    def redundant(self) -> int:
+        """Redundant equations, removed or not."""
+        return 6 * len(self.part.cuts) - self.part.rank
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``components`` in the JSON report."""
+        return {
+            "name": self.name,
+            "loops": [loop.name for loop in self.loops],
+            "constraints": self.constraints,
+            "kept": self.kept,
+            "removed": self.constraints - self.kept,
+            "redundant": self.redundant,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +71,7 @@ class Report:
     Attributes:
         reduction: The reduced constraints with all the evidence.
         loops: One entry per loop.
+        moving: Motion of every body but the ground; empty where the loops cannot be closed.
         reactions: One entry per joint.
         diagnostics: The findings.
         seconds: How long the analysis took.
@@ -34,6 +79,7 @@ class Report:
 
     reduction: Reduction
     loops: tuple[LoopReport, ...]
+    moving: tuple[BodyMotion, ...]
     reactions: tuple[Reaction, ...]
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
@@ -55,6 +101,31 @@ class Report:
             "topological": topological,
             "paradoxical": r.remaining - topological,
         }
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """The biconnected parts of the graph that contain loops."""
+        return tuple(
+            Component(
+                f"component {i}", part, tuple(loop for loop in self.loops if loop.part is part)
+            )
+            for i, part in enumerate(self.reduction.parts, start=1)
+        )
+
+    def selected(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Report:
+        """The same report with some findings only.
+
+        Args:
+            select: Codes or beginnings of codes to keep, such as ``REG2``; all if empty.
+            ignore: Codes or beginnings of codes to leave out.
+        """
+        kept = [
+            d
+            for d in self.diagnostics
+            if (not select or d.code.startswith(tuple(select)))
+            and not d.code.startswith(tuple(ignore))
+        ]
+        return replace(self, diagnostics=tuple(kept))
 
     @property
     def summary(self) -> dict[str, int]:
@@ -112,7 +183,9 @@ class Report:
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
             },
+            "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
+            "moving": [body.as_dict() for body in self.moving],
             "reactions": [
                 {
                     "joint": reaction.joint,
@@ -170,4 +243,6 @@ def check(
     loops = tuple(loop_reports(reduction))
     found = reactions(reduction) if reduction.assembly.closed else ()
     diagnostics = tuple(findings(reduction, loops, found, near))
-    return Report(reduction, loops, found, diagnostics, time.perf_counter() - start)
+    return Report(
+        reduction, loops, moving(reduction), found, diagnostics, time.perf_counter() - start
+    )

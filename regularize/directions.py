@@ -14,7 +14,10 @@ import numpy as np
 from regularize import subalgebra
 from regularize.screw import Array
 
+#: Directions are called parallel up to this angle in radians.
 TOLERANCE = 1e-4
+#: Axes tilted by less than this are named by the axis and the tilt, in radians.
+SLIGHT = 5e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,22 +38,33 @@ class Direction:
             return f"{linear} along {axis_words(self.covector[:3])}"
         if self.kind == "angular":
             return f"{angular} about {axis_words(self.covector[3:])}"
-        return (
-            f"{linear} along {axis_words(self.covector[:3])} "
-            f"with {angular} about {axis_words(self.covector[3:])}"
-        )
+        force, moment = self.covector[:3], self.covector[3:]
+        together = "with" if _flipped(force) == _flipped(moment) else "against"
+        return f"{linear} along {axis_words(force)} {together} {angular} about {axis_words(moment)}"
+
+
+def _flipped(vector: Array) -> bool:
+    """Whether the vector's largest component is negative, so that words name its opposite."""
+    return bool(vector[int(np.argmax(np.abs(vector)))] < 0)
 
 
 def axis_words(vector: Array) -> str:
-    """``X``, ``Y`` or ``Z`` where the vector is parallel to it, else its unit vector."""
+    """``X``, ``Y`` or ``Z`` where the vector is parallel to it, else its unit vector.
+
+    Example:
+        >>> axis_words(np.array([0, -2, 0])), axis_words(np.array([3, 0, 4]))
+        ('Y', '(0.6, 0, 0.8)')
+        >>> axis_words(np.array([0, 1, 0.0005]))
+        'Y tilted by 0.5 mrad'
+    """
     unit = vector / np.linalg.norm(vector)
-    for name, component in zip("XYZ", unit, strict=True):
-        if (
-            abs(component) > 1 - TOLERANCE**2
-            or np.linalg.norm(np.delete(unit, "XYZ".index(name))) < TOLERANCE
-        ):
-            return name
-    if unit[int(np.argmax(np.abs(unit)))] < 0:
+    leading = int(np.argmax(np.abs(unit)))
+    tilt = float(np.linalg.norm(np.delete(unit, leading)))
+    if tilt < TOLERANCE:
+        return "XYZ"[leading]
+    if tilt < SLIGHT:
+        return f"{'XYZ'[leading]} tilted by {tilt * 1e3:.2g} mrad"
+    if unit[leading] < 0:
         unit = -unit
     return "(" + ", ".join(f"{x + 0.0:.3g}" for x in np.round(unit, 3)) + ")"
 

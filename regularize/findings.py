@@ -4,37 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from regularize.analysis import Part, Reduction
-from regularize.diagnostic import Diagnostic
+from regularize.analysis import Reduction
+from regularize.diagnostic import SEVERITIES, Diagnostic
 from regularize.directions import axis_words
 from regularize.idle import idle_bodies
 from regularize.loop_report import LoopReport
 from regularize.nearly import in_world, nearly_special
+from regularize.open_loops import open_loops
+from regularize.part import Part
 from regularize.reactions import Reaction
-from regularize.subalgebra import MotionType
+from regularize.words import (
+    counted,
+    degrees,
+    gap_words,
+    millimetres,
+    milliradians,
+    motion_words,
+    names,
+)
 
-#: A change of a stored pose below these is rounding, not news.
+#: A change of a stored pose below these is rounding, not news: metres and radians.
 NOTICEABLE = (1e-6, 1e-6)
-
-
-def motion_words(motion: MotionType) -> str:
-    """For example ``planar, normal along Y`` or ``spherical about (0, 0, 1) m``."""
-    words = [motion.name]
-    if motion.name.startswith("planar") or motion.name == "translations in a plane":
-        words.append(f"normal along {axis_words(_direction(motion))}")
-    elif motion.direction is not None:
-        words.append(f"axis along {axis_words(motion.direction)}")
-    if motion.name == "spherical" and motion.point is not None:
-        words.append("centre at (" + ", ".join(f"{x + 0.0:.4g}" for x in motion.point) + ") m")
-    if motion.pitch is not None:
-        words.append(f"pitch {motion.pitch * 1e3:.4g} mm/rad")
-    return ", ".join(words)
-
-
-def _direction(motion: MotionType) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.zeros(3) if motion.direction is None else motion.direction
 
 
 def findings(
@@ -42,73 +32,47 @@ def findings(
     loops: Sequence[LoopReport],
     reactions: Sequence[Reaction],
     near: float,
-) -> Iterator[Diagnostic]:
-    """All findings, the most severe matters first within each subject."""
-    yield from reduction.mechanism.findings
-    yield from _assembly(reduction)
-    for loop in loops:
-        yield from _loop(reduction, loop)
-    for part in reduction.parts:
-        yield from _part(reduction, part, [loop for loop in loops if loop.part is part], near)
-    yield from _mobility(reduction)
+) -> list[Diagnostic]:
+    """All findings, errors first, then warnings, then notes."""
+    found = [
+        *_assembly(reduction, loops),
+        *(diagnostic for loop in loops for diagnostic in _loop(reduction, loop)),
+        *(
+            diagnostic
+            for part in reduction.parts
+            for diagnostic in _part(
+                reduction, part, [loop for loop in loops if loop.part is part], near
+            )
+        ),
+        *_mobility(reduction),
+        *_reactions(reactions),
+        *reduction.mechanism.findings,
+    ]
+    return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
+
+
+def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
     undetermined = [r.joint for r in reactions if not r.unique]
     if undetermined:
         yield Diagnostic(
             "REG220",
             "note",
-            f"the reactions of {counted(len(undetermined), 'joint')} are not determined by the "
-            f"model in every direction: {names(undetermined)}",
+            f"the model does not determine the reactions of {counted(len(undetermined), 'joint')} "
+            f"in every direction: {names(undetermined)}",
             joints=tuple(undetermined),
         )
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 joint``, ``2 joints``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def names(entries: Sequence[str], most: int = 6) -> str:
-    """Names in backquotes, shortened where there are many."""
-    shown = ", ".join(f"`{entry}`" for entry in entries[:most])
-    rest = len(entries) - most
-    return shown if rest <= 0 else f"{shown} and {rest} more"
-
-
-def gap_words(translation: float, rotation: float) -> str:
-    """A gap in millimetres and degrees."""
-    return f"{translation * 1e3:.3g} mm and {np.degrees(rotation):.3g}°"
-
-
-def _assembly(reduction: Reduction) -> Iterator[Diagnostic]:
+def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
     assembly = reduction.assembly
-    before, after = assembly.worst_before, assembly.worst_after
+    before = assembly.worst_before
     if not assembly.closed:
-        code = "REG205" if reduction.redundant > 0 else "REG101"
-        reason = (
-            "its redundant equations contradict each other"
-            if code == "REG205"
-            else "no configuration was found"
-        )
-        open_joints = [
-            gap.joint
-            for gap in assembly.after
-            if gap.translation > 1e-3 * after[0] or gap.rotation > 1e-3 * after[1]
-        ]
-        yield Diagnostic(
-            code,
-            "error",
-            f"the loops through {names(open_joints)} cannot be closed: {gap_words(*after)} stay "
-            f"open; {reason}",
-            joints=tuple(open_joints),
-            source=reduction.mechanism.joint(open_joints[0]).source if open_joints else None,
-            help=("check the frames of the closing joints and the lengths of the links",),
-        )
+        yield from open_loops(reduction, loops)
     elif before[0] > NOTICEABLE[0] or before[1] > NOTICEABLE[1]:
         yield Diagnostic(
             "REG104",
             "note",
-            f"the model was saved open by {gap_words(*before)} and was closed to "
-            f"{gap_words(*after)} before the analysis",
+            f"the model was saved open by {gap_words(*before)}; it was closed before the analysis",
         )
     for joint in reduction.graph.rigid_loops:
         yield Diagnostic(
@@ -121,20 +85,26 @@ def _assembly(reduction: Reduction) -> Iterator[Diagnostic]:
 
 
 def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
-    removed = loop.cut.constraints - loop.cut.kept
-    if not removed:
+    if not loop.redundant:
         return
-    joint = loop.cut.edge.joint
-    kind = loop.motion.name if loop.category == "trivial" else loop.category
+    if loop.locked:
+        kind = "is locked"
+    elif loop.category == "trivial":
+        kind = f"is {loop.motion.name}"
+    elif all(equation.fixed_by for equation in loop.removed):
+        kind = "consists of two chains that never move in some direction"
+    else:
+        kind = "is held by the other loops in some direction"
     path = reduction.mechanism.path or "MODEL"
     yield Diagnostic(
         "REG201",
         "warning",
-        f"loop `{loop.name}` is {kind}: {removed} of the {loop.cut.constraints} constraint "
-        f"equations of closing joint `{joint.name}` are redundant",
+        f"loop `{loop.name}` {kind}: {loop.redundant} of the {loop.cut.constraints} constraint "
+        f"equations of closing joint `{loop.closing}` {'is' if loop.redundant == 1 else 'are'} "
+        "redundant",
         loop=loop.name,
         joints=loop.joints,
-        source=joint.source,
+        source=loop.cut.edge.joint.source,
         help=(f"drop them in the model: regularize reduce {path} -o reduced/",),
     )
 
@@ -152,17 +122,20 @@ def _part(
             "REG210",
             "warning",
             f"{counted(part.topological, 'equation')} of {where} "
-            "redundant for any lengths: the graph and the joint types make it so",
+            f"{'is' if part.topological == 1 else 'are'} redundant for any lengths: the graph and "
+            "the joint types make it so",
             joints=joints,
             source=source,
         )
     paradoxical = left - part.topological
     if part.proved and paradoxical > 0:
+        noun = "more equation" if part.topological else "equation"
         yield Diagnostic(
             "REG202",
             "warning",
-            f"{counted(paradoxical, 'more equation')} of {where} redundant at all configurations "
-            "visited, owed to special dimensions: kept, for geometry does not prove it",
+            f"{counted(paradoxical, noun)} of {where} "
+            f"{'is' if paradoxical == 1 else 'are'} redundant at all configurations visited, owed "
+            "to special dimensions: kept, for the joint axes alone do not prove it",
             loop=loops[0].name if len(loops) == 1 else None,
             joints=joints,
             source=source,
@@ -187,15 +160,15 @@ def _part(
         )
     for special in nearly_special(graph, part, near=near, rtol=reduction.rtol):
         family = in_world(special.family, part.center, part.length)
-        amount = f"{special.angle * 1e3:.3g} mrad ({np.degrees(special.angle):.3g}°)"
+        amount = f"{milliradians(special.angle)} ({degrees(special.angle)})"
         if special.distance > 1e-3 * special.angle * part.length:
-            amount += f" and {special.distance * 1e3:.3g} mm"
+            amount += f" and {millimetres(special.distance)}"
         yield Diagnostic(
             "REG204",
             "warning",
             f"the loop of {names([graph.edges[e].joint.name for e in special.cycle.edges])} is "
             f"nearly {motion_words(family)}: joint `{special.joint}` is off by {amount}; exactly "
-            f"so, {counted(special.gained, 'more equation')} would be redundant",
+            f"so, {counted(6 - family.dimension, 'equation')} would be redundant",
             joints=(special.joint,),
             source=graph.mechanism.joint(special.joint).source,
             help=(f"correct the axis of `{special.joint}`",),
@@ -204,6 +177,8 @@ def _part(
 
 def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
     graph = reduction.graph
+    if not reduction.assembly.closed:
+        return
     for cell in reduction.cells:
         joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cell.edges))
         if cell.here.rank < cell.generic.rank:

@@ -3,82 +3,109 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model, write_text
+from regularize.commands.files import add_model_options, write_text
+from regularize.errors import RegularizeError
 
-if TYPE_CHECKING:
-    from regularize.check import Report
-
-OUTPUTS = ("text", "concise", "json")
+OUTPUTS = ("text", "concise", "json", "sarif", "github", "html")
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb and its options."""
-    parser = subparsers.add_parser("check", help=__doc__.split(": ")[1].rstrip("."))
-    parser.add_argument("files", nargs="+", metavar="FILE", help="model file, or its folder")
+    parser = subparsers.add_parser(
+        "check",
+        help=__doc__.split(": ")[1].rstrip("."),
+        epilog="exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or "
+        "unreadable input",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="model file, folder or pattern")
     add_model_options(parser)
-    parser.add_argument("--output", choices=OUTPUTS, default="text", help="form of the report")
-    parser.add_argument("-o", dest="out", metavar="FILE", type=Path, help="write it to a file")
-    parser.add_argument(
+    report = parser.add_argument_group("report")
+    report.add_argument("--output", choices=OUTPUTS, default="text", help="form of the report")
+    report.add_argument(
+        "-o",
+        dest="out",
+        metavar="FILE",
+        type=Path,
+        help="write it to a file (html of several models: a folder)",
+    )
+    report.add_argument("-v", dest="verbose", action="store_true", help="every loop by itself")
+    report.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
+    report.add_argument("--top", type=int, metavar="N", default=4, help="loops shown in full (4)")
+    report.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="colours of the text"
+    )
+    choice = parser.add_argument_group("findings")
+    choice.add_argument(
         "--fail-on",
         choices=("error", "warning", "never"),
         default="warning",
         help="lowest severity that gives exit status 1 (default: warning)",
     )
-    parser.add_argument("--rtol", type=float, help="tolerance of ranks and geometry (1e-5)")
-    parser.add_argument("--near", type=float, help="tolerance of nearly special geometry (5e-3)")
-    parser.add_argument("--length-scale", type=float, metavar="M", help="size to scale lengths by")
-    parser.add_argument("--keep-cuts", action="store_true", help="cut where the file closes loops")
-    parser.add_argument("--configurations", type=int, help="configurations to certify (50)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
-    parser.add_argument("--top", type=int, default=4, help="loops shown in full (4)")
+    for name, words in (("select", "report only these"), ("ignore", "leave these out")):
+        choice.add_argument(
+            f"--{name}",
+            metavar="CODES",
+            type=codes,
+            default=(),
+            action="extend",
+            help=f"{words}; codes or their beginnings, such as REG2,REG104",
+        )
+    analysis = parser.add_argument_group("analysis")
+    analysis.add_argument("--rtol", type=positive, help="tolerance of ranks and geometry (1e-5)")
+    analysis.add_argument("--near", type=positive, help="tolerance of nearly special loops (5e-3)")
+    analysis.add_argument(
+        "--length-scale", type=positive, metavar="M", help="size to scale lengths by, in metres"
+    )
+    analysis.add_argument(
+        "--keep-cuts", action="store_true", help="cut loops where the file closes them"
+    )
+    analysis.add_argument("--configurations", type=int, help="configurations to certify (50)")
+    analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
+    analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
     parser.set_defaults(run=run)
 
 
+def positive(text: str) -> float:
+    """A positive number from the command line."""
+    number = float(text)
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def codes(text: str) -> tuple[str, ...]:
+    """Codes or their beginnings, separated by commas."""
+    from regularize.rules import RULES
+
+    found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
+    for part in found:
+        if not any(rule.code.startswith(part) for rule in RULES):
+            raise argparse.ArgumentTypeError(
+                f"no code begins with {part!r}; `regularize explain` lists all codes"
+            )
+    return found
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Check all files; the exit status is the worst of them."""
-    from regularize.check import check
+    """Check all files; 2 if one cannot be read, else 1 if one has findings."""
+    from regularize.commands.checking import Checking
+    from regularize.commands.files import expanded
 
-    chosen = {
-        name: getattr(arguments, name)
-        for name in ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
-        if getattr(arguments, name) is not None
-    }
-    reports = [check(load_model(file, arguments), **chosen) for file in arguments.files]
-    text = _render(reports, arguments)
-    if arguments.out is None:
-        sys.stdout.write(text)
-    else:
-        write_text(arguments.out, text)
-    return max(report.exit_status(arguments.fail_on) for report in reports)
-
-
-def _render(reports: list[Report], arguments: argparse.Namespace) -> str:
-    if arguments.output == "json":
-        entries = [report.as_dict() for report in reports]
-        body = entries[0] if len(entries) == 1 else entries
-        return json.dumps(body, indent=2, allow_nan=False) + "\n"
-    if arguments.output == "concise":
-        return "".join(concise(report) for report in reports)
-    from regularize.render.text import render
-
-    terminal = arguments.out is None and sys.stdout.isatty()
-    color = terminal and "NO_COLOR" not in os.environ
-    width = os.get_terminal_size().columns if terminal else _columns()
-    return "\n".join(render(r, width=width, color=color, top=arguments.top) for r in reports)
-
-
-def _columns() -> int:
-    columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdigit() and int(columns) >= 40 else 100
-
-
-def concise(report: Report) -> str:
-    """One line per finding: ``path:line: CODE message``."""
-    path = report.mechanism.path or report.mechanism.name
-    return "".join(f"{d.source or path}: {d.code} {d.message}\n" for d in report.diagnostics)
+    paths = expanded(arguments.files)
+    checking = Checking.of(arguments, single=len(paths) == 1)
+    if arguments.output == "html" and len(paths) > 1 and arguments.out is None:
+        raise RegularizeError("html reports of several models need a folder: add -o FOLDER")
+    outcomes = checking.outcomes(paths)
+    for outcome in outcomes:
+        if outcome.error is not None:
+            sys.stderr.write(f"regularize: {outcome.error}\n")
+    files = checking.compose(outcomes)
+    for path, text in files.items():
+        if path is None:
+            sys.stdout.write(text)
+        else:
+            write_text(path, text)
+    return max(outcome.status for outcome in outcomes)

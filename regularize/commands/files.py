@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
     from regularize.mechanism import Mechanism
@@ -25,6 +29,23 @@ def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
 
     options: dict[str, Any] = {"floating": True} if arguments.floating else {}
     return load(file, format=arguments.format, loops=arguments.loops, **options)
+
+
+def expanded(files: Sequence[str]) -> list[str]:
+    """The files named, patterns such as ``models/**/*.urdf`` replaced by what they match.
+
+    Shells do that too, but many of them take ``**`` for ``*``.
+    """
+    found: dict[str, None] = {}
+    for file in files:
+        if glob.has_magic(file) and not os.path.exists(file):
+            matches = sorted(glob.glob(file, recursive=True))
+            if not matches:
+                raise RegularizeError(f"{file}: no file matches the pattern")
+            found.update(dict.fromkeys(matches))
+        else:
+            found[file] = None
+    return list(found)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,11 +1,10 @@
-"""The report for people: verdict first, in the user's names."""
+"""The report for people at a terminal: verdict first, in the user's names."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -13,17 +12,24 @@ from rich.text import Text
 
 from regularize.check import Report
 from regularize.diagnostic import Diagnostic
-from regularize.directions import Direction
-from regularize.findings import counted, motion_words
 from regularize.loop_report import LoopReport
+from regularize.render import view
+from regularize.words import counted, listed
 
-COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
-#: Loops shown in full before only the table is left.
+COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
+STATUS = {"kept": "green", "redundant": "yellow", "free": "dim"}
+#: Kinds of loops shown in full before only the table is left.
 MOST_LOOPS = 4
+WIDTH = 100
+INDENT = (0, 0, 0, 2)
 
 
 def render(
-    report: Report, width: int | None = None, color: bool = False, top: int = MOST_LOOPS
+    report: Report,
+    width: int | None = None,
+    color: bool = False,
+    top: int = MOST_LOOPS,
+    verbosity: int = 0,
 ) -> str:
     """The report as text.
 
@@ -31,161 +37,233 @@ def render(
         report: From ``regularize.check``.
         width: Columns of the terminal; by default 100.
         color: Whether to use terminal colours.
-        top: Number of loops shown in full.
+        top: Number of loops shown in full; loops that are alike count as one.
+        verbosity: -1 for the verdict alone, 0 for the usual report, 1 for every loop by itself.
     """
     stream = io.StringIO()
     console = Console(
         file=stream,
-        width=width or 100,
+        width=width or WIDTH,
         force_terminal=color,
         color_system="standard" if color else None,
         highlight=False,
-        soft_wrap=False,
+        emoji=False,
+        markup=False,
     )
-    for block in blocks(report, top):
-        console.print(block)
+    for block in blocks(report, top, verbosity):
+        # A command is there to be copied, so it is never broken over lines.
+        console.print(block, soft_wrap=isinstance(block, Text) and bool(block.no_wrap))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def blocks(report: Report, top: int = MOST_LOOPS) -> Iterable[RenderableType]:
+def blocks(report: Report, top: int, verbosity: int) -> Iterator[RenderableType]:
     """The parts of the report in order."""
-    yield _headline(report)
-    yield _verdict(report)
-    yield Text()
-    shown = 0
-    for diagnostic in report.diagnostics:
-        loop = next((x for x in report.loops if x.name == diagnostic.loop), None)
-        yield _diagnostic(diagnostic)
-        if loop is not None and diagnostic.code == "REG201" and shown < top:
-            shown += 1
-            yield Padding(_loop(loop), (0, 0, 0, 2))
-        for line in diagnostic.help:
-            yield Padding(Text.assemble(("= help: ", "green"), line), (0, 0, 0, 2))
+    name, counts = view.headline(report)
+    yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
+    level, sentence = view.verdict(report)
+    yield Text(sentence, COLORS[level])
+    yield Text(view.counts(report))
+    if verbosity >= 0:
         yield Text()
-    if report.loops:
-        yield _table(report)
-        yield Text()
+        yield from _findings(report, top, verbosity)
+        yield from _motions(report, verbosity)
+        yield from _reactions(report)
+        yield from _remedies(report)
+        yield from _notes(report)
+        yield from _loops(report, verbosity)
     yield _footer(report)
 
 
-def _headline(report: Report) -> Text:
-    model = report.as_dict()["model"]
-    counts = [
-        counted(model["bodies"], "body").replace("bodys", "bodies"),
-        counted(model["joints"], "joint"),
-        counted(model["loops"], "loop"),
-    ]
-    if model["couplings"]:
-        counts.append(counted(model["couplings"], "coupling"))
-    name = report.mechanism.path or report.mechanism.name
-    return Text.assemble((name, "bold"), "  ", model["format"], " · ", " · ".join(counts))
+def _findings(report: Report, top: int, verbosity: int) -> Iterator[RenderableType]:
+    """Errors and warnings, each with the loop that it is about."""
+    shown = 0
+    entries = view.merged(report)
+    if verbosity > 0:
+        entries, top = [(d, ()) for d in report.diagnostics], len(report.loops)
+    loops = {loop.name: loop for loop in report.loops}
+    for first, others in entries:
+        if first.severity == "note":
+            continue
+        loop = loops.get(first.loop or "")
+        drawn = loop is not None and shown < top
+        yield _diagnostic(first)
+        if others:
+            closing = [loops[str(d.loop)].closing for d in others if d.loop in loops]
+            yield Padding(
+                Text(
+                    f"likewise {counted(len(others), 'more loop')}, closed at "
+                    f"{listed(closing, most=8)} (-v shows each)"
+                ),
+                INDENT,
+            )
+        if loop is not None and drawn:
+            shown += 1
+            yield Padding(_loop(loop, report.mechanism.ground), INDENT)
+        if first.code not in ("REG201", "REG202"):
+            for line in first.help:
+                yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
+        yield Text()
 
 
-def _verdict(report: Report) -> Text:
-    r = report.reduction
-    mobility = f"mobility {r.mobility}"
-    if r.finite_mobility != r.mobility:
-        mobility += f" (only {r.finite_mobility} finite)"
-    if not r.assembly.closed:
-        words = ("The loops cannot be closed.", "bold red")
-    elif r.redundant == 0:
-        words = ("No redundant constraints.", "bold green")
-    else:
-        sentence = f"{counted(r.redundant, 'redundant constraint equation')}, "
-        if r.removed == r.redundant:
-            sentence += "all removable in every configuration."
-        elif r.removed:
-            sentence += f"{r.removed} removable in every configuration, {r.remaining} kept."
-        else:
-            sentence += "none of which geometry proves removable."
-        words = (sentence, "bold yellow")
-    return Text.assemble(
-        words, f"  {mobility[0].upper()}{mobility[1:]}, Grübler count {r.gruebler}."
-    )
-
-
-def _diagnostic(diagnostic: Diagnostic) -> Text:
+def _diagnostic(diagnostic: Diagnostic) -> RenderableType:
     text = Text.assemble(
         (f"{diagnostic.severity}[{diagnostic.code}]", COLORS[diagnostic.severity]),
         f": {diagnostic.message}",
     )
-    if diagnostic.source is not None:
-        element = f"  {diagnostic.source.element}" if diagnostic.source.element else ""
-        text.append(f"\n  --> {diagnostic.source}{element}", "dim")
+    if diagnostic.source is None:
+        return text
+    element = f"  {diagnostic.source.element}" if diagnostic.source.element else ""
+    return Group(text, _labelled("  --> ", f"{diagnostic.source}{element}", "dim"))
+
+
+def _loop(loop: LoopReport, ground: str) -> Group:
+    """The loop as a chain, its motion, and the directions at its closing joint."""
+    table = _grid(f"at {loop.closing}", "status", "already fixed by", "residual")
+    for row in view.rows(loop):
+        table.add_row(
+            row.direction, Text(row.status, STATUS[row.status]), Text(row.because), row.residual
+        )
+    facts: list[RenderableType] = [
+        _chain(loop, ground),
+        Text.assemble(("motion  ", "dim"), view.motion(loop)),
+        Text(),
+        table,
+    ]
+    reasons = [("why     ", sentence) for sentence in view.reasons(loop)]
+    choice = view.choices(loop)
+    if choice is not None:
+        reasons.append(("choice  ", choice))
+    if reasons:
+        facts += [Text(), *(_labelled(label, text) for label, text in reasons)]
+    return Group(*facts)
+
+
+def _chain(loop: LoopReport, ground: str) -> Text:
+    """``ground ─A─ crank ─B─ coupler ─C─ rocker ═D═ ground``: the double line is the cut."""
+    styles = {"body": "", "joint": "cyan", "cut": "bold yellow"}
+    bars = {"body": "", "joint": "─", "cut": "═"}
+    text = Text()
+    for kind, name in view.chain(loop, ground):
+        text.append(" " if text else "")
+        text.append(f"{bars[kind]}{name}{bars[kind]}", styles[kind])
     return text
 
 
-def _loop(loop: LoopReport) -> Group:
-    """The loop as a chain, its motion, and a table of the directions at its cut."""
-    chain = loop.bodies[0]
-    for joint, body in zip(loop.joints, (*loop.bodies[1:], loop.bodies[0]), strict=True):
-        chain += f" ─{joint}─ {body}"
-    cut = loop.cut.edge.joint.name
-    others = ", ".join(dict.fromkeys(j for j in loop.joints if j != cut))
+def _labelled(label: str, text: str, style: str = "") -> Table:
+    """A label and text that wraps beside it."""
+    grid = Table.grid(padding=0)
+    grid.add_column(style="dim", width=len(label))
+    grid.add_column(overflow="fold")
+    grid.add_row(label, Text(text, style))
+    return grid
+
+
+def _grid(*headers: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column(f"constraint at {cut}", overflow="fold")
-    table.add_column("status")
-    table.add_column("because", overflow="fold")
-    for status, style, directions, because in (
-        ("kept", "green", loop.kept, ""),
-        ("redundant", "yellow", loop.removed, f"already fixed by {others}"),
-        ("free", "dim", loop.free, f"joint {cut} moves here"),
-    ):
-        for direction in directions:
-            words = _direction_words(direction)
-            table.add_row(words, Text(status, style), Text(because, "dim"))
-    return Group(
-        Text.assemble((chain, "cyan"), f"   (cut at {cut})"),
-        Text(f"motion: {motion_words(loop.motion)}"),
-        table,
-    )
-
-
-def _direction_words(direction: Direction) -> str:
-    return direction.words("translation", "rotation")
-
-
-def _table(report: Report) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for column in ("loop", "joints", "motion", "class"):
-        table.add_column(column, overflow="fold")
-    for column in ("constraints", "kept", "redundant"):
-        table.add_column(column, justify="right")
-    for loop in report.loops:
-        cut = loop.cut
-        joints = " ".join(dict.fromkeys(loop.joints[:-1])) + f" ({loop.joints[-1]})"
-        table.add_row(
-            loop.name,
-            joints,
-            loop.motion.name,
-            loop.category,
-            str(cut.constraints),
-            str(cut.kept),
-            str(cut.constraints - cut.kept),
-        )
-    r = report.reduction
-    table.add_row("all", "", "", "", str(r.constraints), str(r.kept), str(r.removed), style="bold")
+    for header in headers:
+        table.add_column(header, overflow="fold")
     return table
 
 
+def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_column(overflow="fold", ratio=2)
+    table.add_column(overflow="fold", ratio=3)
+    for left, right in pairs:
+        table.add_row(Text(left), Text(right))
+    if table.row_count:
+        yield Text(title, "bold")
+        yield Padding(table, INDENT)
+        yield Text()
+
+
+def _motions(report: Report, verbosity: int) -> Iterator[RenderableType]:
+    most = 1000 if verbosity > 0 else 5
+    moves = [(listed(bodies, most=most), words) for words, bodies in view.moves(report)]
+    rest = len(moves) - 10
+    if rest > 1 and verbosity <= 0:
+        moves = [*moves[:10], (f"{rest} more kinds of motion", "-v shows all")]
+    yield from _section("What moves", moves)
+
+
+def _reactions(report: Report) -> Iterator[RenderableType]:
+    pairs = [(listed(joints, most=5), words) for words, joints in view.untrusted(report)]
+    yield from _section("Reactions that cannot be trusted (REG220)", pairs)
+
+
+def _remedies(report: Report) -> Iterator[RenderableType]:
+    remedies = view.remedies(report)
+    if not remedies:
+        return
+    yield Text("What to do", "bold")
+    for words, command in remedies:
+        yield Padding(Text(f"{words}:"), INDENT)
+        yield Text(f"    {command}", "green", no_wrap=True)
+    yield Text()
+
+
+def _notes(report: Report) -> Iterator[RenderableType]:
+    """Notes in the order of the report; what the sections above have said is left out."""
+    notes = [d for d in report.diagnostics if d.severity == "note" and d.code != "REG220"]
+    for note in notes:
+        yield _diagnostic(note)
+        for line in note.help:
+            yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
+    if notes:
+        yield Text()
+
+
+def _loops(report: Report, verbosity: int) -> Iterator[RenderableType]:
+    """All loops in one table, by component, alike ones in one row."""
+    if not report.loops:
+        return
+    table = _grid("loop", "closed at", "motion", "redundancy")
+    for column in ("joints", "equations", "kept", "redundant"):
+        table.add_column(column, justify="right", no_wrap=True)
+    several = len(report.components) > 1
+    for component in report.components if verbosity > 0 or len(report.components) <= 6 else ():
+        for group in (
+            view.groups(component.loops)
+            if verbosity <= 0
+            else (view.Group((loop,)) for loop in component.loops)
+        ):
+            _group_row(table, group)
+        if several:
+            values = [str(n) for n in view.equations(component)]
+            table.add_row(component.name, "", "", "", "", *values, style="dim")
+    if verbosity <= 0 and len(report.components) > 6:
+        for group in view.groups(report.loops):
+            _group_row(table, group)
+    table.add_row("all", "", "", "", "", *(str(n) for n in view.equations(report)), style="bold")
+    yield table
+    yield Text()
+
+
+def _group_row(table: Table, group: view.Group) -> None:
+    loop, count = group.first, len(group.loops)
+    values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
+    more = "" if count == 1 else f" and {count - 1} more"
+    table.add_row(
+        f"{loop.name}{more}",
+        loop.closing if count == 1 else f"{loop.closing} …",
+        view.SPATIAL.get(loop.motion.name, loop.motion.name),
+        "" if loop.category == "regular" else loop.category,
+        str(len(dict.fromkeys(loop.joints))),
+        *(str(count * value) for value in values),
+    )
+
+
 def _footer(report: Report) -> Text:
-    r, redundancy = report.reduction, report.redundancy
-    kinds = [f"{n} {kind}" for kind, n in redundancy.items() if n]
     lines = []
+    kinds = view.kinds(report)
     if kinds:
-        lines.append("Redundant equations: " + ", ".join(kinds) + ".")
-    if r.certificate.configurations and r.removed:
-        lines.append(
-            f"Checked: on the kept rows alone every loop stayed closed at "
-            f"{r.certificate.configurations} configurations "
-            f"(largest error {_tiny(r.certificate.worst)})."
-        )
-    summary = report.summary
-    found = ", ".join(counted(summary[s], s) for s in ("error", "warning", "note") if summary[s])
-    lines.append(f"Found {found or 'nothing to report'} in {report.seconds:.2f} s.")
+        lines.append(f"Redundant: {kinds}.")
+    evidence = view.evidence(report)
+    if evidence:
+        lines.append(f"Checked: {evidence}.")
+    lines.append(f"Found {view.found(report)} in {report.seconds:.2f} s.")
+    codes = sorted({d.code for d in report.diagnostics})
+    if codes:
+        lines[-1] += f" More: regularize explain {codes[-1] if len(codes) == 1 else 'CODE'}"
     return Text("\n".join(lines))
-
-
-def _tiny(value: float) -> str:
-    return "0" if value < 1e-9 else f"{np.format_float_scientific(value, precision=1)}"

@@ -1,0 +1,92 @@
+"""Many models at once: checked in parallel processes, one outcome each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import TypeVar
+
+#: Libraries for linear algebra that would start threads of their own in every process.
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+#: Below this number of models the start of processes takes longer than it saves.
+FEW = 4
+
+Outcome = TypeVar("Outcome")
+
+
+def in_parallel(
+    work: Callable[[str], Outcome],
+    failed: Callable[[str, str], Outcome],
+    paths: Sequence[str],
+    jobs: int | None = None,
+) -> Iterator[tuple[int, Outcome]]:
+    """Apply a function to every path and yield index and outcome in the order of completion.
+
+    Args:
+        work: Function of a path that can be sent to another process and does not raise for models
+            that cannot be read.
+        failed: Makes an outcome of a path and a reason where a process died.
+        paths: The models.
+        jobs: Number of processes; by default one per processor, and none for a few models.
+    """
+    jobs = jobs or (1 if len(paths) < FEW else min(len(paths), os.cpu_count() or 1))
+    if jobs <= 1:
+        for i, path in enumerate(paths):
+            yield i, work(path)
+        return
+    with _environment(dict.fromkeys(THREADS, "1")):
+        remaining = dict(enumerate(paths))
+        while remaining:
+            # A parser that crashes takes its pool along; the others go on in a new one.
+            yield from _one_pool(work, failed, remaining, jobs)
+
+
+def _one_pool(
+    work: Callable[[str], Outcome],
+    failed: Callable[[str, str], Outcome],
+    remaining: dict[int, str],
+    jobs: int,
+) -> Iterator[tuple[int, Outcome]]:
+    """Outcomes until all are done or the pool breaks; finished ones leave ``remaining``."""
+    from concurrent.futures import as_completed
+
+    with ProcessPoolExecutor(jobs) as pool:
+        running: dict[Future[Outcome], int] = {
+            pool.submit(work, path): i for i, path in remaining.items()
+        }
+        broken: list[int] = []
+        for future in as_completed(running):
+            i = running[future]
+            try:
+                outcome = future.result()
+            except BrokenProcessPool:
+                broken.append(i)
+                continue
+            del remaining[i]
+            yield i, outcome
+    if not broken:
+        return
+    if jobs > 1 and len(broken) > 1:
+        # Which of them it was shows when each has a process to itself.
+        for i in sorted(broken):
+            yield from _one_pool(work, failed, {i: remaining.pop(i)}, 1)
+        return
+    for i in broken:
+        yield i, failed(remaining.pop(i), "the parser crashed on this file")
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables for the processes that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in values}
+    for name, value in values.items():
+        os.environ.setdefault(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                os.environ.pop(name, None)

@@ -1,0 +1,181 @@
+"""The work behind `regularize check`: models to outcomes, outcomes to one report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regularize.batch import in_parallel
+from regularize.check import Report, check
+from regularize.commands.files import load_model
+from regularize.errors import RegularizeError
+from regularize.render import concise, github, sarif, summary, text
+from regularize.render.summary import Line
+
+ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one model; plain values that can be sent between processes.
+
+    Attributes:
+        path: The file as the user named it.
+        line: Its line of the summary.
+        status: Exit status for it alone.
+        body: Its report in the form asked for.
+        data: The same as plain values where the form is JSON or SARIF.
+        error: Why it cannot be read, in one line, or None.
+    """
+
+    path: str
+    line: Line
+    status: int
+    body: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Checking:
+    """The options of a check, and what follows from them.
+
+    Attributes:
+        arguments: The command line.
+        single: Whether there is only one model.
+        width: Columns of the text.
+        color: Whether to use terminal colours.
+    """
+
+    arguments: argparse.Namespace
+    single: bool
+    width: int
+    color: bool
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace, *, single: bool) -> Checking:
+        """Find out about the terminal."""
+        terminal = arguments.out is None and sys.stdout.isatty()
+        plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        color = arguments.color == "always" or (
+            arguments.color == "auto" and terminal and not plain
+        )
+        columns = os.environ.get("COLUMNS", "")
+        width = text.WIDTH
+        if columns.isdigit() and int(columns) >= 40:
+            width = int(columns)
+        elif terminal:
+            width = max(40, os.get_terminal_size().columns)
+        # The function of a verb is of no use to other processes and cannot always be sent there.
+        options = argparse.Namespace(**{k: v for k, v in vars(arguments).items() if k != "run"})
+        return cls(options, single, width, color)
+
+    def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
+        """Check all models; progress goes to standard error."""
+        found: dict[int, Outcome] = {}
+        entries = in_parallel(self.one, self.failed, paths, self.arguments.jobs)
+        if self.single or not sys.stderr.isatty():
+            found.update(entries)
+        else:
+            from rich.console import Console
+            from rich.progress import track
+
+            found.update(
+                track(
+                    entries,
+                    "checking",
+                    total=len(paths),
+                    console=Console(stderr=True),
+                    transient=True,
+                )
+            )
+        return [found[i] for i in range(len(paths))]
+
+    def failed(self, path: str, reason: str) -> Outcome:
+        """The outcome of a model that cannot be read."""
+        return Outcome(path, Line(path, reason), 2, error=reason)
+
+    def one(self, path: str) -> Outcome:
+        """Check one model."""
+        chosen = {
+            name: getattr(self.arguments, name)
+            for name in ANALYSIS
+            if getattr(self.arguments, name) is not None
+        }
+        try:
+            report = check(load_model(path, self.arguments), **chosen)
+        except RegularizeError as error:
+            return self.failed(path, str(error))
+        report = report.selected(self.arguments.select, self.arguments.ignore)
+        body, data = self._render(report)
+        status = report.exit_status(self.arguments.fail_on)
+        return Outcome(path, summary.line_of(path, report), status, body, data)
+
+    def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
+        output = self.arguments.output
+        if output == "json":
+            return "", report.as_dict()
+        if output == "sarif":
+            return "", sarif.as_sarif([report])
+        if output == "concise":
+            return concise.render(report), {}
+        if output == "github":
+            return github.render(report), {}
+        if output == "html":
+            from regularize.render import html
+
+            return html.render(report), {}
+        if not self.single and not self.arguments.verbose:
+            return "", {}
+        verbosity = int(self.arguments.verbose and self.single) - int(self.arguments.quiet)
+        return text.render(report, self.width, self.color, self.arguments.top, verbosity), {}
+
+    def compose(self, outcomes: Sequence[Outcome]) -> dict[Path | None, str]:
+        """What to write where; None stands for standard output."""
+        output, out = self.arguments.output, self.arguments.out
+        read = [outcome for outcome in outcomes if outcome.error is None]
+        if not read and self.single:
+            return {}
+        if output == "html" and not self.single:
+            return self._pages(read, out)
+        if output == "json":
+            entries = [outcome.data for outcome in read]
+            return {out: _json(entries[0] if self.single else entries)}
+        if output == "sarif":
+            return {out: _json(sarif.merged([outcome.data for outcome in read]))}
+        body = "".join(outcome.body for outcome in read)
+        if output == "text" and not self.single:
+            body = "\n".join(outcome.body for outcome in read if outcome.body)
+            lines = [outcome.line for outcome in outcomes]
+            table = summary.render(lines, self.width, self.color)
+            body = f"{body}\n{table}" if body else table
+        return {out: body}
+
+    def _pages(self, read: Sequence[Outcome], folder: Path) -> dict[Path | None, str]:
+        """One page per model and one with the table of all."""
+        from regularize.render import html
+
+        names: dict[str, Outcome] = {}
+        for outcome in read:
+            stem = Path(outcome.path).resolve().stem
+            name, number = stem, 1
+            while name in names:
+                number += 1
+                name = f"{stem}-{number}"
+            names[name] = outcome
+        pages: dict[Path | None, str] = {
+            folder / f"{name}.html": outcome.body for name, outcome in names.items()
+        }
+        lines = {f"{name}.html": outcome.line for name, outcome in names.items()}
+        pages[folder / "index.html"] = html.index(lines)
+        return pages
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,108 @@
+"""Findings in the Static Analysis Results Interchange Format, version 2.1.0 (OASIS 2020)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import regularize
+from regularize.check import Report
+from regularize.diagnostic import Diagnostic
+from regularize.rules import RULES, Rule
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def as_sarif(reports: Sequence[Report]) -> dict[str, Any]:
+    """One run with the findings of all models."""
+    used = {d.code for report in reports for d in report.diagnostics}
+    rules = [rule for rule in RULES if rule.code in used]
+    index = {rule.code: i for i, rule in enumerate(rules)}
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "regularize",
+                        "semanticVersion": regularize.__version__,
+                        "rules": [_rule(rule) for rule in rules],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "results": [
+                    _result(report, d, index) for report in reports for d in report.diagnostics
+                ],
+            }
+        ],
+    }
+
+
+def merged(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One log with the findings of several, for models that were checked one by one."""
+    result = as_sarif([])
+    rules = {r["id"]: r for log in logs for r in log["runs"][0]["tool"]["driver"]["rules"]}
+    index = {code: i for i, code in enumerate(sorted(rules))}
+    run = result["runs"][0]
+    run["tool"]["driver"]["rules"] = [rules[code] for code in index]
+    run["results"] = [
+        {**finding, "ruleIndex": index[finding["ruleId"]]}
+        for log in logs
+        for finding in log["runs"][0]["results"]
+    ]
+    return result
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    help_ = f"{rule.why}\n\nExample: {rule.example}\n\nWhat to do: {rule.fix}"
+    return {
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": rule.name.replace("-", " ")},
+        "fullDescription": {"text": rule.what},
+        "help": {"text": f"{help_}\n\nReference: {rule.reference}" if rule.reference else help_},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+def _result(report: Report, diagnostic: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
+    mechanism = report.mechanism
+    path = diagnostic.source.path if diagnostic.source else mechanism.path
+    name = "/".join(part for part in (mechanism.name, diagnostic.loop) if part)
+    location: dict[str, Any] = {
+        "logicalLocations": [
+            {"fullyQualifiedName": f"{name}/{joint}", "name": joint, "kind": "member"}
+            for joint in diagnostic.joints
+        ]
+        or [{"fullyQualifiedName": name, "name": mechanism.name, "kind": "module"}]
+    }
+    if path:
+        location["physicalLocation"] = {"artifactLocation": {"uri": _uri(path)}}
+        if diagnostic.source and diagnostic.source.line:
+            location["physicalLocation"]["region"] = {"startLine": diagnostic.source.line}
+    return {
+        "ruleId": diagnostic.code,
+        "ruleIndex": index[diagnostic.code],
+        "level": diagnostic.severity,
+        "message": {"text": "\n".join([diagnostic.message, *diagnostic.help])},
+        "locations": [location],
+        "partialFingerprints": {"findingHash/v1": _fingerprint(mechanism.name, diagnostic)},
+    }
+
+
+def _fingerprint(model: str, diagnostic: Diagnostic) -> str:
+    """From the code and the joints, so that moving a line does not open a new alert."""
+    parts = [model, diagnostic.code, *sorted(diagnostic.joints)]
+    if not diagnostic.joints:
+        parts.append(diagnostic.message)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _uri(path: str) -> str:
+    """A relative reference for relative paths, else a ``file`` URI."""
+    found = Path(path)
+    return found.as_uri() if found.is_absolute() else quote(found.as_posix())

@@ -1,0 +1,108 @@
+"""One table for many models."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from regularize.check import Report
+from regularize.words import counted, listed
+
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "": "green"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """What the table says of one model.
+
+    Attributes:
+        path: The file as the user named it.
+        error: Why it cannot be read, in one line, or None.
+        loops: Number of loops.
+        gruebler: Grübler count.
+        mobility: True mobility.
+        redundant: Redundant equations.
+        removed: Those of them that can be dropped in every configuration.
+        worst: Most severe finding, or an empty string.
+        codes: Codes of the findings of that severity.
+    """
+
+    path: str
+    error: str | None = None
+    loops: int = 0
+    gruebler: int = 0
+    mobility: int = 0
+    redundant: int = 0
+    removed: int = 0
+    worst: str = ""
+    codes: tuple[str, ...] = ()
+
+
+def line_of(path: str, report: Report) -> Line:
+    """The line of a report."""
+    r = report.reduction
+    worst = report.diagnostics[0].severity if report.diagnostics else ""
+    return Line(
+        path,
+        None,
+        r.graph.loops,
+        r.gruebler,
+        r.mobility,
+        r.redundant,
+        r.removed,
+        worst,
+        tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst)),
+    )
+
+
+def render(lines: Sequence[Line], width: int, color: bool) -> str:
+    """The table and one sentence."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("model", overflow="fold", min_width=24)
+    for column in ("loops", "Grübler", "mobility", "redundant", "droppable"):
+        table.add_column(column, justify="right")
+    table.add_column("findings", overflow="fold")
+    for line in lines:
+        if line.error is not None:
+            table.add_row(line.path, *[""] * 5, Text("unreadable", STYLES["error"]))
+            continue
+        numbers = (line.loops, line.gruebler, line.mobility, line.redundant, line.removed)
+        codes = " ".join(line.codes[:3]) + (" …" if len(line.codes) > 3 else "")
+        table.add_row(
+            line.path, *(str(n) for n in numbers), Text(codes or "none", STYLES[line.worst])
+        )
+    console.print(table)
+    console.print()
+    console.print(_sentence(lines))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _sentence(lines: Sequence[Line]) -> Text:
+    read = [line for line in lines if line.error is None]
+    parts = [f"{counted(len(read), 'model')} checked"]
+    for worst, words in (("error", "with errors"), ("warning", "with warnings")):
+        number = sum(line.worst == worst for line in read)
+        if number:
+            parts.append(f"{number} {words}")
+    redundant = sum(line.redundant for line in read)
+    if redundant:
+        parts.append(f"{counted(redundant, 'redundant equation')} in all")
+    unreadable = len(lines) - len(read)
+    if unreadable:
+        parts.append(f"{unreadable} could not be read")
+    return Text(listed(parts) + ".")
