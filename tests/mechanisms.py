@@ -64,7 +64,7 @@ def planar_fourbar(tilt: float = 0.0) -> Mechanism:
 
 def spherical_fourbar() -> Mechanism:
     """Spherical four-bar with axes along the diagonals of a cube (Müller 2014, 7.1)."""
-    corners = np.array([(1, 1, -1), (1, -1, -1), (1, 1, 1), (-1, 1, -1)], dtype=float)
+    corners = np.array([(1, 1, -1), (-1, 1, -1), (1, 1, 1), (1, -1, -1)], dtype=float)
     return single_loop("spherical four-bar", "RRRR", [*corners], [*corners])
 
 

@@ -10,9 +10,9 @@ from sources.vector import Vector, X, Y, Z, add, cross, times, turned, unit
 #: Corners of a cube by which the four axes of the text's spherical four-bar pass.
 CORNERS: tuple[Vector, ...] = (
     (1.0, 1.0, -1.0),
-    (1.0, -1.0, -1.0),
-    (1.0, 1.0, 1.0),
     (-1.0, 1.0, -1.0),
+    (1.0, 1.0, 1.0),
+    (1.0, -1.0, -1.0),
 )
 
 

@@ -1,0 +1,196 @@
+"""The spherical four-bar of Müller (2014), section 7.1: what its printed matrices pin down.
+
+Twists are written here as in the text, angular part first, in the frame of cut joint 3 on body 2:
+its Z axis is the joint's axis, and the row of the rotation about Z is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import mechanisms
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize import screw, subalgebra
+from regularize.analysis import Reduction
+from regularize.mechanism import Mechanism
+from regularize.reduction import ReducedLoops
+from regularize.screw import Array
+from regularize.walk import walk
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+ANGLES = np.random.default_rng(0).uniform(-np.pi, np.pi, size=200)
+
+#: The matrix that the text prints after equation 29.
+PRINTED_ROWS = np.array(
+    [
+        [0.193497, 0.461041, 0.798547, -0.335146, 0.0],
+        [-0.461041, 0.193497, 0.335146, 0.798547, 0.0],
+    ]
+)
+
+
+def printed_first_column(q2: Array) -> Array:
+    """Column 1 of the printed constraint Jacobian, shape (N, 5)."""
+    c, s, r2, r3 = np.cos(q2), np.sin(q2), np.sqrt(2.0), np.sqrt(3.0)
+    return np.stack(
+        [
+            r2 / 9 * (r3 * s - 1 - 5 * c),
+            (np.sqrt(6.0) * (c - 1) - 3 * r2 * s) / 9,
+            r2 / 3 * (c - 1 - r3 * s),
+            r2 / 9 * (r3 * (1 + 5 * c) - 3 * s),
+            0 * c,
+        ],
+        axis=-1,
+    )
+
+
+PRINTED_THIRD_COLUMN = np.array([-np.sqrt(2) / 3, -np.sqrt(2 / 3), -np.sqrt(2), np.sqrt(2 / 3), 0])
+
+
+def outside(rows: Array, columns: Array) -> float:
+    """Largest part of some columns, shape (N, 5), outside the span of the rows."""
+    basis = np.linalg.qr(rows.T)[0]
+    return float(np.max(np.abs(columns - columns @ basis @ basis.T)))
+
+
+def test_printed_columns_1_and_3_lie_in_the_span_of_the_printed_rows() -> None:
+    assert outside(PRINTED_ROWS, printed_first_column(ANGLES)) < 5e-7 * 2
+    assert outside(PRINTED_ROWS, PRINTED_THIRD_COLUMN[None]) < 5e-7 * 2
+
+
+def test_printed_rows_are_orthonormal_to_the_printed_digits() -> None:
+    assert np.max(np.abs(PRINTED_ROWS @ PRINTED_ROWS.T - np.eye(2))) < 2e-6
+
+
+def cut_frame() -> Array:
+    """Frame of joint 3 with X along the projection of the first axis, shape (4, 4)."""
+    first, _, third, _ = (joint.T_parent_joint[:3, 3] for joint in MECHANISM.joints)
+    z = screw.unit(third)
+    x = screw.unit(first - (first @ z) * z)
+    return screw.transform(np.column_stack([x, np.cross(z, x), z]), third)
+
+
+def in_text_order(twists: Array) -> Array:
+    """World twists, shape (..., 6), in the cut frame as the text writes them, shape (..., 5)."""
+    local = twists @ screw.adjoint(screw.inverse(cut_frame())).T
+    return np.asarray(local[..., [3, 4, 0, 1, 2]])
+
+
+MECHANISM = mechanisms.spherical_fourbar()
+
+
+def world_screws(name: str) -> Array:
+    joint = MECHANISM.joint(name)
+    return np.asarray(screw.adjoint(joint.T_parent_joint) @ joint.screws[:, 0])
+
+
+def test_the_cube_is_the_geometry_of_the_printed_columns() -> None:
+    """Axes along a cube's diagonals give the printed columns 1 and 3 to the last digit."""
+    assert np.max(np.abs(in_text_order(-world_screws("B")) - PRINTED_THIRD_COLUMN)) < 1e-14
+    carried = screw.adjoint(screw.exp(-ANGLES[:, None] * world_screws("B"))) @ world_screws("A")
+    assert np.max(np.abs(in_text_order(-carried) - printed_first_column(ANGLES))) < 1e-14
+
+
+def own_twists(reduction: Reduction) -> Array:
+    """Twists that the cut can see, in the cut frame as the text writes them, shape (2, 5).
+
+    The kept rows are an orthonormal basis of these twists modulo the joint's own freedom. As
+    covectors they depend on the frame in which they are orthonormal; as twists they do not.
+    """
+    (cut,) = reduction.cuts
+    T_world_node = reduction.reference.T_world_node[0, reduction.loops.row(cut.node)]
+    T_cut_frame = screw.inverse(cut_frame()) @ T_world_node @ cut.T_node_frame
+    metres = np.diag([cut.length] * 3 + [1.0] * 3)
+    twists = (screw.adjoint(T_cut_frame) @ metres @ cut.rows).T
+    return np.asarray(twists[:, [3, 4, 0, 1, 2]])
+
+
+def test_our_rows_span_the_printed_ones() -> None:
+    ours = own_twists(rg.reduce(MECHANISM, cuts=["C"]))
+    assert ours.shape == (2, 5)
+    assert outside(ours, PRINTED_ROWS) < 1e-6
+    assert outside(PRINTED_ROWS, ours / np.linalg.norm(ours, axis=1, keepdims=True)) < 1e-6
+
+
+def constraint_columns(reduction: Reduction, q: Array) -> Array:
+    """Columns of the constraint Jacobian of the cut (text, eq. 23) in its frame, shape (N, 5, 3).
+
+    The frame is that in which the kept rows are constant; row space: everything that the cut
+    joint does not allow.
+    """
+    (cut,) = reduction.cuts
+    loops = reduction.loops
+    state = loops.state(q)
+    pose = state.T_world_node[:, loops.row(cut.node)] @ cut.T_node_frame
+    to_frame = screw.adjoint(screw.inverse(pose))
+    to_frame[:, :3] /= cut.length
+    columns = to_frame @ np.swapaxes(loops.incidence[0][:, None] * state.screws, -1, -2)
+    others = [k for k in range(loops.freedoms) if k not in cut.edge.columns]
+    return np.asarray(subalgebra.complement(cut.freedoms).T @ columns[:, :, others])
+
+
+def assembled(reduction: Reduction, count: int) -> Array:
+    """Configurations reached by walking on the kept rows alone, shape (count, 4)."""
+    visited = walk(
+        reduction.loops,
+        ReducedLoops(reduction.loops, reduction.cuts),
+        reduction.q,
+        walkers=count // 10,
+        steps=10,
+        rng=np.random.default_rng(1),
+        rtol=1e-5,
+    )
+    return visited.reshape(count, -1)
+
+
+SPHERICAL: dict[str, Callable[[], Mechanism]] = {
+    "generic": mechanisms.spherical_fourbar,
+    "flat": mechanisms.spherical_fourbar_flat,
+    "generic file": lambda: rg.load(ASSETS / "spherical_fourbar.urdf"),
+    "flat file": lambda: rg.load(ASSETS / "spherical_fourbar_flat.urdf"),
+}
+
+
+@pytest.mark.parametrize("name", SPHERICAL)
+@pytest.mark.parametrize("cut", ["A", "B", "C", "D"])
+def test_two_rows_suffice_at_a_thousand_configurations(name: str, cut: str) -> None:
+    reduction = rg.reduce(SPHERICAL[name](), cuts=[cut])
+    assert (reduction.kept, reduction.removed) == (2, 3)
+    q = assembled(reduction, 1000)
+    assert np.ptp(q, axis=0).min() > 1.0  # they are spread over more than a radian
+    loops = reduction.loops
+    assert np.max(np.abs(loops.residual(loops.state(q)))) < 1e-10
+
+
+@pytest.mark.parametrize("name", SPHERICAL)
+def test_kept_rows_span_every_column_of_our_own_jacobian(name: str) -> None:
+    reduction = rg.reduce(SPHERICAL[name](), cuts=["C"])
+    (cut,) = reduction.cuts
+    H = constraint_columns(reduction, assembled(reduction, 1000))
+    rows = subalgebra.complement(cut.freedoms).T @ cut.rows
+    outside_span = H - rows @ (rows.T @ H)
+    assert np.max(np.abs(outside_span)) < 1e-9
+
+
+def test_the_rank_is_one_at_the_flat_pose_and_two_elsewhere() -> None:
+    reduction = rg.reduce(mechanisms.spherical_fourbar_flat(), cuts=["C"])
+    here = np.linalg.svd(constraint_columns(reduction, reduction.q[None])[0], compute_uv=False)
+    assert here[0] > 0.1 and here[1] < 1e-12
+    H = constraint_columns(reduction, assembled(reduction, 1000))
+    singular = np.linalg.svd(H, compute_uv=False)
+    assert np.max(singular[:, 2]) < 1e-9
+    assert np.median(singular[:, 1]) > 0.1
+    (cell,) = reduction.cells
+    # With the cut joint's own coordinate among the unknowns both ranks are larger by one.
+    assert (cell.here.rank, cell.generic.rank) == (2, 3)
+
+
+def test_the_flat_pose_is_reported_as_singular() -> None:
+    report = rg.check(mechanisms.spherical_fourbar_flat()).as_dict()
+    assert report["mobility"]["here"] == {"mobility": 2, "redundant": 4, "singular": True}
+    assert report["mobility"]["actual"] == 1
+    assert "REG203" in {d["code"] for d in report["diagnostics"]}
