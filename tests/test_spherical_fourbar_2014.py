@@ -22,7 +22,7 @@ from regularize.screw import Array
 from regularize.walk import walk
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
-ANGLES = np.random.default_rng(0).uniform(-np.pi, np.pi, size=200)
+FIRST, SECOND = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(2, 200))
 
 #: The matrix that the text prints after equation 29.
 PRINTED_ROWS = np.array(
@@ -48,18 +48,37 @@ def printed_first_column(q2: Array) -> Array:
     )
 
 
+def printed_second_column(q1: Array, q2: Array) -> Array:
+    """Column 2 of the printed constraint Jacobian, shape (N, 5)."""
+    c1, s1, c2, s2 = np.cos(q1), np.sin(q1), np.cos(q2), np.sin(q2)
+    less, more = q1 - q2, q1 + q2
+    r2, r3 = np.sqrt(2.0), np.sqrt(3.0)
+    first = 1 - 4 * r3 * s1 + c2 * (5 + r3 * s1) - (r3 + 9 * s1) * s2
+    first += c1 * (-4 + 7 * c2 + 7 * r3 * s2)
+    second = -r3 + 4 * r3 * c1 + r3 * np.cos(less) + r3 * c2 + 4 * r3 * np.cos(more)
+    second += 12 * s1 - 3 * np.sin(less) - 3 * s2
+    third = -1 + 4 * c1 + np.cos(less) + c2 + 4 * np.cos(more) + 4 * r3 * s1
+    third += -r3 * np.sin(less) - r3 * s2
+    fourth = r3 + 5 * r3 * c2 - 3 * s2 + c1 * (-4 * r3 + 7 * r3 * c2 + 21 * s2)
+    fourth += 3 * s1 * (-4 + c2 - 3 * r3 * s2)
+    columns = [first / 27, -second / 27, -third / 9, -fourth / 27, 0 * c1]
+    return np.asarray(r2 * np.stack(columns, axis=-1))
+
+
 PRINTED_THIRD_COLUMN = np.array([-np.sqrt(2) / 3, -np.sqrt(2 / 3), -np.sqrt(2), np.sqrt(2 / 3), 0])
 
 
 def outside(rows: Array, columns: Array) -> float:
-    """Largest part of some columns, shape (N, 5), outside the span of the rows."""
+    """Largest part of some columns, shape (N, 5), outside the span of the rows, by their length."""
     basis = np.linalg.qr(rows.T)[0]
-    return float(np.max(np.abs(columns - columns @ basis @ basis.T)))
+    size = np.maximum(1.0, np.linalg.norm(columns, axis=1, keepdims=True))
+    return float(np.max(np.abs(columns - columns @ basis @ basis.T) / size))
 
 
-def test_printed_columns_1_and_3_lie_in_the_span_of_the_printed_rows() -> None:
-    assert outside(PRINTED_ROWS, printed_first_column(ANGLES)) < 5e-7 * 2
-    assert outside(PRINTED_ROWS, PRINTED_THIRD_COLUMN[None]) < 5e-7 * 2
+def test_printed_columns_lie_in_the_span_of_the_printed_rows() -> None:
+    assert outside(PRINTED_ROWS, printed_first_column(SECOND)) < 5e-7
+    assert outside(PRINTED_ROWS, printed_second_column(FIRST, SECOND)) < 5e-7
+    assert outside(PRINTED_ROWS, PRINTED_THIRD_COLUMN[None]) < 5e-7
 
 
 def test_printed_rows_are_orthonormal_to_the_printed_digits() -> None:
@@ -88,11 +107,23 @@ def world_screws(name: str) -> Array:
     return np.asarray(screw.adjoint(joint.T_parent_joint) @ joint.screws[:, 0])
 
 
-def test_the_cube_is_the_geometry_of_the_printed_columns() -> None:
-    """Axes along a cube's diagonals give the printed columns 1 and 3 to the last digit."""
+def test_the_cube_is_the_geometry_of_the_printed_jacobian() -> None:
+    """Axes along a cube's diagonals give all three printed columns to the last digit."""
     assert np.max(np.abs(in_text_order(-world_screws("B")) - PRINTED_THIRD_COLUMN)) < 1e-14
-    carried = screw.adjoint(screw.exp(-ANGLES[:, None] * world_screws("B"))) @ world_screws("A")
-    assert np.max(np.abs(in_text_order(-carried) - printed_first_column(ANGLES))) < 1e-14
+    to_body_2 = screw.adjoint(screw.exp(-SECOND[:, None] * world_screws("B")))
+    first = in_text_order(-to_body_2 @ world_screws("A"))
+    assert np.max(np.abs(first - printed_first_column(SECOND))) < 1e-14
+    to_body_2 = to_body_2 @ screw.adjoint(screw.exp(-FIRST[:, None] * world_screws("A")))
+    second = in_text_order(to_body_2 @ world_screws("D"))
+    assert np.max(np.abs(second - printed_second_column(FIRST, SECOND))) < 1e-14
+
+
+def test_the_printed_jacobian_has_rank_2_at_zero() -> None:
+    """The text calls q = 0 the flattened, singular pose; its matrix is regular there."""
+    zero = np.zeros(1)
+    columns = [printed_first_column(zero)[0], printed_second_column(zero, zero)[0]]
+    singular = np.linalg.svd(np.array([*columns, PRINTED_THIRD_COLUMN]), compute_uv=False)
+    assert singular[1] > 1.0 and singular[2] < 1e-14
 
 
 def own_twists(reduction: Reduction) -> Array:
