@@ -158,6 +158,15 @@ def assemble(
     )
 
 
+def with_coordinates(mechanism: Mechanism, q: Array) -> Mechanism:
+    """The mechanism with other stored coordinates, those of all joints in order, shape (n,)."""
+    positions, start = {}, 0
+    for joint in mechanism.joints:
+        positions[joint.name] = np.asarray(q)[start : start + joint.freedoms]
+        start += joint.freedoms
+    return mechanism.with_positions(positions)
+
+
 def held_columns(
     graph: Graph, fixed: Mapping[str, float] | Iterable[str] | None, q: Array
 ) -> dict[int, float]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from regularize import screw
 from regularize.analysis import Reduction, reduce
+from regularize.assembly import with_coordinates
 from regularize.equilibrium import Equilibrium
 from regularize.errors import ModelError
 from regularize.idle import idle_bodies
@@ -92,7 +93,7 @@ class Cure:
 
 def changed(reduction: Reduction, changes: Sequence[Change]) -> Mechanism:
     """The mechanism with the changes made, stored in its assembled pose."""
-    mechanism = _assembled(reduction)
+    mechanism = with_coordinates(reduction.mechanism, reduction.q)
     by_name = {change.joint: change.replacement for change in changes}
     joints = tuple(by_name.get(joint.name, joint) for joint in mechanism.joints)
     return replace(mechanism, joints=joints)
@@ -129,7 +130,8 @@ def cures(
     """Smallest sets of joint changes that take all redundancy away, the best first.
 
     They are ranked by the number of idle freedoms, by the number of changes, and by how far the new
-    joints are from the old ones; among equals, those that change the last joints come first. Motors and coupled joints are not touched.
+    joints are from the old ones; among equals, those that change the last joints come first. Motors
+    and coupled joints are not touched.
 
     Args:
         reduction: From ``regularize.reduce``.
@@ -200,15 +202,6 @@ def _combined(per_cell: Sequence[Sequence[tuple[Change, ...]]]) -> Iterator[tupl
                 yield tuple(change for candidate in mixed for change in candidate)
 
 
-def _assembled(reduction: Reduction) -> Mechanism:
-    mechanism, q, start = reduction.mechanism, reduction.q, 0
-    positions = {}
-    for joint in mechanism.joints:
-        positions[joint.name] = q[start : start + joint.freedoms]
-        start += joint.freedoms
-    return mechanism.with_positions(positions)
-
-
 class _Stressed:
     """The self-stress of a mechanism at a configuration that is not singular."""
 
@@ -228,7 +221,7 @@ class _Stressed:
         self, edges: Sequence[int], keep: set[str], kinds: Collection[str], motors: bool = False
     ) -> list[Change]:
         """Every single change that is allowed, in the order of the joints."""
-        mechanism = _assembled(self.reduction)
+        mechanism = with_coordinates(self.reduction.mechanism, self.reduction.q)
         coupled = {name for c in mechanism.couplings for name, _, _ in c.terms}
         found = []
         for e in edges:
