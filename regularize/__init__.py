@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from regularize.analysis import reduce as reduce
     from regularize.assembly import Assembly as Assembly
     from regularize.assembly import assemble as assemble
-    from regularize.check import Report as Report
-    from regularize.check import check as check
-    from regularize.load import load as load
+    from regularize.loading import load as load
     from regularize.mechanism import Mechanism as Mechanism
     from regularize.pinocchio_ import Robot as Robot
     from regularize.pinocchio_ import to_pinocchio as to_pinocchio
+    from regularize.report import Report as Report
+    from regularize.report import check as check
 
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
@@ -41,11 +41,11 @@ _HOME = {
     "Assembly": "assembly",
     "Mechanism": "mechanism",
     "Reduction": "analysis",
-    "Report": "check",
+    "Report": "report",
     "Robot": "pinocchio_",
     "assemble": "assembly",
-    "check": "check",
-    "load": "load",
+    "check": "report",
+    "load": "loading",
     "reduce": "analysis",
     "to_pinocchio": "pinocchio_",
 }

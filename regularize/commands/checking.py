@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from regularize.batch import in_parallel
-from regularize.check import Report, check
 from regularize.commands.files import load_model
 from regularize.errors import RegularizeError
 from regularize.render import concise, github, sarif, summary, text
 from regularize.render.summary import Line
+from regularize.report import Report, check
 
 ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
 

@@ -25,7 +25,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
-    from regularize.load import load
+    from regularize.loading import load
 
     options: dict[str, Any] = {"floating": True} if arguments.floating else {}
     return load(file, format=arguments.format, loops=arguments.loops, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regularize.check import Report
+from regularize.report import Report
 from regularize.rules import rule
 
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}

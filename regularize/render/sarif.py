@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import regularize
-from regularize.check import Report
 from regularize.diagnostic import Diagnostic
+from regularize.report import Report
 from regularize.rules import RULES, Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regularize.check import Report
+from regularize.report import Report
 from regularize.words import counted, listed
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "": "green"}

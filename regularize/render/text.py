@@ -10,10 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from regularize.check import Report
 from regularize.diagnostic import Diagnostic
 from regularize.loop_report import LoopReport
 from regularize.render import view
+from regularize.report import Report
 from regularize.words import counted, listed
 
 COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
@@ -160,7 +160,7 @@ def _labelled(label: str, text: str, style: str = "") -> Table:
 
 
 def _grid(*headers: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for header in headers:
         table.add_column(header, overflow="fold")
     return table
@@ -218,7 +218,7 @@ def _loops(report: Report, verbosity: int) -> Iterator[RenderableType]:
     """All loops in one table, by component, alike ones in one row."""
     if not report.loops:
         return
-    table = _grid("loop", "closed at", "motion", "redundancy")
+    table = _grid("loop", "closed at", "motion", "kind")
     for column in ("joints", "equations", "kept", "redundant"):
         table.add_column(column, justify="right", no_wrap=True)
     several = len(report.components) > 1

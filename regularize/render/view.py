@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from regularize.causes import Chain
-from regularize.check import Component, Report
 from regularize.diagnostic import Diagnostic
 from regularize.directions import Direction, axis_words
 from regularize.loop_report import Equation, LoopReport
 from regularize.nearly import in_world
+from regularize.report import Component, Report
 from regularize.words import (
     counted,
     directions_words,

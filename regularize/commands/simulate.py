@@ -1,0 +1,123 @@
+"""`regularize simulate`: let the mechanism move on its reduced constraints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regularize.commands.files import add_model_options, load_model
+from regularize.errors import RegularizeError
+
+if TYPE_CHECKING:
+    from regularize.simulate import Simulation
+
+ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb and its options."""
+    parser = subparsers.add_parser("simulate", help=__doc__.split(": ")[1].rstrip("."))
+    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    add_model_options(parser)
+    parser.add_argument("--duration", type=float, default=10.0, metavar="S", help="seconds (10)")
+    parser.add_argument(
+        "--actuate",
+        action="append",
+        default=[],
+        metavar="JOINT=TORQUE",
+        help="constant torque in N m, or force in N; may be given several times",
+    )
+    parser.add_argument(
+        "--rate",
+        action="append",
+        default=[],
+        metavar="JOINT=RATE",
+        help="joint rate to begin with, in rad/s or m/s; the other joints follow",
+    )
+    parser.add_argument(
+        "--coordinates",
+        choices=("all", "minimal"),
+        default="all",
+        help="integrate all joint coordinates, or independent ones only",
+    )
+    parser.add_argument("--engine", choices=ENGINES, default="rows", help="what integrates (rows)")
+    parser.add_argument("--rtol", type=float, default=1e-9, help="relative error per step (1e-9)")
+    parser.add_argument("-o", dest="out", type=Path, metavar="FILE", help="motion as .csv or .npz")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
+    parser.set_defaults(run=run)
+
+
+def assignments(entries: list[str], option: str) -> dict[str, float]:
+    """``JOINT=NUMBER`` entries of an option by joint name."""
+    values = {}
+    for entry in entries:
+        name, separator, number = entry.rpartition("=")
+        try:
+            if not separator or not name:
+                raise ValueError
+            values[name] = float(number)
+        except ValueError as error:
+            raise RegularizeError(
+                f"{option} {entry}: expected JOINT=NUMBER, such as {option} crank=0.5"
+            ) from error
+    return values
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate, write what was asked for and print the figures of the run."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    torques = assignments(arguments.actuate, "--actuate")
+    rates = assignments(arguments.rate, "--rate")
+    mechanism = load_model(arguments.file, arguments)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"{arguments.duration:g} s", total=1.0)
+
+        def progress(fraction: float) -> None:
+            bar.update(task, completed=fraction)
+
+        if arguments.coordinates == "minimal":
+            from regularize.minimal import simulate_minimal
+
+            motion = simulate_minimal(
+                mechanism,
+                duration=arguments.duration,
+                torques=torques,
+                rates=rates,
+                rtol=arguments.rtol,
+                progress=progress,
+            )
+        else:
+            from regularize.simulate import simulate
+
+            motion = simulate(
+                mechanism,
+                duration=arguments.duration,
+                torques=torques,
+                rates=rates,
+                engine=arguments.engine,
+                rtol=arguments.rtol,
+                progress=progress,
+            )
+    for write, path in ((motion.save, arguments.out), (motion.plot, arguments.plot)):
+        if path is not None:
+            write(path)
+    sys.stdout.write(figures(motion))
+    return 0
+
+
+def figures(motion: Simulation) -> str:
+    """What to know of a run, in a few lines."""
+    values = motion.as_dict()
+    lines = [
+        f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
+        f"{values['rejected']} rejected, {values['evaluations']} evaluations",
+        f"energy drift  {values['energy_drift_J']:.2e} J",
+        f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
+    ]
+    lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]
+    return "\n".join(lines) + "\n"
