@@ -47,6 +47,10 @@ class ClosureLost(ModelError):
     """The dependent coordinates cannot follow the independent ones: there is no such pose."""
 
 
+class NoInertia(ModelError):
+    """The mechanism can move without moving any mass, so its accelerations are not determined."""
+
+
 class SingularConfiguration(ModelError):
     """More coordinates could move than elsewhere, so none can be chosen."""
 
@@ -265,14 +269,23 @@ class MinimalDynamics:
         Returns:
             Accelerations of all coordinates, shape (nv,), and generalised forces at the forced
             joints beyond those in ``tau``, shape (forced,).
+
+        Raises:
+            NoInertia: The reduced mass matrix is singular.
         """
         M, F = self.mass_matrix(pose), self.forces(pose, v, tau)
         free, driven = self.free, self.driven
         known = np.zeros(len(self.known))
         known[driven] = 0.0 if prescribed is None else prescribed
-        known[free] = np.linalg.solve(
-            M[np.ix_(free, free)], -F[free] - M[np.ix_(free, driven)] @ known[driven]
-        )
+        try:
+            known[free] = np.linalg.solve(
+                M[np.ix_(free, free)], -F[free] - M[np.ix_(free, driven)] @ known[driven]
+            )
+        except np.linalg.LinAlgError as error:
+            raise NoInertia(
+                f"the mass matrix of {', '.join(self.independent)} is singular: they can move "
+                "without moving any mass; give the bodies mass properties"
+            ) from error
         needed = (M @ known + F)[driven]
         return pose.transmission @ known + self.bias(pose, v), needed
 

@@ -17,12 +17,15 @@ import pinocchio as pin
 from scipy.integrate import solve_ivp
 
 from regularize.errors import RegularizeError
-from regularize.minimal import ClosureLost, MinimalDynamics, Pose, SingularConfiguration
+from regularize.minimal import ClosureLost, MinimalDynamics, NoInertia, Pose, SingularConfiguration
 from regularize.partition import columns_of
 from regularize.screw import Array, read_only
 
 #: Joint forces by time, configuration and velocity, shape (nv,).
 Torque = Callable[[float, Array, Array], Array]
+
+#: Methods of ``solve_ivp`` that shorten a step at which the loops do not close.
+EXPLICIT = ("RK23", "RK45", "DOP853")
 
 #: Displacement of a group joint (radians) at which the reference is moved along.
 FAR = 2.0
@@ -62,8 +65,9 @@ class Trajectory:
 class _Segment:
     """Integration with one choice of coordinates; remembers the last pose as a first guess."""
 
-    def __init__(self, dynamics: MinimalDynamics, torque: Torque | None) -> None:
-        self.dynamics, self.torque = dynamics, torque
+    def __init__(self, dynamics: MinimalDynamics, torque: Torque | None, *, explicit: bool) -> None:
+        self.dynamics, self.torque, self.explicit = dynamics, torque, explicit
+        self.lost: ClosureLost | NoInertia | None = None
         self.free = [dynamics.known[i] for i in dynamics.free]
         self.driven = [dynamics.known[i] for i in dynamics.driven]
         self.motions = [dynamics.forced[dynamics.names[c]] for c in self.driven]
@@ -97,7 +101,7 @@ class _Segment:
         dynamics = self.dynamics
         columns = dynamics.known
         done, step = 0.0, 1.0
-        start = self.guess.copy()
+        start, before = self.guess.copy(), (self.guess, self.pose)
         while done < 1.0:
             trial = self.guess.copy()
             trial[columns] = start[columns] + min(1.0, done + step) * (target - start)[columns]
@@ -110,6 +114,7 @@ class _Segment:
             except ClosureLost:
                 step *= 0.5
                 if step < 1e-3:
+                    self.guess, self.pose = before
                     raise
                 continue
             done = min(1.0, done + step)
@@ -117,8 +122,15 @@ class _Segment:
         return self.pose
 
     def rate(self, t: float, state: Array) -> Array:
-        pose, v, prescribed = self.resolve(t, state)
-        a, _ = self.dynamics.acceleration(pose, v, self.tau(t, pose.q, v), prescribed)
+        try:
+            pose, v, prescribed = self.resolve(t, state)
+            a, _ = self.dynamics.acceleration(pose, v, self.tau(t, pose.q, v), prescribed)
+        except (ClosureLost, NoInertia) as lost:
+            if not self.explicit:
+                raise
+            # An explicit method takes a shorter step when it meets no number.
+            self.lost = lost
+            return np.full(len(state), np.nan)
         rates = np.linalg.solve(self.dynamics.rates(self.guess), v)
         return np.concatenate([rates[self.free], a[self.free]])
 
@@ -159,6 +171,7 @@ def simulate(
 
     Raises:
         ClosureLost: The mechanism was driven against a limit of its motion.
+        NoInertia: The mechanism can move without moving any mass.
         IntegrationFailed: The integrator gave up.
     """
     times = np.asarray(times, dtype=np.float64)
@@ -168,7 +181,7 @@ def simulate(
     samples: list[tuple[Array, ...]] = []
     partitions = [(float(times[0]), dynamics.independent)]
     t, limit = float(times[0]), degradation
-    segment = _Segment(dynamics, torque)
+    segment = _Segment(dynamics, torque, explicit=method in EXPLICIT)
     state = segment.state(pose.q, velocity)
     if not segment.free:
         return _trajectory(_driven(segment, times), partitions)
@@ -203,9 +216,11 @@ def simulate(
         if improved:
             partitions.append((t, dynamics.independent))
         started = segment.started
-        segment = _Segment(dynamics, torque)
+        segment = _Segment(dynamics, torque, explicit=method in EXPLICIT)
         segment.started = segment.started if improved else started
         state = segment.state(pose.q, velocity)
+    if solution.status < 0 and segment.lost is not None:
+        raise segment.lost
     if solution.status < 0:
         raise IntegrationFailed(
             f"the integration stopped at {t:.6g} s or later: {solution.message}"
