@@ -172,10 +172,10 @@ def _joint(
 def _actuated(m: Any) -> set[int]:
     """Numbers of the joints that an actuator moves, directly or by a fixed tendon."""
     moved = set()
-    direct = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    direct = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
     for i in range(m.nu):
         target = int(m.actuator_trnid[i, 0])
-        if m.actuator_trntype[i] in direct:
+        if int(m.actuator_trntype[i]) in direct:
             moved.add(target)
         elif m.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON:
             start = int(m.tendon_adr[target])

@@ -150,7 +150,13 @@ BUILTIN: tuple[Adapter, ...] = (
         title="URDF, with the loop dialects URDF+, Isaac Sim, Drake and Gepetto YAML",
         suffixes=(".urdf",),
         reader="regularize.adapters.urdf:read",
+        writer="regularize.adapters.write_urdf:write",
         sniff=has_root("robot"),
+    ),
+    Adapter(
+        name="urdf+",
+        title="URDF+, loops inside the file (read as URDF)",
+        writer="regularize.adapters.write_urdf:write_plus",
     ),
     Adapter(
         name="json",
@@ -165,6 +171,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="SDF 1.0 to 1.12 (Gazebo, Drake)",
         suffixes=(".sdf", ".world"),
         reader="regularize.adapters.sdf:read",
+        writer="regularize.adapters.write_sdf:write",
         sniff=has_root("sdf"),
     ),
     Adapter(
@@ -172,6 +179,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="MJCF (MuJoCo)",
         suffixes=(".xml", ".mjcf"),
         reader="regularize.adapters.mjcf:read",
+        writer="regularize.adapters.write_mjcf:write",
         sniff=has_root("mujoco"),
         extra="mujoco",
         module="mujoco",

@@ -322,6 +322,15 @@ def test_meshes_are_named_but_never_opened(tmp_path):
     assert any(f.code == "REG014" and "`a`" in f.message for f in mechanism.findings)
 
 
+def test_motors_are_the_joints_that_actuators_move(tmp_path):
+    body = "".join(f'<body><joint name="{n}"/>{BALL}</body>' for n in "abc")
+    extra = """<tendon><fixed name="t"><joint joint="c" coef="1"/></fixed></tendon>
+    <actuator><motor joint="b"/><position tendon="t"/></actuator>"""
+    mechanism = read(model(tmp_path, body, extra))
+    assert [j.actuated for j in mechanism.joints] == [False, True, True]
+    assert [j.actuated for j in read(model(tmp_path, body)).joints] == [None, None, None]
+
+
 def test_model_without_any_mass_is_read(tmp_path):
     mechanism = read(model(tmp_path, '<body name="a"><joint name="j"/></body>'))
     assert mechanism.body("a").inertia is None

@@ -1,0 +1,366 @@
+"""Round trips: what is written is read back with the same kinematics, masses and findings."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_fixtures import BUILDERS, MECHANISMS
+
+from regularize.adapters import adapters, read
+from regularize.adapters._pose import rotation_rpy
+from regularize.adapters._spanning import reference_poses, reversed_joint, spanning
+from regularize.adapters._write import number, rpy, serial
+from regularize.analysis import reduce
+from regularize.errors import RegularizeError
+from regularize.mechanism import (
+    KINDS,
+    Body,
+    Coupling,
+    Geometry,
+    Inertia,
+    Joint,
+    Mechanism,
+    joint_screws,
+)
+from regularize.screw import adjoint, exp, inverse
+
+FORMATS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}
+
+
+def round_trip(mechanism, target, tmp_path, **options):
+    folder = tmp_path / target
+    folder.mkdir(exist_ok=True)
+    path = folder / f"model{FORMATS[target]}"
+    findings = adapters()[target].load_writer()(mechanism, path)
+    return read(path, **options), findings
+
+
+def random_transform(rng):
+    T = np.eye(4)
+    T[:3, :3] = Rotation.random(random_state=rng).as_matrix()
+    T[:3, 3] = rng.uniform(-1, 1, 3)
+    return T
+
+
+def random_inertia(rng):
+    R = Rotation.random(random_state=rng).as_matrix()
+    moments = R @ np.diag(rng.uniform(1.0, 1.9, 3)) @ R.T
+    return Inertia(rng.uniform(1, 2), rng.uniform(-1, 1, 3), (moments + moments.T) / 2)
+
+
+def chain_of(kinds, rng, *, closed=False):
+    """A chain of joints of the given kinds with random frames; the last may close it exactly."""
+    bodies, joints = [Body("world")], []
+    T = np.eye(4)
+    for i, kind in enumerate(kinds):
+        name = f"b{i}"
+        last = closed and i == len(kinds) - 1
+        frames = [random_transform(rng), random_transform(rng)]
+        if last:
+            # The closing joint leads from the last body back to the world.
+            frames[1] = T @ frames[0]
+        else:
+            T = T @ frames[0] @ inverse(frames[1])
+            bodies.append(Body(name, random_inertia(rng)))
+        joints.append(
+            Joint(
+                f"j{i}",
+                "world" if i == 0 else f"b{i - 1}",
+                "world" if last else name,
+                kind,
+                joint_screws(kind, axis=rng.normal(size=3), pitch=0.01)
+                if kind != "universal"
+                else joint_screws(kind, [1, 0, 0], [0, 1, 0]),
+                *frames,
+                closure=last,
+            )
+        )
+    return Mechanism("random", bodies, joints, ground="world")
+
+
+def world_masses(mechanism):
+    """Centre of mass and inertia matrix in the world, by body name, at the stored pose."""
+    poses = reference_poses(mechanism, spanning(mechanism).tree)
+    found = {}
+    for body in mechanism.bodies:
+        if body.inertia is not None and body.inertia.mass > 0.0:
+            placed = body.inertia.transformed(poses[body.name])
+            found[body.name] = (placed.mass, placed.center, placed.matrix)
+    return found
+
+
+def world_axes(mechanism):
+    """World screw of every hinge and slide by joint name."""
+    poses = reference_poses(mechanism, spanning(mechanism).tree)
+    return {
+        joint.name: adjoint(poses[joint.parent] @ joint.T_parent_joint) @ joint.screws[:, 0]
+        for joint in mechanism.joints
+        if joint.kind in ("revolute", "prismatic")
+    }
+
+
+def assert_same(mechanism, other):
+    masses, others = world_masses(mechanism), world_masses(other)
+    for name, (mass, center, matrix) in masses.items():
+        if any(other_name.startswith(f"{name}__") for other_name in others):
+            continue  # cut in halves
+        assert others[name][0] == pytest.approx(mass, rel=1e-14)
+        np.testing.assert_allclose(others[name][1], center, atol=1e-12)
+        np.testing.assert_allclose(others[name][2], matrix, atol=1e-12)
+    axes, other_axes = world_axes(mechanism), world_axes(other)
+    screws = {joint.name for joint in mechanism.joints if joint.kind == "helical"}
+    for name in (axes.keys() & other_axes.keys()) - screws:
+        np.testing.assert_allclose(other_axes[name], axes[name], atol=1e-12)
+
+
+def counts(mechanism):
+    reduction = reduce(mechanism)
+    return reduction.redundant, reduction.mobility, reduction.finite_mobility
+
+
+@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("source", ["sdf", "mjcf"])
+def test_known_answers_survive(source, name, target, tmp_path):
+    suffix, build = BUILDERS[source]
+    path = tmp_path / f"source{suffix}"
+    path.write_text(build(name))
+    mechanism = read(path)
+    other, _ = round_trip(mechanism, target, tmp_path)
+    if target in ("urdf", "sdf", "mjcf") and len(other.bodies) != 4:
+        assert counts(other) == counts(mechanism)  # a cut body is one body more
+    else:
+        assert_one_redundant_loop(other)
+    assert_same(mechanism, other)
+
+
+@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "composite"])
+def test_every_kind_of_tree_joint(kind, target, tmp_path):
+    rng = np.random.default_rng(5)
+    kinds = ["free"] if kind == "free" else ["revolute", kind, "revolute"]
+    mechanism = chain_of(kinds, rng)
+    other, findings = round_trip(mechanism, target, tmp_path)
+    assert counts(other) == counts(mechanism)
+    assert_same(mechanism, other)
+    assert {f.code for f in findings} <= {"REG301", "REG302"}
+
+
+@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("composite", "free")])
+def test_every_kind_of_closure(kind, target, tmp_path):
+    rng = np.random.default_rng(6)
+    links = 7 - (KINDS[kind] or 0) + 1
+    mechanism = chain_of(["revolute"] * links + [kind], rng, closed=True)
+    other, _ = round_trip(mechanism, target, tmp_path)
+    assert counts(other) == counts(mechanism) == (0, 2, 2)
+    total = sum(mass for mass, _, _ in world_masses(mechanism).values())
+    assert sum(m for m, _, _ in world_masses(other).values()) == pytest.approx(total, rel=1e-14)
+    assert reduce(other).assembly.worst_before[0] < 1e-9
+
+
+@pytest.mark.parametrize("target", ["json", "mjcf"])
+def test_stored_positions_are_kept_where_the_format_can(target, tmp_path):
+    rng = np.random.default_rng(7)
+    mechanism = chain_of(["free", "revolute", "spherical", "prismatic"], rng)
+    positions = {j.name: rng.uniform(-1, 1, j.freedoms) for j in mechanism.joints}
+    mechanism = mechanism.with_positions(positions)
+    other, findings = round_trip(mechanism, target, tmp_path)
+    assert findings == ()
+    assert_same(mechanism, other)
+    for name in ("j1", "j3"):
+        np.testing.assert_allclose(other.joint(name).position, positions[name], atol=1e-15)
+
+
+@pytest.mark.parametrize("target", ["urdf", "urdf+"])
+def test_lost_positions_are_said(target, tmp_path):
+    mechanism = chain_of(["revolute"], np.random.default_rng(8)).with_positions({"j0": [0.3]})
+    _, findings = round_trip(mechanism, target, tmp_path)
+    assert [f.code for f in findings] == ["REG302"]
+    assert "stored coordinates" in findings[0].message
+
+
+def test_sdf_keeps_the_pose_and_moves_the_zero(tmp_path):
+    rng = np.random.default_rng(9)
+    mechanism = chain_of(["universal", "revolute", "cylindrical"], rng)
+    limits = np.array([[-1.0, 2.0]])
+    joints = [replace(j, limits=limits) if j.name == "j1" else j for j in mechanism.joints]
+    mechanism = replace(mechanism, joints=tuple(joints)).with_positions(
+        {j.name: rng.uniform(-1, 1, j.freedoms) for j in mechanism.joints}
+    )
+    other, _ = round_trip(mechanism, "sdf", tmp_path)
+    assert_same(mechanism, other)
+    np.testing.assert_allclose(
+        other.joint("j1").limits, limits - mechanism.joint("j1").position, atol=1e-15
+    )
+    # The same motion on top of the pose of the file leads to the same place.
+    step = rng.uniform(-1, 1, 2)
+    a = mechanism.joint("j0")
+    b = other.joint("j0")
+    for joint, q in ((a, a.position + step), (b, step)):
+        T = joint.T_parent_joint @ exp(joint.screws[:, 0] * q[0]) @ exp(joint.screws[:, 1] * q[1])
+        if joint is a:
+            expected = T @ inverse(joint.T_child_joint)
+        else:
+            np.testing.assert_allclose(T @ inverse(joint.T_child_joint), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_couplings_limits_motors_and_shapes(target, tmp_path):
+    rng = np.random.default_rng(10)
+    mechanism = chain_of(["revolute", "prismatic", "revolute"], rng)
+    joints = [
+        replace(j, limits=np.array([[-0.5, 1.5]]), actuated=j.name == "j1")
+        for j in mechanism.joints
+    ]
+    shapes = (
+        Geometry("box", [1, 2, 3], random_transform(rng), color=(1, 0, 0.5, 1)),
+        Geometry("cylinder", [0.1, 2], random_transform(rng), collision=True),
+        Geometry("sphere", [0.3]),
+        Geometry("mesh", [2, 2, 2], uri="there/part.stl"),
+    )
+    bodies = [replace(b, geometry=shapes) if b.name == "b1" else b for b in mechanism.bodies]
+    row = Coupling("c", "mimic", (("j2", 0, 2.0), ("j0", 0, -3.0)), 0.25)
+    mechanism = replace(mechanism, joints=joints, bodies=bodies, couplings=[row])
+    other, findings = round_trip(mechanism, target, tmp_path)
+    [back] = other.couplings
+    scale = row.terms[0][2] / back.terms[0][2]
+    assert [(n, i) for n, i, _ in back.terms] == [("j2", 0), ("j0", 0)]
+    assert back.terms[1][2] * scale == pytest.approx(-3.0)
+    assert back.offset * scale == pytest.approx(0.25)
+    for j in other.joints:
+        assert j.limits.tolist() == [[-0.5, 1.5]]
+        if target != "sdf":
+            assert j.actuated == (j.name == "j1")
+    if target == "sdf":
+        assert any("motors" in f.message for f in findings)
+    other_shapes = other.body("b1").geometry
+    assert [g.kind for g in other_shapes] == [g.kind for g in shapes]
+    pose, other_pose = (reference_poses(m, spanning(m).tree)["b1"] for m in (mechanism, other))
+    for one, two in zip(shapes, other_shapes, strict=True):
+        np.testing.assert_allclose(two.size, one.size)
+        assert one.collision == two.collision
+        np.testing.assert_allclose(
+            other_pose @ two.T_body_geometry, pose @ one.T_body_geometry, atol=1e-12
+        )
+        if one.kind != "mesh" and one.color is not None:
+            assert two.color == pytest.approx(one.color, abs=1e-7)
+
+
+def test_three_terms_are_a_tendon_in_mjcf_and_lost_elsewhere(tmp_path):
+    mechanism = chain_of(["revolute"] * 3, np.random.default_rng(11))
+    terms = (("j0", 0, 1.0), ("j1", 0, 2.0), ("j2", 0, 3.0))
+    mechanism = replace(mechanism, couplings=(Coupling("c", "gear", terms, 0.5),))
+    other, findings = round_trip(mechanism, "mjcf", tmp_path)
+    assert findings == ()
+    assert other.couplings[0].terms == terms
+    assert other.couplings[0].offset == 0.5
+    for target in ("urdf", "sdf"):
+        other, findings = round_trip(mechanism, target, tmp_path)
+        assert other.couplings == ()
+        assert any(f.code == "REG302" and "`c` is lost" in f.message for f in findings)
+
+
+def test_open_loops_are_said_where_they_are_lost(tmp_path):
+    mechanism = chain_of(["revolute"] * 6 + ["spherical"], np.random.default_rng(12), closed=True)
+    closing = mechanism.joints[-1]
+    T = np.array(closing.T_child_joint)
+    T[0, 3] += 0.01
+    joints = (*mechanism.joints[:-1], replace(closing, T_child_joint=T))
+    mechanism = replace(mechanism, joints=joints)
+    for target in ("urdf", "urdf+", "mjcf", "json"):
+        other, _ = round_trip(mechanism, target, tmp_path)
+        assert reduce(other).assembly.worst_before[0] == pytest.approx(0.01, rel=1e-9)
+    other, findings = round_trip(mechanism, "sdf", tmp_path)
+    assert reduce(other).assembly.worst_before[0] < 1e-9
+    assert any("10 mm" in f.message for f in findings)
+
+
+def test_hinge_in_mjcf_is_read_back_as_one_hinge(tmp_path):
+    mechanism = chain_of(["revolute"] * 7, np.random.default_rng(13), closed=True)
+    other, findings = round_trip(mechanism, "mjcf", tmp_path)
+    assert other.joint("j6").kind == "revolute"
+    assert [f.code for f in findings] == ["REG301"]
+    assert "REG211" in {f.code for f in other.findings}
+
+
+def test_urdf_loads_in_pinocchio(tmp_path):
+    pin = pytest.importorskip("pinocchio")
+    rng = np.random.default_rng(14)
+    mechanism = chain_of(["revolute", "prismatic", "universal", "helical", "fixed"], rng)
+    path = tmp_path / "model.urdf"
+    adapters()["urdf"].load_writer()(mechanism, path)
+    model = pin.buildModelFromUrdf(str(path))
+    assert model.nv == 1 + 1 + 2 + 2  # the screw is a hinge and a slide that mimics it
+    data = model.createData()
+    center = pin.centerOfMass(model, data, pin.neutral(model))
+    masses = world_masses(mechanism)
+    total = sum(mass for mass, _, _ in masses.values())
+    assert pin.computeTotalMass(model) == pytest.approx(total, rel=1e-14)
+    expected = sum(mass * c for mass, c, _ in masses.values()) / total
+    np.testing.assert_allclose(center, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("path", sorted((CORPUS / "sdf/cassie").glob("cassie_[rsv]*.sdf")))
+def test_cassie_from_sdf_to_every_format(path, tmp_path):
+    mechanism = read(path)
+    for target in FORMATS:
+        other, _ = round_trip(mechanism, target, tmp_path)
+        assert_same(mechanism, other)
+        assert counts(other) == counts(mechanism)
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    mechanism = chain_of(["revolute"], np.random.default_rng(15))
+    path = tmp_path / "model.json"
+    path.write_text("before")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(RegularizeError, match="cannot be written: No space left"):
+        adapters()["json"].load_writer()(mechanism, path)
+    assert path.read_text() == "before"
+    assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
+    with pytest.raises(RegularizeError, match="cannot be written"):
+        adapters()["json"].load_writer()(mechanism, tmp_path / "none" / "model.json")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("composite", "fixed")])
+def test_serial_and_reversed_joints_move_alike(kind):
+    rng = np.random.default_rng(16)
+    [joint] = chain_of([kind], rng).joints
+    joint = replace(joint, position=rng.uniform(-1, 1, joint.freedoms))
+
+    def pose(parts):
+        T = np.eye(4)
+        for part in parts:
+            if part.group:
+                J = exp(part.screws @ part.position)
+            else:
+                J = np.eye(4)
+                for column, q in zip(part.screws.T, part.position, strict=True):
+                    J = J @ exp(column * q)
+            T = T @ part.T_parent_joint @ J @ inverse(part.T_child_joint)
+        return T
+
+    expected = pose([joint])
+    np.testing.assert_allclose(pose(serial(joint)), expected, atol=1e-12)
+    np.testing.assert_allclose(pose([reversed_joint(joint)]), inverse(expected), atol=1e-12)
+
+
+def test_angles_are_exact_near_the_poles():
+    rng = np.random.default_rng(17)
+    for offset in (0.0, 1e-12, 1e-9, 1e-5, 0.3):
+        for sign in (-1, 1):
+            R = rotation_rpy(rng.uniform(-3, 3), sign * (np.pi / 2 - offset), rng.uniform(-3, 3))
+            np.testing.assert_allclose(rotation_rpy(*rpy(R)), R, atol=1e-15)
+
+
+def test_numbers_are_read_back_bit_for_bit():
+    for value in (*np.random.default_rng(18).normal(size=50), 1e-300, 1 / 3, 5.0, 1e22, -0.0):
+        assert float(number(value)) == value
