@@ -23,8 +23,6 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
-from scipy.linalg import lu_factor, lu_solve
 
 from regularize.analysis import Reduction
 from regularize.errors import ModelError, NotClosed
@@ -63,13 +61,13 @@ class Pose:
         q: Configuration of the Pinocchio model, shape (nq,).
         transmission: Velocities of all coordinates by those of the known ones, shape (nv, known).
         condition: Condition number of the Jacobian of the dependent coordinates.
-        lu: Factorised Jacobian of the dependent coordinates.
+        matrix: Jacobian of the dependent coordinates in the rows that tie them, shape (m, m).
     """
 
     q: Array
     transmission: Array
     condition: float
-    lu: tuple[Array, NDArray[Any]] | None
+    matrix: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,12 +183,11 @@ class MinimalDynamics:
         transmission = np.zeros((self.robot.model.nv, len(self.known)))
         transmission[self.known, range(len(self.known))] = 1.0
         if not rows:
-            return Pose(np.asarray(q), transmission, 1.0, None)
+            return Pose(np.asarray(q), transmission, 1.0, np.zeros((0, 0)))
         matrix = jacobian[np.ix_(rows, dependent)]
-        lu = lu_factor(matrix)
-        transmission[dependent] = -lu_solve(lu, jacobian[np.ix_(rows, self.known)])  # eq. 17
+        transmission[dependent] = -np.linalg.solve(matrix, jacobian[np.ix_(rows, self.known)])
         condition = float(np.linalg.cond(matrix * self._units[dependent]))
-        return Pose(np.asarray(q), transmission, condition, lu)
+        return Pose(np.asarray(q), transmission, condition, matrix)
 
     def moved(self, q: Array, time: float) -> Pose:
         """The closed configuration near ``q`` in which the forced joints are where they have to be.
@@ -231,9 +228,9 @@ class MinimalDynamics:
     def bias(self, pose: Pose, v: Array) -> Array:
         """Accelerations of all coordinates where the known ones are zero (eq. 19), shape (nv,)."""
         b = np.zeros(self.robot.model.nv)
-        if pose.lu is not None:
-            rows = list(self.choice.rows)
-            b[list(self.choice.dependent)] = -lu_solve(pose.lu, self.robot.bias(pose.q, v)[rows])
+        rows = list(self.choice.rows)
+        rates = self.robot.bias(pose.q, v)[rows]
+        b[list(self.choice.dependent)] = -np.linalg.solve(pose.matrix, rates)
         return b
 
     def velocity(self, pose: Pose, known: Array) -> Array:
@@ -251,8 +248,10 @@ class MinimalDynamics:
 
         ``M_r @ acceleration + F_r = 0`` holds for the independent coordinates.
         """
-        b = self.bias(pose, v)
-        terms = pin.rnea(self.robot.model, self._data, pose.q, v, b)
+        return self._forces(pose, v, tau, self.bias(pose, v))
+
+    def _forces(self, pose: Pose, v: Array, tau: Array, bias: Array) -> Array:
+        terms = pin.rnea(self.robot.model, self._data, pose.q, v, bias)
         return np.asarray(pose.transmission.T @ (terms - tau))
 
     def acceleration(
@@ -273,7 +272,8 @@ class MinimalDynamics:
         Raises:
             NoInertia: The reduced mass matrix is singular.
         """
-        M, F = self.mass_matrix(pose), self.forces(pose, v, tau)
+        bias = self.bias(pose, v)
+        M, F = self.mass_matrix(pose), self._forces(pose, v, tau, bias)
         free, driven = self.free, self.driven
         known = np.zeros(len(self.known))
         known[driven] = 0.0 if prescribed is None else prescribed
@@ -287,7 +287,7 @@ class MinimalDynamics:
                 "without moving any mass; give the bodies mass properties"
             ) from error
         needed = (M @ known + F)[driven]
-        return pose.transmission @ known + self.bias(pose, v), needed
+        return pose.transmission @ known + bias, needed
 
     def inverse_dynamics(
         self, pose: Pose, v: Array, known: Array, actuated: Iterable[str] | None = None
