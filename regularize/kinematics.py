@@ -309,7 +309,8 @@ class LoopKinematics:
         """Stack the couplings below loop rows of shape (N, L, 6, n)."""
         N = len(loop_rows)
         coupling = np.broadcast_to(self.coupling, (N, *self.coupling.shape))
-        return np.concatenate([loop_rows.reshape(N, -1, self.freedoms), coupling], axis=1)
+        rows = loop_rows.reshape(N, 6 * loop_rows.shape[1], self.freedoms)
+        return np.concatenate([rows, coupling], axis=1)
 
     def scaled(self, twists: Array) -> Array:
         """Twists taken about ``center``, their linear part divided by ``length``."""

@@ -130,14 +130,17 @@ def cell_mobility(
     if len(loops.chords) > MANY_LOOPS:
         # A few generic configurations tell the rank as well, and each costs seconds here.
         configurations, walkers = configurations[-1:, :FEW], min(walkers, FEW)
-    flat = np.concatenate([q[None], configurations.reshape(-1, loops.freedoms)])
+    every = int(np.prod(configurations.shape[:-1]))
+    flat = np.concatenate([q[None], configurations.reshape(every, loops.freedoms)])
     values = singular_values(loops, flat, cycles)
     ranks = np.sum(values > rtol * values[:, :1], axis=1)
     # The rank can only drop at special configurations, so the largest one is generic; the
     # configuration where its last singular value is largest tells it most clearly.
     largest = int(np.max(ranks))
-    last_counted = values[:, max(largest - 1, 0)] / values[:, 0]
-    clearest = int(np.argmax(np.where(ranks == largest, last_counted, 0.0)))
+    clearest = 0
+    if largest > 0:
+        last_counted = values[:, largest - 1] / values[:, 0]
+        clearest = int(np.argmax(np.where(ranks == largest, last_counted, 0.0)))
     found = [loops.freedoms - int(rank) for rank in ranks[-walkers:]] if walkers else []
     return CellMobility(
         edges=loops.edges,
