@@ -1,0 +1,146 @@
+"""`regularize metamodel`: interpolate the dynamics in actuator coordinates for a controller."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regularize.commands.files import add_model_options, load_model, write_bytes, write_text
+from regularize.errors import ModelError
+
+if TYPE_CHECKING:
+    from regularize.metamodel import Metamodel
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb and its options."""
+    parser = subparsers.add_parser("metamodel", help=__doc__.split(": ")[1].rstrip("."))
+    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    add_model_options(parser)
+    parser.add_argument(
+        "--inputs", nargs="+", metavar="JOINT", help="actuated joints (default: the model's)"
+    )
+    parser.add_argument(
+        "--bounds",
+        nargs="+",
+        type=float,
+        required=True,
+        metavar="VALUE",
+        help="lower and upper bound, one pair for all inputs or one per input; radians, metres",
+    )
+    parser.add_argument("--tolerance", type=float, help="largest relative error (0.01)")
+    parser.add_argument(
+        "--size", nargs="+", type=float, metavar="WIDTH", help="largest width of a box"
+    )
+    parser.add_argument(
+        "--smallest", type=float, default=1 / 64, help="smallest box, fraction of bounds (1/64)"
+    )
+    parser.add_argument(
+        "--clearance", type=float, default=0.0, help="distance kept from singularities (0)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random points (0)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that sample (1)")
+    parser.add_argument(
+        "-o", dest="out", metavar="FILE.npz", type=Path, required=True, help="where to write it"
+    )
+    parser.add_argument("--c", metavar="FILE.c", type=Path, help="C99 source, and FILE.h beside it")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        const=Path(),
+        help="picture of model, metamodel and error (default: beside -o, .svg)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Build the metamodel and write what was asked for; the report goes to standard output."""
+    from concurrent.futures import Executor, ProcessPoolExecutor
+    from contextlib import AbstractContextManager, nullcontext
+    from multiprocessing import get_context
+
+    from regularize.metamodel import metamodel
+    from regularize.metamodel_file import to_bytes
+    from regularize.reduced_model import reduced_model
+
+    mechanism = load_model(arguments.file, arguments)
+    inputs = arguments.inputs or [joint.name for joint in mechanism.joints if joint.actuated]
+    bounds = _bounds(arguments.bounds, inputs)
+    tolerance = arguments.tolerance
+    if tolerance is None and arguments.size is None:
+        tolerance = 0.01
+    size = arguments.size
+    if size is not None and len(size) not in (1, len(inputs)):
+        raise ModelError(f"--size needs 1 or {len(inputs)} values, got {len(size)}")
+    reduced = reduced_model(mechanism, inputs)
+    pool: AbstractContextManager[Executor | None] = (
+        ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn"))
+        if arguments.jobs > 1
+        else nullcontext()
+    )
+    with pool as executor:
+        model = metamodel(
+            reduced,
+            bounds,
+            tolerance=tolerance,
+            size=size,
+            smallest=arguments.smallest,
+            clearance=arguments.clearance,
+            seed=arguments.seed,
+            executor=executor,
+            progress=sys.stderr.isatty(),
+        )
+    write_bytes(arguments.out, to_bytes(model))
+    if arguments.c is not None:
+        from regularize.metamodel_export import to_c, to_c_header
+
+        name = arguments.c.stem
+        write_text(arguments.c, to_c(model, name))
+        write_text(arguments.c.with_suffix(".h"), to_c_header(model, name))
+    if arguments.plot is not None:
+        from regularize.metamodel_plot import figure
+
+        path = arguments.plot if arguments.plot.name else arguments.out.with_suffix(".svg")
+        picture = io.BytesIO()
+        figure(model, reduced).savefig(picture, format=path.suffix[1:] or "svg")
+        write_bytes(path, picture.getvalue())
+    sys.stdout.write(report(model))
+    if tolerance is not None and model.accuracy.worst > tolerance:
+        return 1
+    return 0
+
+
+def report(model: Metamodel) -> str:
+    """What was built, in a few lines."""
+    accuracy = model.accuracy
+    lines = [
+        f"{model.boxes} boxes, {model.samples} samples of the reduced model, "
+        f"{model.operations} operations per evaluation at most",
+        f"relative errors at {accuracy.points} random points, "
+        f"{100 * accuracy.covered:.4g} % of them covered:",
+        *(
+            f"  {name}: largest {100 * accuracy.maximal[name]:.3g} %, "
+            f"mean {100 * accuracy.mean[name]:.3g} %"
+            for name in accuracy.maximal
+        ),
+        *(f"{d.severity}[{d.code}]: {d.message}" for d in model.findings),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _bounds(values: list[float], inputs: list[str]) -> list[list[float]]:
+    if not inputs:
+        raise ModelError("the model names no actuated joint; name them: --inputs JOINT …")
+    if len(values) == 2:
+        values = values * len(inputs)
+    if len(values) != 2 * len(inputs):
+        raise ModelError(
+            f"--bounds needs a pair of values, or {len(inputs)} pairs for {inputs}, "
+            f"got {len(values)} values"
+        )
+    return [values[2 * i : 2 * i + 2] for i in range(len(inputs))]
