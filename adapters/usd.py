@@ -225,7 +225,10 @@ def _join(prim: Any, reading: Stage) -> None:
         moves.screws,
         T_parent,
         T_child,
-        actuated=any(api.startswith("PhysicsDriveAPI") for api in prim.GetAppliedSchemas()),
+        actuated=any(
+            api.startswith("PhysicsDriveAPI")
+            for api in prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+        ),
         closure=closure,
         limits=moves.limits,
         source=reading.source(prim),
@@ -267,7 +270,7 @@ def _rod(
 def _couple(prim: Any, reading: Stage) -> None:
     r"""Add PhysX mimics: :math:`q + g\,q_{reference} + c = 0`, angles in degrees."""
     name = reading.joint_names.get(str(prim.GetPath()))
-    for api in prim.GetAppliedSchemas():
+    for api in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
         schema, _, axis = api.partition(":")
         if schema not in MIMICS or name is None:
             continue

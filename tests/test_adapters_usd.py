@@ -1,0 +1,211 @@
+import numpy as np
+import pytest
+from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_fixtures import MECHANISMS, usd
+
+from regularize.adapters import detect, read
+from regularize.adapters._spanning import reference_poses, spanning
+from regularize.analysis import reduce
+from regularize.errors import ReadError
+
+pytest.importorskip("pxr")
+
+FILES = sorted((CORPUS / "usd").glob("*/*.usda"))
+#: Kind that the file name promises; the generic joints of those files lock one axis at a time.
+KINDS = {
+    "cartesian": "composite",
+    "cylindrical": "cylindrical",
+    "fixed": "fixed",
+    "prismatic": "prismatic",
+    "revolute": "revolute",
+    "spherical": "spherical",
+    "universal": "universal",
+    "6dof": "composite",
+}
+BODY = """
+def Xform "{0}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+{{
+    {1}
+}}
+"""
+
+
+def stage(tmp_path, *prims, header='metersPerUnit = 1\nupAxis = "Z"'):
+    path = tmp_path / "stage.usda"
+    path.write_text(f"#usda 1.0\n(\n{header}\n)\n" + "\n".join(prims))
+    return read(path)
+
+
+def joint(name, kind="Revolute", body0="", body1="b", inside="", schemas=""):
+    apis = f"(prepend apiSchemas = [{schemas}])" if schemas else ""
+    first = f"rel physics:body0 = </{body0}>" if body0 else ""
+    return f"""def Physics{kind}Joint "{name}" {apis}
+{{
+    {first}
+    rel physics:body1 = </{body1}>
+    {inside}
+}}"""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
+def test_real_file_is_read_and_analysed(path):
+    mechanism = read(path)
+    reduction = reduce(mechanism)
+    assert reduction.certificate.holds
+    assert detect(path).name == "usd"
+    if path.parent.name != "newton_kamino_joints":
+        return
+    words = path.stem.removeprefix("test_joint_").removeprefix("d6_").split("_")
+    joints = [j for j in mechanism.joints if not j.name.startswith("floating_base")]
+    assert [j.kind for j in joints] == [KINDS[words[0]]]
+    if "actuated" in words or "passive" in words:
+        assert joints[0].actuated == ("actuated" in words)
+
+
+def test_four_bar_of_newton_floats_with_three_redundant_rows():
+    path = CORPUS / "usd/newton_kamino_basics/boxes_fourbar.usda"
+    if not path.exists():
+        pytest.skip("no corpus")
+    mechanism = read(path)
+    reduction = reduce(mechanism)
+    assert (reduction.equations, reduction.rank, reduction.redundant) == (6, 3, 3)
+    assert (reduction.mobility, reduction.finite_mobility) == (7, 7)
+    assert max(reduction.assembly.worst_before) < 1e-8
+    assert mechanism.gravity.tolist() == pytest.approx([0, 0, -9.8067])
+    assert mechanism.body("body_1").geometry[0].size == pytest.approx([0.1, 0.01, 0.01])
+    assert mechanism.joint("joint_1").limits == pytest.approx(np.radians([[-45, 45]]))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_known_answers(name, tmp_path):
+    path = tmp_path / "stage.usda"
+    path.write_text(usd(name))
+    mechanism = read(path)
+    assert_one_redundant_loop(mechanism)
+    assert mechanism.findings == ()
+    inertia = mechanism.body("crank").inertia
+    np.testing.assert_allclose(inertia.matrix, np.diag([0.02, 0.03, 0.04]), atol=1e-8)
+
+
+def test_units_scale_and_up_axis(tmp_path):
+    body = BODY.format(
+        "b",
+        """double3 xformOp:translate = (100, 0, 0)
+    float3 xformOp:scale = (2, 2, 2)
+    uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
+    float physics:mass = 3
+    point3f physics:centerOfMass = (10, 0, 0)
+    float3 physics:diagonalInertia = (10000, 10000, 10000)""",
+    )
+    inside = "point3f physics:localPos0 = (120, 0, 0)\npoint3f physics:localPos1 = (10, 0, 0)"
+    header = 'metersPerUnit = 0.01\nkilogramsPerUnit = 2\nupAxis = "Y"'
+    mechanism = stage(tmp_path, body, joint("j", inside=inside), header=header)
+    j = mechanism.joint("j")
+    np.testing.assert_allclose(j.T_parent_joint[:3, 3], [1.2, 0, 0])
+    np.testing.assert_allclose(j.T_child_joint[:3, 3], [0.2, 0, 0])  # the scale counts
+    np.testing.assert_allclose(mechanism.gravity, [0, -9.81, 0])
+    inertia = mechanism.body("b").inertia
+    assert inertia.mass == 6
+    np.testing.assert_allclose(inertia.center, [0.2, 0, 0])
+    np.testing.assert_allclose(inertia.matrix, 2 * np.eye(3))
+    assert [f.code for f in mechanism.findings] == ["REG012", "REG012"]
+
+
+def test_stage_without_unit_is_suspected_aloud(tmp_path):
+    mechanism = stage(tmp_path, BODY.format("b", ""), joint("j"), header='upAxis = "Z"')
+    assert next((f.code, f.severity) for f in mechanism.findings) == ("REG012", "warning")
+
+
+def test_positions_follow_from_the_poses(tmp_path):
+    turned = """quatf xformOp:orient = (0.8, 0, 0, 0.6)
+    uniform token[] xformOpOrder = ["xformOp:orient"]"""
+    mechanism = stage(
+        tmp_path,
+        BODY.format("b", turned),
+        joint("j", inside='uniform token physics:axis = "Z"'),
+    )
+    angle = 2 * np.arctan2(0.6, 0.8)
+    assert mechanism.joint("j").position == pytest.approx([angle], abs=1e-7)
+    T = reference_poses(mechanism, spanning(mechanism).tree)["b"]
+    np.testing.assert_allclose(T[:3, 0], [np.cos(angle), np.sin(angle), 0], atol=1e-7)
+
+
+def test_target_below_a_body_belongs_to_it(tmp_path):
+    inside = """def Xform "tip"
+    {
+        double3 xformOp:translate = (0, 0, 5)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }"""
+    mechanism = stage(tmp_path, BODY.format("b", inside), joint("j", body1="b/tip"))
+    assert mechanism.joint("j").child == "b"
+    np.testing.assert_allclose(mechanism.joint("j").T_child_joint[:3, 3], [0, 0, 5])
+
+
+def test_disabled_excluded_and_distance_joints(tmp_path):
+    mechanism = stage(
+        tmp_path,
+        BODY.format("a", ""),
+        BODY.format("b", ""),
+        joint("off", body0="a", inside="bool physics:jointEnabled = false"),
+        joint("loop", body0="a", inside="bool physics:excludeFromArticulation = true"),
+        joint(
+            "rod",
+            "Distance",
+            "a",
+            inside="float physics:minDistance = 2\nfloat physics:maxDistance = 2\n"
+            "point3f physics:localPos1 = (2, 0, 0)",
+        ),
+        joint("rope", "Distance", "a", inside="float physics:maxDistance = 2"),
+    )
+    assert [j.name for j in mechanism.joints[:2]] == ["loop", "rod"]
+    assert mechanism.joint("loop").closure
+    assert (mechanism.joint("rod").kind, mechanism.joint("rod").freedoms) == ("composite", 5)
+    messages = " ".join(f.message for f in mechanism.findings)
+    assert "`off` is disabled" in messages
+    assert "`rope` bounds the distance" in messages
+
+
+def test_mimic_of_physx_is_a_row(tmp_path):
+    inside = """rel physxMimicJoint:rotX:referenceJoint = </i>
+    float physxMimicJoint:rotX:gearing = -2
+    float physxMimicJoint:rotX:offset = 90"""
+    mechanism = stage(
+        tmp_path,
+        BODY.format("a", ""),
+        BODY.format("b", ""),
+        joint("i", body1="a"),
+        joint("j", body1="b", inside=inside, schemas='"PhysxMimicJointAPI:rotX"'),
+    )
+    [row] = mechanism.couplings
+    assert row.terms == (("j", 0, 1.0), ("i", 0, -2.0))
+    assert row.offset == pytest.approx(-np.pi / 2)
+
+
+def test_missing_mass_and_kinematic_bodies_are_said(tmp_path):
+    mechanism = stage(
+        tmp_path, BODY.format("b", "bool physics:kinematicEnabled = true"), BODY.format("c", "")
+    )
+    assert mechanism.body("c").inertia is None
+    assert [(j.child, j.kind) for j in mechanism.joints] == [("b", "fixed"), ("c", "free")]
+    assert {f.code for f in mechanism.findings} == {"REG013", "REG014", "REG103"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "line"),
+    [
+        ('#usda 1.0\ndef Xform "b"\n{\n  float a = (1,\n', "USD cannot read it", 5),
+        ('#usda 1.0\n(metersPerUnit = 1)\ndef Xform "b" {}\n', "no rigid body", None),
+        (
+            "#usda 1.0\n(metersPerUnit = 1)\n" + BODY.format("b", "") + joint("j", body1="none"),
+            "/none, which does not exist",
+            None,
+        ),
+    ],
+)
+def test_faults_are_one_line(text, words, line, tmp_path):
+    path = tmp_path / "stage.usda"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=words) as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+    assert caught.value.line == line

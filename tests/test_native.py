@@ -1,0 +1,162 @@
+import json
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_fixtures import MECHANISMS, native
+
+import regularize
+from regularize.adapters import adapters, read
+from regularize.adapters.native import as_dict
+from regularize.diagnostic import Diagnostic, Source
+from regularize.errors import ReadError
+from regularize.mechanism import Body, Coupling, Geometry, Inertia, Joint, Mechanism, joint_screws
+
+SCHEMA = Path(regularize.__file__).parent / "schema" / "mechanism-1.json"
+
+
+def everything():
+    """A mechanism in which every field has a value of its own."""
+    rng = np.random.default_rng(0)
+    source = Source("robot.urdf", 12, "robot/link[@name='a']")
+    shape = Geometry(
+        "mesh", [1, 1, 2], rng.normal(size=(4, 4)), "a.stl", (0.1, 0.2, 1 / 3, 1), True
+    )
+    inertia = Inertia(0.1 + 0.2, rng.normal(size=3), rng.normal(size=(3, 3)))
+    joints = (
+        Joint(
+            "j",
+            "w",
+            "ä",
+            "universal",
+            joint_screws("universal"),
+            rng.normal(size=(4, 4)),
+            rng.normal(size=(4, 4)),
+            [1 / 3, -1e-300],
+            True,
+            False,
+            [[-np.inf, 1.0], [-2.0, np.inf]],
+            source,
+        ),
+        Joint("k", "w", "ä", "revolute", rng.normal(size=(6, 1)), closure=True),
+    )
+    return Mechanism(
+        "all",
+        (Body("w"), Body("ä", inertia, (shape,), source)),
+        joints,
+        (Coupling("c", "gear", (("j", 1, 2.5), ("k", 0, -1 / 7)), 0.5, source),),
+        "w",
+        [0.1, 0, -9.8],
+        (Diagnostic("REG013", "note", "what", "loop", ("j",), source, ("do it",)),),
+        files=("robot.yaml",),
+    )
+
+
+def assert_identical(one, other, where="mechanism"):
+    if isinstance(one, np.ndarray):
+        assert one.shape == other.shape, where
+        assert one.tobytes() == other.tobytes(), where
+    elif is_dataclass(one):
+        assert type(one) is type(other), where
+        for f in fields(one):
+            if (type(one), f.name) not in ((Mechanism, "path"), (Mechanism, "format")):
+                assert_identical(getattr(one, f.name), getattr(other, f.name), f"{where}.{f.name}")
+    elif isinstance(one, tuple):
+        assert len(one) == len(other), where
+        for i, (a, b) in enumerate(zip(one, other, strict=True)):
+            assert_identical(a, b, f"{where}[{i}]")
+    else:
+        assert one == other, where
+
+
+def test_every_field_is_kept_bit_for_bit(tmp_path):
+    path = tmp_path / "all.json"
+    assert adapters()["json"].load_writer()(everything(), path) == ()
+    other = read(path)
+    assert_identical(everything(), other)
+    assert (str(other.path), other.format) == (str(path), "json")
+
+
+def test_files_follow_the_schema(tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(as_dict(everything()))
+    for name in MECHANISMS:
+        validator.validate(json.loads(native(name)))
+    broken = as_dict(everything())
+    broken["joints"][0]["kind"] = "hinge"
+    assert not validator.is_valid(broken)
+
+
+def test_schema_names_every_field():
+    """A field added to the model without a place in the file would be lost."""
+    schema = json.loads(SCHEMA.read_text())
+    written = as_dict(everything())
+    for entry, kind in ((written["bodies"][1], "body"), (written["joints"][0], "joint")):
+        assert set(entry) == set(schema["$defs"][kind]["properties"])
+        model = {"body": Body, "joint": Joint}[kind]
+        assert set(entry) == {f.name for f in fields(model)}
+    assert set(written) == set(schema["properties"])
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_smallest_files(name, tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text(native(name))
+    assert_one_redundant_loop(read(path))
+
+
+def test_real_model(tmp_path):
+    source = CORPUS / "sdf/cassie/cassie.sdf"
+    if not source.exists():
+        pytest.skip("no corpus")
+    mechanism = read(source)
+    path = tmp_path / "cassie.json"
+    adapters()["json"].load_writer()(mechanism, path)
+    assert_identical(mechanism, read(path))
+
+
+def edited(change):
+    data = as_dict(replace(everything(), findings=()))
+    change(data)
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"format": "regularize-mechanism", "version": 1,\n', r":2: not well-formed JSON"),
+        ("[" * 100_000, "not well-formed JSON|nested too deeply"),
+        ('{"format": "other"}', "another kind of JSON"),
+        (edited(lambda d: d.update(version=2)), "version 2 is unknown; version 1 is read"),
+        (edited(lambda d: d.pop("joints")), "has no 'joints'"),
+        (edited(lambda d: d["joints"][0].pop("screws")), r"joints\[0\]: has no 'screws'"),
+        (
+            edited(lambda d: d["joints"][0].update(position=[1])),
+            r"joints\[0\]/position: expected 2 entries, found 1",
+        ),
+        (
+            edited(lambda d: d["joints"][0]["T_parent_joint"][1].__setitem__(2, "x")),
+            r"joints\[0\]/T_parent_joint\[1\]\[2\]: expected a finite number, found 'x'",
+        ),
+        (
+            edited(lambda d: d.update(gravity=[0, 0, float("nan")])),
+            r"gravity\[2\]: expected a finite number, found nan",
+        ),
+        (edited(lambda d: d["gravity"].__setitem__(0, 10**400)), "finite number"),
+        (edited(lambda d: d["joints"][0].update(parent="z")), "unknown body 'z'"),
+        (edited(lambda d: d["joints"][0].update(kind="hinge")), "unknown kind 'hinge'"),
+        (edited(lambda d: d.update(bodies={})), r"bodies: expected a list"),
+    ],
+)
+def test_faults_name_their_place(text, words, tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=words) as caught:
+        read(path, format="json")
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
