@@ -196,6 +196,15 @@ class CadDraft:
         taken = {coupling.name for coupling in self.couplings}
         for relation in self.relations:
             coupling = resolve(relation, joints)
+            if coupling is None and relation.kind == "rack":
+                coupling = resolve(relation.swapped(), joints)
+                if coupling is not None:
+                    self.note(
+                        "REG013",
+                        "note",
+                        f"rack and pinion `{relation.name}`: the file names the pinion first",
+                        relation.source,
+                    )
             if coupling is not None:
                 name = unique(coupling.name, taken)
                 taken.add(name)
@@ -226,7 +235,7 @@ class CadDraft:
         others = [joint.name for _, joint, _, _ in misfits[1:]]
         also = f"; also {listed(others, 3)}" if others else ""
         self.note(
-            "REG015",
+            "REG017",
             "warning",
             f"the saved placements do not fit joint `{worst.name}`: they are off by "
             f"{distance * 1e3:.3g} mm and {np.degrees(angle):.3g} degrees{also}",

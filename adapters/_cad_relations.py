@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
@@ -52,6 +52,10 @@ class Relation:
     T_j: Array
     values: tuple[float, ...]
     source: Source | None = None
+
+    def swapped(self) -> Relation:
+        """The same relation with the bodies in each other's place."""
+        return replace(self, body_i=self.body_j, body_j=self.body_i, T_i=self.T_j, T_j=self.T_i)
 
 
 Chain = list[tuple[Joint, int]]

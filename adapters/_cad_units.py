@@ -10,7 +10,7 @@ from regularize.diagnostic import Diagnostic, Source
 from regularize.mechanism import Body, Joint
 
 #: No mechanism that people model is larger, in metres.
-LARGEST = 100.0
+LARGEST = 50.0
 #: Above this size in metres, the mean density decides.
 LARGE = 3.0
 #: Mass per cube of the largest link below which a machine would be thinner than air, kg/m³.
@@ -36,7 +36,7 @@ def suspect(
 ) -> list[Diagnostic]:
     """A warning (REG012) if the lengths of a model look like millimetres, or far too small.
 
-    What speaks for millimetres: a link longer than 100 m, or one longer than 3 m while all bodies
+    What speaks for millimetres: a link longer than 50 m, or one longer than 3 m while all bodies
     together weigh less than a gram per cubic metre of it.
     """
     length = size(joints)

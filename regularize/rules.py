@@ -88,6 +88,16 @@ RULES: tuple[Rule, ...] = (
         "Give the frame on the successor its orientation.",
     ),
     Rule(
+        "REG017",
+        "placements-misfit",
+        "warning",
+        "The placements saved in a CAD file do not fit a joint: its two frames are not where the "
+        "joint allows them to be.",
+        "The assembly was saved unsolved or moved since, so the pose analysed is not the one seen.",
+        "A crank that stands 1.2 degrees askew in its bearing.",
+        "Solve the assembly in the CAD system and save it again.",
+    ),
+    Rule(
         "REG101",
         "loop-open",
         "error",

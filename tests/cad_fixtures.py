@@ -291,6 +291,13 @@ def asmt_markers(markers: dict[str, Array], depth: int, scale: float) -> list[st
     return [*lines, f"{tabs}RefCurves", f"{tabs}RefSurfaces"]
 
 
+def asmt_rest(depth: int) -> list[str]:
+    """Velocities of a body at rest."""
+    tabs = "\t" * depth
+    zero = f"{tabs}\t0.0\t0.0\t0.0"
+    return [f"{tabs}Velocity3D", zero, f"{tabs}Omega3D", zero]
+
+
 def asmt_text(
     name: str,
     ground: dict[str, Array],
@@ -302,16 +309,18 @@ def asmt_text(
     more: tuple[str, ...] = (),
 ) -> str:
     """An ASMT file: marked frames of the ground and of placed parts; joints between markers."""
-    lines = ["OndselSolver", "Assembly", "\tNotes", "\tName", f"\t\t{name}"]
-    lines += asmt_pose(np.eye(4), 1, scale) + asmt_markers(ground, 1, scale)
+    lines = ["OndselSolver", "Assembly", "\tNotes", "\t\t(none)", "\tName", f"\t\t{name}"]
+    lines += asmt_pose(np.eye(4), 1, scale) + asmt_rest(1) + asmt_markers(ground, 1, scale)
     lines.append("\tParts")
     for part, (T, markers) in parts.items():
         lines += ["\t\tPart", "\t\t\tName", f"\t\t\t\t{part}", *asmt_pose(T, 3, scale)]
+        lines += [*asmt_rest(3), "\t\t\tFeatureOrder"]
         lines += ["\t\t\tPrincipalMassMarker", "\t\t\t\tName", "\t\t\t\t\tMassMarker"]
         lines += asmt_pose(transform(None, [0.01, 0.02, 0.03]), 4, scale)
         moments = "\t".join(map(repr, mass[1]))
         lines += ["\t\t\t\tMass", f"\t\t\t\t\t{mass[0]!r}"]
         lines += ["\t\t\t\tMomentOfInertias", f"\t\t\t\t\t{moments}"]
+        lines += ["\t\t\t\tDensity", "\t\t\t\t\t1.0"]
         lines += asmt_markers(markers, 3, scale)
     lines += ["\tKinematicIJs", "\tConstraintSets", "\t\tJoints"]
     for kind, title, i, j, values in joints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def _directions(T: Array) -> list[float]:
 
 
 #: Equations of each pair in terms of T_i_j, and its number of freedoms.
-EQUATIONS: dict[str, tuple[Callable[[Array], list[float]], int]] = {
+EQUATIONS: dict[str, tuple[Callable[[Array], list[Any]], int]] = {
     "fixed": (lambda T: [*T[:3, 3], T[0, 1], T[0, 2], T[1, 2]], 0),
     "revolute": (lambda T: [*T[:3, 3], *_directions(T)], 1),
     "cylindrical": (lambda T: [*T[:2, 3], *_directions(T)], 2),

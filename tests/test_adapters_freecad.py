@@ -1,0 +1,544 @@
+"""FreeCAD documents: joints of 1.0 and 1.1, links, sub-assemblies, other files, faults."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import cad_fixtures as cad
+import numpy as np
+import pytest
+from cad_fixtures import freecad_joint, freecad_object, freecad_placement, freecad_property
+from scipy.spatial.transform import Rotation
+
+from regularize.adapters import _freecad_document, detect, read
+from regularize.adapters._freecad_distance import distance_pair
+from regularize.analysis import reduce
+from regularize.errors import ReadError
+from regularize.mechanism import Mechanism
+from regularize.screw import Array, inverse, transform
+
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
+TILT = transform(Rotation.from_rotvec([0.3, -0.5, 0.8]).as_matrix(), [0.04, 0.02, -0.03])
+MOVE = transform(Rotation.from_rotvec([-0.2, 0.6, 0.1]).as_matrix(), [-0.1, 0.05, 0.02])
+
+Ends = tuple[tuple[str, Array], tuple[str, Array]]
+
+
+def save(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def load(tmp_path: Path, data: bytes, **options: str) -> Mechanism:
+    return read(save(tmp_path / "model.FCStd", data), **options)
+
+
+def placed(T: Array, name: str = "Placement") -> str:
+    return freecad_property(name, "Placement", freecad_placement(T))
+
+
+def number(name: str, value: float, kind: str = "Float") -> str:
+    return freecad_property(name, kind, f'<Float value="{value!r}"/>')
+
+
+def flag(name: str, value: bool) -> str:
+    return freecad_property(name, "Bool", f'<Bool value="{str(value).lower()}"/>')
+
+
+def link_to(name: str, file: str = "") -> str:
+    return freecad_property("LinkedObject", "XLink", f'<XLink file="{file}" name="{name}"/>')
+
+
+def grounded(name: str, sub: bool = False) -> str:
+    inner = f'<Link value="{name}"/>'
+    if sub:
+        inner = f'<LinkSub value="Assembly" count="1"><Sub value="{name}."/></LinkSub>'
+    return freecad_object("Ground", "Ground", freecad_property("ObjectToGround", "Link", inner))
+
+
+class Builder:
+    """A document object by object; the assembly and its folder of joints come first."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, str] = {"Assembly": "Assembly::AssemblyObject"}
+        self.data: list[str] = []
+        self.group: list[str] = []
+
+    def add(self, name: str, type: str, *properties: str, top: bool = True) -> Builder:
+        self.types[name] = type
+        self.data.append(freecad_object(name, name, *properties))
+        self.group += [name] if top else []
+        return self
+
+    def ground(self, name: str, sub: bool = False) -> Builder:
+        self.types["Ground"] = "App::FeaturePython"
+        self.data.append(grounded(name, sub))
+        self.group.append("Ground")
+        return self
+
+    def joint(
+        self, name: str, kind: str, ends: Ends, *properties: str, top: bool = True
+    ) -> Builder:
+        self.types[name] = "App::FeaturePython"
+        self.data.append(freecad_joint(name, kind, ends, *properties))
+        self.group += [name] if top else []
+        return self
+
+    def save(self) -> bytes:
+        assembly = freecad_object(
+            "Assembly", "Assembly", cad.freecad_links("Group", self.group), placed(TILT)
+        )
+        return cad.freecad_document(self.types, [assembly, *self.data])
+
+
+def two_parts(T: Array = MOVE) -> Builder:
+    """A grounded part and a second one."""
+    builder = Builder().add("base", "Part::Feature", placed(np.eye(4)))
+    return builder.add("arm", "Part::Feature", placed(T)).ground("base")
+
+
+def ends(T_world: Array, first: str = "base.Edge1", second: str = "arm.Edge2") -> Ends:
+    return ((first, T_world), (second, inverse(MOVE) @ T_world))
+
+
+@pytest.mark.parametrize("modern", [False, True])
+@pytest.mark.parametrize("name", cad.SKELETONS)
+def test_one_loop_mechanisms(tmp_path: Path, name: str, modern: bool) -> None:
+    mechanism = load(tmp_path, cad.freecad(cad.SKELETONS[name](), modern=modern))
+    assert [j.name for j in mechanism.joints] == ["GroundedJoint", "A", "B", "C", "D"]
+    assert mechanism.findings == ()
+    reduction = reduce(mechanism)
+    assert (reduction.redundant, reduction.mobility, reduction.remaining) == (3, 1, 0)
+    assert max(reduction.assembly.worst_before) < 1e-12
+
+
+def test_content_tells_the_format(tmp_path: Path) -> None:
+    path = save(tmp_path / "model.zip", cad.freecad(cad.planar_four_bar()))
+    assert detect(path).name == "freecad"
+
+
+def test_misfit_of_saved_placements_is_reported_in_mm_and_degrees(tmp_path: Path) -> None:
+    skeleton = cad.planar_four_bar()
+    askew = skeleton.parts["crank"].copy()
+    askew[:3, :3] = Rotation.from_rotvec([math.radians(1.2), 0, 0]).as_matrix() @ askew[:3, :3]
+    data = Builder()
+    for part, T in skeleton.parts.items():
+        data.add(part, "Part::Feature", placed(askew if part == "crank" else T))
+    data.ground("base")
+    for joint in skeleton.joints:
+        sides = [
+            (f"{part}.Edge1", skeleton.on_part(part, joint.T_world_joint))
+            for part in (joint.parent, joint.child)
+        ]
+        data.joint(joint.name, "Revolute", (sides[0], sides[1]))
+    mechanism = load(tmp_path, data.save())
+    (finding,) = mechanism.findings
+    assert finding.code == "REG017"
+    assert "1.2 degrees" in finding.message
+    reduction = reduce(mechanism)
+    assert reduction.assembly.closed
+    assert reduction.redundant == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "freedoms"),
+    [
+        ("Fixed", 0),
+        ("Revolute", 1),
+        ("Cylindrical", 2),
+        ("Slider", 1),
+        ("Ball", 3),
+        ("Parallel", 4),
+        ("Perpendicular", 5),
+    ],
+)
+def test_joint_types(tmp_path: Path, kind: str, freedoms: int) -> None:
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    sides = ends(T)
+    if kind == "Perpendicular":
+        sides = (sides[0], (sides[1][0], sides[1][1] @ cad.frame((0, 0, 0), (1, 0, 0))))
+    mechanism = load(tmp_path, two_parts().joint("J", kind, sides).save())
+    assert mechanism.joint("J").freedoms == freedoms
+    assert mechanism.findings == ()
+    assert mechanism.body("arm").inertia is None
+
+
+@pytest.mark.parametrize("name", ["Distance", "Angle"])
+def test_angle_in_both_spellings(tmp_path: Path, name: str) -> None:
+    T = cad.frame((0, 0, 0))
+    turned = T @ transform(Rotation.from_rotvec([math.radians(30), 0, 0]).as_matrix())
+    sides = (("base.Edge1", T), ("arm.Edge1", inverse(MOVE) @ turned))
+    data = two_parts().joint("J", "Angle", sides, number(name, 30.0)).save()
+    mechanism = load(tmp_path, data)
+    assert mechanism.joint("J").freedoms == 5
+    assert mechanism.findings == ()
+
+
+def test_limits_and_signs(tmp_path: Path) -> None:
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    turn = T @ transform(Rotation.from_rotvec([0, 0, 0.5]).as_matrix(), [0, 0, 0.007])
+    sides = (("base.Edge1", T), ("arm.Edge1", inverse(MOVE) @ turn))
+    limits = (
+        *(flag(f"Enable{n}", True) for n in ("AngleMin", "AngleMax", "LengthMax")),
+        flag("EnableLengthMin", False),
+        *(number("AngleMin", -30.0), number("AngleMax", 90.0), number("LengthMax", 12.0)),
+    )
+    mechanism = load(tmp_path, two_parts().joint("J", "Cylindrical", sides, *limits).save())
+    joint = mechanism.joint("J")
+    assert joint.limits is not None
+    np.testing.assert_allclose(joint.position, [0.007, 0.5])
+    np.testing.assert_allclose(joint.limits, [[-np.inf, 0.012], [-math.pi / 6, math.pi / 2]])
+
+
+def test_suppressed_and_inactive_joints_are_left_out_aloud(tmp_path: Path) -> None:
+    T = cad.frame((0.1, 0, 0))
+    data = two_parts().joint("J", "Revolute", ends(T))
+    data.joint("K", "Fixed", ends(T), flag("Suppressed", True))
+    mechanism = load(tmp_path, data.save())
+    assert [joint.name for joint in mechanism.joints] == ["Ground", "J"]
+    assert "suppressed joints are left out: `K`" in mechanism.findings[0].message
+
+
+def test_three_mates_are_one_hinge_and_some_rows_stand_twice(tmp_path: Path) -> None:
+    """Two flush faces, two parallel axes, and two axes at no distance: one revolute joint."""
+    T = cad.frame((0.1, 0.02, 0), (0, 1, 1))
+    data = two_parts()
+    data.joint("Flush", "Distance", ends(T, "base.Face1", "arm.Face2"), number("Distance", 0.0))
+    data.joint("Coaxial", "Distance", ends(T), number("Distance", 0.0))
+    data.joint("Aligned", "Parallel", ends(T))
+    mechanism = load(tmp_path, data.save())
+    assert [joint.kind for joint in mechanism.joints] == ["fixed", "revolute"]
+    (finding,) = (f for f in mechanism.findings if f.code == "REG212")
+    assert "three mates `Flush`, `Coaxial`, `Aligned`" in finding.message
+    assert "4 of their 9 equations are written twice" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("elements", "p", "axis", "distance", "pair", "value"),
+    [
+        (("Vertex1", "Vertex2"), (0.3, 0, 0.4), (0, 0, 1), 0.5, "sphere_sphere", 0.5),
+        (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), 0.2, "planar", -0.2),
+        (("Face1", "Face2"), (0.3, 0.1, 0.25), (1, 0, 0), 0.2, "line_in_plane", 0.25),
+        (("Face1", "Face2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
+        (("Face1", "Edge2"), (0.3, 0.1, 0.2), (1, 0, 0), 0.2, "line_in_plane", 0.2),
+        (("Face1", "Edge2"), (0.3, 0.1, 0.2), (0, 0, 1), 0.2, "planar", 0.2),
+        (("Face1", "Vertex2"), (0.3, 0.4, 0.2), (0, 1, 1), 0.2, "point_in_plane", 0.2),
+        (("Face1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "cylinder_sphere", 0.5),
+        (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.5, "cylinder_sphere", 0.5),
+        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.5, "revolute_cylinder", 0.5),
+        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
+    ],
+)
+def test_distance_is_read_as_the_saved_placements_say(
+    elements: tuple[str, str],
+    p: tuple[float, float, float],
+    axis: tuple[float, float, float],
+    distance: float,
+    pair: str,
+    value: float,
+) -> None:
+    found = distance_pair(elements, cad.frame(p, axis), distance)
+    assert found.pair == pair
+    assert found.value == pytest.approx(value)
+    assert found.sure == (elements[0] == "Vertex1")
+
+
+def test_distance_of_a_vertex_and_a_face_in_either_order(tmp_path: Path) -> None:
+    plane, point = cad.frame((0, 0, 0)), cad.frame((0.1, 0.2, 0.05), (0, 1, 1))
+    for first in (True, False):
+        face = ("base.Face1" if first else "arm.Face1", plane if first else inverse(MOVE) @ plane)
+        vertex = (
+            "arm.Vertex1" if first else "base.Vertex1",
+            point if not first else inverse(MOVE) @ point,
+        )
+        sides = (face, vertex) if first else (vertex, face)
+        data = two_parts().joint("J", "Distance", sides, number("Distance", 50.0)).save()
+        mechanism = load(tmp_path, data)
+        joint = mechanism.joint("J")
+        assert (joint.freedoms, joint.parent) == (5, "base" if first else "arm")
+        assert [f.code for f in mechanism.findings] == ["REG013"]
+
+
+def test_placement_of_links_and_what_they_link_to(tmp_path: Path) -> None:
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    for follows in (False, True):
+        data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+        data.add("prototype", "Part::Feature", placed(TILT), top=False)
+        data.add(
+            "arm",
+            "App::Link",
+            link_to("prototype"),
+            placed(MOVE, "LinkPlacement"),
+            flag("LinkTransform", follows),
+        )
+        where = MOVE @ TILT if follows else MOVE
+        sides = (("base.Edge1", T), ("arm.Edge2", inverse(where) @ T))
+        mechanism = load(tmp_path, data.joint("J", "Revolute", sides).save())
+        assert mechanism.findings == ()
+        np.testing.assert_allclose(mechanism.joint("J").position, [0.0], atol=1e-9)
+
+
+def test_folders_link_groups_and_parts_inside_parts(tmp_path: Path) -> None:
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base", sub=True)
+    data.add("folder", "App::DocumentObjectGroup", cad.freecad_links("Group", ["bundle"]))
+    data.add(
+        "bundle",
+        "App::LinkGroup",
+        cad.freecad_links("ElementList", ["arm"]),
+        placed(TILT),
+        top=False,
+    )
+    data.add("arm", "App::Part", cad.freecad_links("Group", ["body"]), placed(MOVE), top=False)
+    data.add(
+        "body",
+        "PartDesign::Body",
+        cad.freecad_links("Group", ["pad", "datum"]),
+        placed(MOVE),
+        top=False,
+    )
+    data.add("pad", "PartDesign::Pad", placed(TILT), top=False)
+    data.add("datum", "PartDesign::Plane", placed(TILT), top=False)
+    body = TILT @ MOVE @ MOVE
+    for path, where in (("pad.Face3", body), ("datum.", body @ TILT), ("Edge1", body)):
+        sides = (("base.Edge1", T), (f"folder.bundle.arm.body.{path}", inverse(where) @ T))
+        copy = Builder()
+        copy.types, copy.data, copy.group = dict(data.types), [*data.data], [*data.group]
+        mechanism = load(tmp_path, copy.joint("J", "Revolute", sides).save())
+        assert [b.name for b in mechanism.bodies] == ["Assembly", "base", "arm"]
+        assert mechanism.findings == ()
+
+
+def test_reference_to_the_part_itself_and_to_the_origin(tmp_path: Path) -> None:
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4)))
+    data.add("Origin", "App::Origin", cad.freecad_links("OriginFeatures", ["X_Axis"]))
+    sides = (("Origin.X_Axis.", T), ("base.Edge1", T))
+    mechanism = load(tmp_path, data.joint("J", "Revolute", sides).save())
+    assert mechanism.joint("J").parent == mechanism.ground == "Assembly"
+    direct = Builder().add("base", "Part::Feature", placed(np.eye(4)))
+    direct.add("arm", "Part::Feature", placed(MOVE)).ground("base")
+    direct.types["J"] = "App::FeaturePython"
+    text = freecad_joint("J", "Revolute", ends(T, "Edge1", "Edge1"))
+    for number_, part in ((1, "base"), (2, "arm")):
+        head, rest = text.split(f'<Property name="Reference{number_}"')
+        text = f'{head}<Property name="Reference{number_}"' + rest.replace("Assembly", part, 1)
+    direct.data.append(text)
+    direct.group.append("J")
+    assert load(tmp_path, direct.save()).findings == ()
+
+
+def sub_assembly(rigid: bool, file: str = "") -> Builder:
+    """A linked sub-assembly of two parts and a hinge, on a grounded base."""
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+    data.add(
+        "sub",
+        "Assembly::AssemblyLink",
+        link_to("Inner", file),
+        flag("Rigid", rigid),
+        placed(TILT),
+        cad.freecad_links("Group", ["one", "two", "SubJoints"]),
+    )
+    for name, where in (("one", np.eye(4)), ("two", MOVE)):
+        data.add(name, "App::Link", link_to(f"{name}_shape", file), placed(where), top=False)
+    inner: tuple[str, ...] = ()
+    if not rigid:
+        sides = (("sub.one.Edge1", T), ("sub.two.Edge1", inverse(MOVE) @ T))
+        data.joint("inner", "Revolute", sides, top=False)
+        inner = ("inner",)
+    data.add("SubJoints", "Assembly::JointGroup", cad.freecad_links("Group", [*inner]), top=False)
+    where = TILT if rigid else TILT @ MOVE
+    path = "sub.Edge1" if rigid else "sub.two.Edge1"
+    return data.joint("outer", "Revolute", (("base.Edge1", T), (path, inverse(where) @ T)))
+
+
+def test_flexible_sub_assembly_shows_its_joints(tmp_path: Path) -> None:
+    mechanism = load(tmp_path, sub_assembly(rigid=False).save())
+    assert [b.name for b in mechanism.bodies] == ["Assembly", "base", "one", "two"]
+    assert {j.name for j in mechanism.joints} == {"Ground", "inner", "outer"}
+    assert mechanism.findings == ()
+    assert reduce(mechanism).mobility == 2
+
+
+def test_rigid_sub_assembly_is_one_body(tmp_path: Path) -> None:
+    mechanism = load(tmp_path, sub_assembly(rigid=True).save())
+    assert [b.name for b in mechanism.bodies] == ["Assembly", "base", "sub"]
+    assert mechanism.findings == ()
+    assert reduce(mechanism).mobility == 1
+
+
+def test_placements_in_another_file(tmp_path: Path) -> None:
+    """A joint on a shape inside a part of another document, whose placements count."""
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    other = Builder().add("Frame", "App::Part", cad.freecad_links("Group", ["plate"]), placed(TILT))
+    other.add("plate", "Part::Feature", placed(MOVE))
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+    data.add("arm", "App::Link", link_to("Frame", "parts/frame.FCStd"), placed(MOVE))
+    sides = (("base.Edge1", T), ("arm.plate.Edge1", inverse(MOVE @ MOVE) @ T))
+    data.joint("J", "Revolute", sides)
+    with pytest.raises(ReadError, match=r"parts/frame\.FCStd', which is absent; put it beside"):
+        load(tmp_path, data.save())
+    (tmp_path / "parts").mkdir()
+    save(tmp_path / "parts" / "frame.FCStd", other.save())
+    mechanism = load(tmp_path, data.save())
+    assert mechanism.findings == ()
+    assert [Path(file).name for file in mechanism.files] == ["frame.FCStd"]
+
+
+def machine(*relations: tuple[str, Ends, tuple[float, float]]) -> bytes:
+    """A wheel, a second one, a slide and a bolt on one base, and relations between them."""
+    across = cad.frame((0, 0, 0), (1, 0, 0))
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+    for name, x in (("wheel", 0.0), ("second", 0.3), ("slide", 0.6), ("bolt", 0.9)):
+        data.add(name, "Part::Feature", placed(transform(None, [x, 0, 0])))
+        frame = np.eye(4) if x < 0.5 else across
+        kind = "Slider" if name == "slide" else "Revolute"
+        on_base = transform(None, [x, 0, 0]) @ frame
+        data.joint(f"{name}_joint", kind, (("base.Edge1", on_base), (f"{name}.Edge1", frame)))
+    for k, (kind, sides, (one, two)) in enumerate(relations):
+        data.joint(f"R{k}", kind, sides, number("Distance", one), number("Distance2", two))
+    return data.save()
+
+
+def ratio(mechanism: Mechanism, numerator: str, denominator: str, k: int = 0) -> float:
+    c = {name.removesuffix("_joint"): value for name, _, value in mechanism.couplings[k].terms}
+    return c[numerator] / c[denominator]
+
+
+def test_gears_belts_racks_and_screws(tmp_path: Path) -> None:
+    axis, across = np.eye(4), cad.frame((0, 0, 0), (1, 0, 0))
+    wheels: Ends = (("wheel.Edge1", axis), ("second.Edge1", axis))
+    rack: Ends = (("wheel.Edge1", axis), ("slide.Edge1", across))
+    thread: Ends = (("slide.Edge1", across), ("bolt.Edge1", across))
+    data = machine(
+        ("Gears", wheels, (20.0, 50.0)),
+        ("RackPinion", rack, (15.0, 0.0)),
+        ("Screw", thread, (3.0, 0.0)),
+    )
+    mechanism = load(tmp_path, data)
+    assert [c.kind for c in mechanism.couplings] == ["gear", "rack", "screw"]
+    assert ratio(mechanism, "second", "wheel") == pytest.approx(2.5)
+    assert abs(ratio(mechanism, "wheel", "slide", 1)) == pytest.approx(0.015)
+    assert abs(ratio(mechanism, "bolt", "slide", 2)) == pytest.approx(0.003 / (2 * math.pi))
+    assert reduce(mechanism).mobility == 1
+    belt = load(tmp_path, machine(("Belt", wheels, (20.0, 50.0))))
+    assert ratio(belt, "second", "wheel") == pytest.approx(-2.5)
+    swapped = load(tmp_path, machine(("RackPinion", rack[::-1], (15.0, 0.0))))
+    assert abs(ratio(swapped, "wheel", "slide")) == pytest.approx(0.015)
+
+
+def test_motions_mark_driven_joints(tmp_path: Path) -> None:
+    T = cad.frame((0.1, 0, 0))
+    data = two_parts().joint("J", "Revolute", ends(T))
+    motion = (
+        freecad_property("MotionType", "Enumeration", '<Integer value="0"/>'),
+        freecad_property("Joint", "XLinkSubHidden", '<XLink file="" name="J" sub=""/>'),
+    )
+    mechanism = load(tmp_path, data.add("Motion", "App::FeaturePython", *motion).save())
+    assert mechanism.joint("J").actuated
+    assert [f.code for f in mechanism.findings] == ["REG013"]
+
+
+def test_assembly_is_chosen_by_name(tmp_path: Path) -> None:
+    data = two_parts()
+    data.add("Second", "Assembly::AssemblyObject", top=False)
+    with pytest.raises(ReadError, match=r"has 2 assemblies \(Assembly, Second\); name one"):
+        load(tmp_path, data.save())
+    assert len(load(tmp_path, data.save(), assembly="Assembly").bodies) == 3
+    with pytest.raises(ReadError, match="has no assembly 'Third'; there is: Assembly, Second"):
+        load(tmp_path, data.save(), assembly="Third")
+
+
+def of_type(index: int) -> str:
+    return freecad_property("JointType", "Enumeration", f'<Integer value="{index}"/>')
+
+
+FAULTS = {
+    "no zip": (b"PK\x03\x04 not a zip", "is no readable zip archive"),
+    "no document": (cad.archive({"Other.xml": "<x/>"}), "has no member Document.xml"),
+    "wrong root": (cad.archive({"Document.xml": "<Sheet/>"}), "expected <Document>"),
+    "cut off": (
+        cad.archive({"Document.xml": "<Document><Objects>"}),
+        r"Document\.xml:1: not well-formed XML",
+    ),
+    "entities": (
+        cad.archive({"Document.xml": '<!DOCTYPE a [<!ENTITY b "c">]><Document/>'}),
+        "declares XML entities",
+    ),
+    "deep": (cad.archive({"Document.xml": "<Document>" + "<a>" * 5000}), "depth"),
+    "no assembly": (cad.freecad_document({}, []), "holds no assembly"),
+    "no reference": (
+        two_parts().add("J", "App::FeaturePython", of_type(1)).save(),
+        "has no Reference1",
+    ),
+    "unknown part": (
+        two_parts().joint("J", "Revolute", ends(np.eye(4), second="leg.Edge1")).save(),
+        r"J \(J\): refers to 'leg', which is no part",
+    ),
+    "bad enumeration": (
+        two_parts().add("J", "App::FeaturePython", of_type(77)).save(),
+        "value 77 is not one of the 13 entries",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults(tmp_path: Path, fault: str) -> None:
+    data, message = FAULTS[fault]
+    path = save(tmp_path / "model.FCStd", data)
+    with pytest.raises(ReadError, match=message) as error:
+        read(path, format="freecad")
+    assert "\n" not in str(error.value)
+
+
+def test_damaged_archive_is_no_traceback(tmp_path: Path) -> None:
+    data = bytearray(cad.freecad(cad.planar_four_bar()))
+    data[60:400] = bytes(340)
+    with pytest.raises(ReadError, match="is no readable zip archive"):
+        load(tmp_path, bytes(data))
+
+
+def test_zip_bomb_is_refused_with_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_freecad_document, "LARGEST", 10_000_000)
+    data = cad.archive({"Document.xml": "<Document>" + " " * 50_000_000})
+    assert len(data) < 100_000
+    with pytest.raises(ReadError, match="unpacks to more than 10000000 bytes"):
+        load(tmp_path, data)
+    monkeypatch.setattr(_freecad_document, "MOST_MEMBERS", 1)
+    with pytest.raises(ReadError, match="more than 1 members"):
+        load(tmp_path, cad.archive({"Document.xml": "<Document/>", "a": "b"}))
+
+
+def test_circular_links_are_refused(tmp_path: Path) -> None:
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+    for name, other in (("a", "b"), ("b", "a")):
+        data.add(name, "App::Link", link_to(other), flag("LinkTransform", True), placed(MOVE))
+    with pytest.raises(ReadError, match="are they circular"):
+        load(tmp_path, data.save())
+
+
+@pytest.mark.parametrize(
+    ("name", "mobility"),
+    [
+        ("universal_joint/universal_joint_assembly", 3),
+        ("cadmpeg_product_assembly/product_assembly", 19),
+    ],
+)
+def test_samples(name: str, mobility: int) -> None:
+    path = CORPUS / f"{name}.FCStd"
+    if not path.exists():
+        pytest.skip("the corpus is not here")
+    reduction = reduce(read(path))
+    assert (reduction.mobility, reduction.redundant) == (mobility, 0)
+
+
+def test_sample_without_an_assembly_says_so() -> None:
+    path = CORPUS / "cadmpeg_product_assembly" / "external_component.FCStd"
+    if not path.exists():
+        pytest.skip("the corpus is not here")
+    with pytest.raises(ReadError, match="holds no assembly"):
+        read(path)

@@ -1,0 +1,246 @@
+"""Simscape Multibody import files: instances, joints, mates, masses, faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cad_fixtures as cad
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from regularize.adapters import detect, read
+from regularize.analysis import reduce
+from regularize.errors import ReadError
+from regularize.mechanism import Mechanism
+from regularize.screw import Array, inverse, transform
+
+MOVE = transform(Rotation.from_rotvec([-0.2, 0.6, 0.1]).as_matrix(), [-0.1, 0.05, 0.02])
+INNER = transform(Rotation.from_rotvec([0.4, 0.1, 0.9]).as_matrix(), [0.3, -0.1, 0.2])
+GROUNDED = 'grounded="true"'
+
+
+def load(tmp_path: Path, text: str) -> Mechanism:
+    path = tmp_path / "assembly.xml"
+    path.write_text(text)
+    return read(path)
+
+
+def toy(joints: str = "", mates: str = "") -> str:
+    """A grounded base and a part."""
+    instances = cad.simscape_instance(cad.BASE, np.eye(4), attributes=GROUNDED)
+    instances += cad.simscape_instance("arm", MOVE)
+    return cad.simscape_document("toy", instances, joints, mates)
+
+
+def joint(name: str, kind: str, T: Array) -> str:
+    return cad.simscape_joint(name, kind, [([cad.BASE], T), (["arm"], inverse(MOVE) @ T)])
+
+
+def mate(name: str, kind: str, first: tuple[str, Array], second: tuple[str, Array]) -> str:
+    """A mate of geometries given by frames in the world."""
+    (one, T_one), (two, T_two) = first, second
+    ends = [(one, [cad.BASE], T_one), (two, ["arm"], inverse(MOVE) @ T_two)]
+    return cad.simscape_mate(name, kind, ends)
+
+
+@pytest.mark.parametrize("name", cad.SKELETONS)
+def test_one_loop_mechanisms(tmp_path: Path, name: str) -> None:
+    mechanism = load(tmp_path, cad.simscape(cad.SKELETONS[name]()))
+    assert [j.name for j in mechanism.joints] == ["grounded base", "A", "B", "C", "D"]
+    assert mechanism.findings == ()
+    reduction = reduce(mechanism)
+    assert (reduction.redundant, reduction.mobility, reduction.remaining) == (3, 1, 0)
+    assert max(reduction.assembly.worst_before) < 1e-12
+
+
+def test_content_tells_the_format(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(cad.simscape(cad.planar_four_bar()))
+    assert detect(path).name == "simscape"
+
+
+@pytest.mark.parametrize(
+    ("kind", "freedoms"),
+    [
+        ("Weld", 0),
+        ("Revolute", 1),
+        ("Prismatic", 1),
+        ("Cylindrical", 2),
+        ("PinSlot", 2),
+        ("Spherical", 3),
+        ("Planar", 3),
+        ("Cartesian", 3),
+        ("Bearing", 4),
+        ("SixDof", 6),
+    ],
+)
+def test_joint_types(tmp_path: Path, kind: str, freedoms: int) -> None:
+    mechanism = load(tmp_path, toy(joint("J", kind, cad.frame((0.1, 0, 0), (0, 1, 1)))))
+    assert mechanism.joint("J").freedoms == freedoms
+    assert mechanism.findings == ()
+
+
+def test_mass_properties_in_the_units_of_the_file(tmp_path: Path) -> None:
+    inertia = load(tmp_path, toy(joint("J", "Revolute", np.eye(4)))).body("arm").inertia
+    assert inertia is not None
+    assert inertia.mass == 0.5
+    np.testing.assert_allclose(inertia.center, [0.01, 0.02, 0.03])
+    expected = 1e-6 * np.array([[100, 1, 2], [1, 200, 3], [2, 3, 250]])
+    np.testing.assert_allclose(inertia.matrix, expected)
+
+
+@pytest.mark.parametrize("shared_names", [False, True])
+def test_nested_instances_repeat_their_joints(tmp_path: Path, shared_names: bool) -> None:
+    """Two instances of a sub-assembly with a hinge; the joint of the root leads inside one."""
+    hinge = cad.frame((0.02, 0, 0), (0, 1, 1))
+    inner = cad.simscape_instance("one", np.eye(4)) + cad.simscape_instance("two", MOVE)
+    subs = [cad.simscape_instance(n, T, "sub", inner) for n, T in (("s", INNER), ("t", MOVE))]
+    definition = (
+        '<Assembly name="sub" uid="sub"><Joints>'
+        + cad.simscape_joint(
+            "hinge", "Revolute", [(["one"], hinge), (["two"], inverse(MOVE) @ hinge)]
+        )
+        + "</Joints></Assembly>"
+    )
+    T = cad.frame((0.1, 0, 0))
+    ends = [([], T), (["s", "two"], inverse(INNER @ MOVE) @ T)]
+    outer = cad.simscape_joint("outer", "Revolute", ends)
+    text = cad.simscape_document("toy", "".join(subs), outer, assemblies=definition)
+    if shared_names:
+        text = text.replace('name="two"', 'name="one"')
+    mechanism = load(tmp_path, text)
+    names = [j.name for j in mechanism.joints]
+    assert names[:3] == ["outer", "s/hinge", "t/hinge"]
+    assert [f.code for f in mechanism.findings] == ["REG103"]
+    assert reduce(mechanism).mobility == 2 + 1 + 6
+
+
+def test_rigid_sub_assemblies_and_groups(tmp_path: Path) -> None:
+    inner = cad.simscape_instance("one", np.eye(4)) + cad.simscape_instance("two", MOVE)
+    sub = cad.simscape_instance("s", INNER, "sub", inner, 'rigid="true"')
+    grouped = "".join(cad.simscape_instance(n, MOVE, attributes='rigidGroup="g"') for n in "ab")
+    ground = cad.simscape_instance(cad.BASE, np.eye(4), attributes=GROUNDED)
+    definition = '<Assembly name="sub" uid="sub"/>'
+    mechanism = load(
+        tmp_path, cad.simscape_document("toy", ground + sub + grouped, assemblies=definition)
+    )
+    assert sorted(j.name for j in mechanism.joints if j.kind == "fixed") == [
+        "grounded base",
+        "rigid g",
+        "rigid s",
+    ]
+    assert reduce(mechanism).mobility == 12
+
+
+AXIS = cad.frame((0.1, 0, 0.3), (0, 1, 1))
+FACE = cad.frame(AXIS[:3, 3] + 0.02 * AXIS[:3, 0], (0, 1, 1))
+
+
+def test_three_mates_of_a_hinge(tmp_path: Path) -> None:
+    """A concentric pin, a face on a face, and a needless parallel mate."""
+    mates = mate("Concentric1", "Concentric", ("cylinder", AXIS), ("cylinder", AXIS))
+    mates += mate("Coincident1", "Coincident", ("plane", FACE), ("plane", FACE))
+    mates += mate("Parallel1", "Parallel", ("plane", FACE), ("plane", AXIS))
+    mechanism = load(tmp_path, toy(mates=mates))
+    assert [j.kind for j in mechanism.joints] == ["fixed", "revolute"]
+    (finding,) = mechanism.findings
+    assert finding.code == "REG212"
+    assert finding.message == (
+        "the three mates `Concentric1`, `Coincident1`, `Parallel1` between `base` and `arm` "
+        "amount to one revolute joint: 4 of their 9 equations are written twice"
+    )
+    assert finding.source is not None and finding.source.line is not None
+
+
+def test_four_bar_by_mates(tmp_path: Path) -> None:
+    """Each hinge as a concentric and a coincident mate: the same three redundant equations."""
+    skeleton = cad.planar_four_bar()
+    instances = "".join(
+        cad.simscape_instance(p, T, attributes=GROUNDED if p == cad.BASE else "")
+        for p, T in skeleton.parts.items()
+    )
+    mates = ""
+    for link in skeleton.joints:
+        for kind, geometry in (("Concentric", "cylinder"), ("Coincident", "plane")):
+            ends = [
+                (geometry, [p], skeleton.on_part(p, link.T_world_joint))
+                for p in (link.parent, link.child)
+            ]
+            mates += cad.simscape_mate(f"{link.name}_{kind}", kind, ends)
+    mechanism = load(tmp_path, cad.simscape_document("toy", instances, constraints=mates))
+    assert [f.code for f in mechanism.findings] == ["REG212"] * 4
+    reduction = reduce(mechanism)
+    assert (reduction.redundant, reduction.mobility) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "freedoms"),
+    [
+        ("Distance", "plane", "plane", 3),
+        ("Distance", "point", "point", 5),
+        ("Tangent", "cylinder", "plane", 4),
+        ("Angle", "line", "line", 5),
+        ("Coincident", "point", "line", 4),
+        ("Perpendicular", "plane", "line", 4),
+    ],
+)
+def test_mates_hold_as_saved(
+    tmp_path: Path, kind: str, first: str, second: str, freedoms: int
+) -> None:
+    one = cad.frame((0.1, 0, 0), (0, 1, 1))
+    aside = transform(None, [0.03, 0.02, 0.05]) if kind in ("Distance", "Tangent") else np.eye(4)
+    turn = [0.5, 0, 0] if kind == "Angle" else [0, 0, 0]
+    if kind == "Tangent":
+        turn = [np.pi / 2, 0, 0]
+    two = one @ aside @ transform(Rotation.from_rotvec(turn).as_matrix())
+    mechanism = load(tmp_path, toy(mates=mate("M", kind, (first, one), (second, two))))
+    assert mechanism.joint("M").freedoms == freedoms
+    assert mechanism.findings == ()
+
+
+def test_what_is_not_read_is_said(tmp_path: Path) -> None:
+    mates = mate("Gear1", "GearMate", ("line", AXIS), ("line", AXIS))
+    mates += mate("Odd", "Coincident", ("nurbs", AXIS), ("line", AXIS))
+    mechanism = load(tmp_path, toy(joint("C", "PointOnCurve", AXIS), mates))
+    (finding,) = (f for f in mechanism.findings if f.code == "REG013")
+    assert "joints or mates not read: `C`, `Gear1`, `Odd`" in finding.message
+    assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<SimscapeMultibodyImportXML", "<Simscape", "not well-formed|root element"),
+        ('length="mm"', 'length="cubit"', "unit 'cubit' is unknown"),
+        ("<Uid>arm</Uid>", "<Uid>leg</Uid>", r"assembly\.xml:\d+: .*no instance `leg`"),
+        ('entityUid="part"', 'entityUid="thing"', "no part or assembly with the uid `thing`"),
+        ("1.0 0.0 0.0", "2.0 0.0 0.0", "is no rotation"),
+        ("0.0 0.0 0.0</Translation>", "0.0 0.0</Translation>", "2 of the 3 numbers"),
+        ('uid="arm"', 'uid="base"', "have the same uid"),
+        ("<FollowerFrame>", "<Follower>", "not well-formed"),
+    ],
+)
+def test_faults_name_the_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = toy(joint("J", "Revolute", np.eye(4)))
+    assert old in text
+    path = tmp_path / "assembly.xml"
+    path.write_text(text.replace(old, new))
+    with pytest.raises(ReadError, match=message) as error:
+        read(path, format="simscape")
+    assert "\n" not in str(error.value)
+
+
+def test_deep_nesting_and_zero_axes_are_refused(tmp_path: Path) -> None:
+    inner = ""
+    for k in range(70):
+        inner = cad.simscape_instance(f"n{k}", np.eye(4), "sub", inner)
+    text = cad.simscape_document("toy", inner, assemblies='<Assembly name="sub" uid="sub"/>')
+    with pytest.raises(ReadError, match="nested deeper than 64 levels"):
+        load(tmp_path, text)
+    mates = mate("M", "Concentric", ("line", AXIS), ("line", AXIS))
+    axis = mates[mates.index("<Axis>") : mates.index("</Axis>")]
+    with pytest.raises(ReadError, match="the axis has no length"):
+        load(tmp_path, toy(mates=mates.replace(axis, "<Axis>0 0 0")))
+    with pytest.raises(ReadError, match="has no instance of a part"):
+        load(tmp_path, cad.simscape_document("toy", ""))

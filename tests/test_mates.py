@@ -1,0 +1,215 @@
+"""Mates merged into joints, and what mates of CAD systems fix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cad_fixtures import frame
+from scipy.spatial.transform import Rotation
+
+from regularize import screw
+from regularize.adapters._cad_draft import CadDraft
+from regularize.adapters._cad_mates import AT_DISTANCE, mate
+from regularize.analysis import reduce
+from regularize.mechanism import Mechanism
+from regularize.screw import Array, inverse
+
+PLACED = screw.transform(Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix(), [0.1, -0.2, 0.05])
+Mate = tuple[str, Array]
+
+
+def assembly(*mates: Mate, scale: float = 1.0, reverse: bool = False) -> Mechanism:
+    """A part on the ground by mates given as a pair and a frame in the world."""
+    draft = CadDraft("toy", "toy")
+    placed = PLACED.copy()
+    placed[:3, 3] *= scale
+    body = draft.add_body("part", placed)
+    for k, (kind, T) in enumerate(mates):
+        T = T.copy()
+        T[:3, 3] *= scale
+        ends = [(draft.ground, T), (body, inverse(placed) @ T)]
+        if reverse and k % 2:
+            ends.reverse()
+        (a, T_a), (b, T_b) = ends
+        draft.add_joint(f"M{k + 1}", kind, a, T_a, b, T_b, mate=True)
+    return draft.finish("toy")
+
+
+HINGE = (("planar", frame((0.1, 0, 0.2), (0, 0, 1))), ("cylindrical", frame((0, 0, 0.5))))
+CASES: dict[str, tuple[tuple[Mate, ...], str, int]] = {
+    "plane and axis across it": (HINGE, "revolute", 2),
+    "plane and axis in it": (
+        (("planar", frame((0, 0, 0))), ("cylindrical", frame((0, 0, 0), (1, 0, 0)))),
+        "prismatic",
+        2,
+    ),
+    "three mates, one revolute": (
+        (*HINGE, ("parallel", frame((0.3, 0.1, 0)))),
+        "revolute",
+        4,
+    ),
+    "three perpendicular planes": (
+        tuple(("planar", frame((0.1, 0.2, 0.3), axis)) for axis in np.eye(3)),
+        "fixed",
+        3,
+    ),
+    "two perpendicular planes": (
+        tuple(("planar", frame((0.1, 0.2, 0.3), axis)) for axis in np.eye(3)[:2]),
+        "prismatic",
+        1,
+    ),
+    "one axis twice": ((HINGE[1], ("cylindrical", frame((0, 0, -0.1)))), "cylindrical", 4),
+    "two parallel axes": (
+        (HINGE[1], ("cylindrical", frame((0.2, 0.1, 0)))),
+        "prismatic",
+        3,
+    ),
+    "point and axis through it": (
+        (("spherical", frame((0, 0, 0.2))), HINGE[1]),
+        "revolute",
+        2,
+    ),
+    "two points": (
+        (("spherical", frame((0, 0, 0.2))), ("spherical", frame((0.1, 0, 0.2)))),
+        "revolute",
+        1,
+    ),
+    "two directions": (
+        (("parallel", frame((0, 0, 0))), ("parallel", frame((0, 0, 0), (1, 0, 0)))),
+        "composite",
+        1,
+    ),
+    "plane and fixed orientation": (
+        (("planar", frame((0, 0, 0))), ("no_rotation", frame((0, 0, 0)))),
+        "composite",
+        2,
+    ),
+    "plane and its direction": (
+        (("planar", frame((0, 0, 0))), ("parallel", frame((0.1, 0, 0)))),
+        "planar",
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_mates_amount_to_a_joint(case: str, reverse: bool) -> None:
+    mates, kind, spare = CASES[case]
+    mechanism = assembly(*mates, reverse=reverse)
+    (joint,) = mechanism.joints
+    (finding,) = mechanism.findings
+    assert joint.kind == kind
+    assert finding.code == "REG212"
+    assert joint.name == "+".join(f"M{k + 1}" for k in range(len(mates)))
+    rows = sum(6 - assembly(single).joints[0].freedoms for single in mates)
+    assert joint.freedoms == 6 - (rows - spare)
+    verb = "is" if spare == 1 else "are"
+    assert f"{spare} of their {rows} equations {verb} written twice" in finding.message
+    assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_merged_joint_moves_as_all_mates_allow(case: str) -> None:
+    mates, _, _ = CASES[case]
+    (joint,) = assembly(*mates).joints
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        T = np.eye(4)
+        for column, q in zip(joint.screws.T, rng.uniform(-0.5, 0.5, joint.freedoms), strict=True):
+            T = T @ screw.exp(column * q)
+        moved = joint.T_parent_joint @ T @ inverse(joint.T_child_joint)
+        draft = CadDraft("toy", "toy")
+        body = draft.add_body("part", moved)
+        for k, (kind, frame_) in enumerate(mates):
+            draft.add_joint(f"M{k}", kind, draft.ground, frame_, body, inverse(PLACED) @ frame_)
+        assert not [f for f in draft.finish("toy").findings if f.code == "REG017"]
+
+
+def test_mates_without_a_row_in_common_are_no_fault() -> None:
+    mates = (("no_rotation", frame((0, 0, 0))), ("spherical", frame((0.1, 0, 0))))
+    mechanism = assembly(*mates)
+    (finding,) = mechanism.findings
+    assert [joint.kind for joint in mechanism.joints] == ["fixed"]
+    assert (finding.code, finding.severity) == ("REG212", "note")
+    assert "written twice" not in finding.message
+
+
+def test_size_of_the_parts_does_not_matter() -> None:
+    for scale in (1e-3, 1e2):
+        (joint,) = assembly(*CASES["three mates, one revolute"][0], scale=scale).joints
+        assert joint.kind == "revolute"
+
+
+def test_three_mates_of_one_hinge_are_reported_in_words() -> None:
+    (finding,) = assembly(*CASES["three mates, one revolute"][0]).findings
+    assert finding.message == (
+        "the three mates `M1`, `M2`, `M3` between `toy` and `part` amount to one revolute joint: "
+        "4 of their 9 equations are written twice"
+    )
+
+
+def test_mates_that_form_no_group_stay_beside_the_joint() -> None:
+    mates = (*HINGE, ("point_in_plane", frame((0.1, 0.0, 0.3), (1, 1, 0))))
+    mechanism = assembly(*mates)
+    assert [joint.kind for joint in mechanism.joints] == ["revolute", "composite"]
+    reduction = reduce(mechanism)
+    assert reduction.mobility == 0
+    assert reduction.redundant == 0
+
+
+def test_single_mate_keeps_its_name() -> None:
+    mechanism = assembly(HINGE[0])
+    assert [joint.name for joint in mechanism.joints] == ["M1"]
+    assert mechanism.findings == ()
+
+
+def test_contradicting_mates_are_not_merged() -> None:
+    draft = CadDraft("toy", "toy")
+    body = draft.add_body("part", np.eye(4))
+    for k, height in enumerate((0.0, 0.01)):
+        T = frame((0, 0, height))
+        draft.add_joint(f"M{k}", "planar", draft.ground, T, body, np.eye(4), mate=True)
+    mechanism = draft.finish("toy")
+    assert len(mechanism.joints) == 2
+    assert "REG212" not in [finding.code for finding in mechanism.findings]
+    assert not reduce(mechanism).assembly.closed
+
+
+def test_joint_between_bodies_fixed_to_each_other_is_redundant() -> None:
+    draft = CadDraft("toy", "toy")
+    body = draft.add_body("part", PLACED)
+    draft.add_ground("weld", body)
+    T = frame((0.1, 0, 0), (0, 1, 1))
+    draft.add_joint("plane", "planar", draft.ground, T, body, inverse(PLACED) @ T)
+    reduction = reduce(draft.finish("toy"))
+    assert (reduction.mobility, reduction.redundant) == (0, 3)
+
+
+@pytest.mark.parametrize("kind", ["distance", "coincident", "tangent"])
+@pytest.mark.parametrize("roles", AT_DISTANCE)
+def test_mates_at_a_distance_hold_at_the_saved_pose(kind: str, roles: tuple[str, str]) -> None:
+    saved = screw.transform(Rotation.from_rotvec([0.4, 0.2, 0.9]).as_matrix(), [0.3, 0.1, -0.2])
+    straight = mate(kind, *roles, saved)
+    turned = mate(kind, *roles[::-1], inverse(saved))
+    assert straight is not None and turned is not None
+    assert straight.pair == turned.pair == AT_DISTANCE[roles]
+    assert turned.turned == (roles[0] != roles[1])
+    if turned.turned:
+        assert straight.value == pytest.approx(turned.value)
+    assert (straight.value == 0.0) == (kind == "coincident")
+
+
+def test_angles_between_planes_and_axes() -> None:
+    saved = screw.transform(Rotation.from_rotvec([0.4, 0, 0]).as_matrix())
+    angle = mate("angle", "plane", "plane", saved)
+    assert angle is not None and angle.pair == "angle"
+    assert angle.value == pytest.approx(0.4)
+    parallel = mate("parallel", "plane", "axis", saved)
+    assert parallel is not None and parallel.pair == "perpendicular"
+    across = mate("perpendicular", "plane", "axis", saved)
+    assert across is not None and across.pair == "parallel"
+    assert mate("parallel", "point", "axis", saved) is None
+    assert mate("gearmate", "axis", "axis", saved) is None
+    lock = mate("lock", "plane", "plane", saved)
+    assert lock is not None and lock.pair == "fixed"
