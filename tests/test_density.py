@@ -1,0 +1,146 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import trimesh
+
+from regularize.density import bounding_size, shape_inertia, with_density
+from regularize.errors import MissingExtra, ReadError
+from regularize.mechanism import Body, Geometry, Inertia, Mechanism, joint_in_world
+from regularize.screw import transform
+
+TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def mechanism(*shapes, inertia=None, path=None):
+    bodies = (Body("ground", geometry=shapes), Body("part", inertia, shapes))
+    return Mechanism("m", bodies, (joint_in_world("j", "ground", "part", "revolute"),), path=path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "fine"),
+    [
+        ("box", (1.0, 2.0, 3.0), trimesh.creation.box((1, 2, 3))),
+        ("sphere", (0.7,), trimesh.creation.icosphere(6, 0.7)),
+        ("cylinder", (0.4, 3.0), trimesh.creation.cylinder(0.4, 3.0, sections=2000)),
+        ("capsule", (0.4, 3.0), trimesh.creation.capsule(3.0, 0.4, count=(400, 400))),
+    ],
+)
+def test_solids_agree_with_fine_meshes(kind, size, fine):
+    fine.apply_translation(-fine.center_mass)
+    fine.density = 800.0
+    solid = shape_inertia(Geometry(kind, size), 800.0)
+    assert solid.mass == pytest.approx(fine.mass, rel=1e-3)
+    np.testing.assert_allclose(
+        solid.matrix, fine.moment_inertia, rtol=2e-3, atol=1e-4 * np.max(fine.moment_inertia)
+    )
+
+
+def test_two_boxes_are_one_body():
+    # Two halves of a box of 2 x 1 x 1 m, the second one turned.
+    halves = (
+        Geometry("box", (1, 1, 1), transform(translation=[0.5, 0, 0])),
+        Geometry("box", (1, 1, 1), transform(TURN, [1.5, 0, 0])),
+    )
+    inertia = with_density(mechanism(*halves), 10.0).body("part").inertia
+    assert inertia.mass == pytest.approx(20)
+    np.testing.assert_allclose(inertia.center, [1, 0, 0])
+    np.testing.assert_allclose(inertia.matrix, 20 / 12 * np.diag([2, 5, 5]), atol=1e-12)
+
+
+def test_stated_mass_and_ground_stay_and_collision_shapes_are_second():
+    stated = Inertia(1.0, np.zeros(3), np.eye(3))
+    box = Geometry("box", (1, 1, 1))
+    same = with_density(mechanism(box, inertia=stated), 10.0)
+    assert same.body("part").inertia is stated
+    assert same.body("ground").inertia is None
+    assert same.findings == ()
+    both = with_density(mechanism(box, Geometry("box", (2, 2, 2), collision=True)), 10.0)
+    assert both.body("part").inertia.mass == pytest.approx(10)
+    only = with_density(mechanism(replace(box, collision=True)), 10.0)
+    assert only.body("part").inertia.mass == pytest.approx(10)
+    [finding] = only.findings
+    assert (finding.code, finding.severity) == ("REG017", "note")
+    assert "10 kg/m³: 10 kg" in finding.message
+
+
+def test_nothing_is_computed_without_shapes():
+    result = with_density(mechanism(), 10.0)
+    assert result.body("part").inertia is None
+    assert "neither mass properties nor shapes" in result.findings[0].message
+
+
+@pytest.mark.parametrize("density", [0.0, -1.0, float("nan"), float("inf")])
+def test_density_is_positive(density):
+    with pytest.raises(ValueError, match="positive number"):
+        with_density(mechanism(), density)
+
+
+@pytest.mark.parametrize("suffix", [".stl", ".obj", ".glb", ".ply"])
+def test_mesh_in_millimetres_beside_the_model(suffix, tmp_path):
+    box = trimesh.creation.box((1000, 2000, 3000))
+    box.apply_translation([500, 0, 0])
+    (tmp_path / "meshes").mkdir()
+    box.export(tmp_path / "meshes" / f"part{suffix}")
+    scale = (1e-3, 1e-3, 1e-3)
+    model = tmp_path / "urdf" / "robot.urdf"
+    model.parent.mkdir()
+    shape = Geometry("mesh", scale, transform(TURN), f"package://robot/meshes/part{suffix}")
+    inertia = with_density(mechanism(shape, path=str(model)), 7.0).body("part").inertia
+    assert inertia.mass == pytest.approx(42)
+    np.testing.assert_allclose(inertia.center, [0, 0.5, 0], atol=1e-9)
+    np.testing.assert_allclose(
+        inertia.matrix, 3.5 * np.diag([1 + 9, 4 + 9, 1 + 4]), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_mesh_that_is_not_closed_gives_no_mass(tmp_path):
+    box = trimesh.creation.box((1, 1, 1))
+    box.update_faces(np.arange(len(box.faces)) > 0)
+    box.export(tmp_path / "open.stl")
+    shape = Geometry("mesh", (1, 1, 1), uri="open.stl")
+    result = with_density(mechanism(shape, path=str(tmp_path / "m.urdf")), 7.0)
+    assert result.body("part").inertia is None
+    [finding] = result.findings
+    assert finding.severity == "warning"
+    assert "not closed" in finding.message
+
+
+def test_missing_and_broken_meshes_are_errors(tmp_path):
+    model = str(tmp_path / "m.urdf")
+    with pytest.raises(ReadError, match=r"`none\.stl` is not found"):
+        with_density(mechanism(Geometry("mesh", (1, 1, 1), uri="none.stl"), path=model), 1.0)
+    (tmp_path / "bad.glb").write_bytes(b"not a mesh")
+    with pytest.raises(ReadError, match="is not a mesh"):
+        with_density(mechanism(Geometry("mesh", (1, 1, 1), uri="bad.glb"), path=model), 1.0)
+
+
+def test_formats_of_extras_name_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "part.step").write_text("ISO-10303-21;")
+    monkeypatch.setattr("regularize.density._installed", lambda module: False)
+    monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
+    shape = Geometry("mesh", (1, 1, 1), uri="part.step")
+    with pytest.raises(MissingExtra, match=r"pip install 'pin-regularize\[step\]'"):
+        with_density(mechanism(shape, path=str(tmp_path / "m.urdf")), 1.0)
+
+
+def _raise(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "edges"),
+    [
+        ("box", (1, 2, 3), (2, 1, 3)),
+        ("sphere", (0.5,), (1, 1, 1)),
+        ("cylinder", (0.5, 4), (1, 1, 4)),
+        ("capsule", (0.5, 4), (1, 1, 5)),
+    ],
+)
+def test_bounding_boxes(kind, size, edges):
+    shape = Geometry(kind, size, transform(TURN, [1, 2, 3]))
+    found = bounding_size(Body("b", geometry=(shape,)))
+    np.testing.assert_allclose(found.high - found.low, edges, atol=1e-12)
+    np.testing.assert_allclose((found.high + found.low) / 2, [1, 2, 3], atol=1e-12)
+    assert found.diagonal == pytest.approx(np.linalg.norm(edges))
+    assert bounding_size(Body("b")) is None
