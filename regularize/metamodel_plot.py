@@ -66,7 +66,7 @@ def figure(model: Interpolation, reduced: ReducedModel) -> Any:
         axes[row, 0].set_ylabel(text)
     result.suptitle(
         f"{model.samples} samples, largest errors at {model.accuracy.points} random points: "
-        + ", ".join(f"{key} {100 * value:.2g} %" for key, value in model.accuracy.maximal.items())
+        + ", ".join(f"{key} {100 * value:.3g} %" for key, value in model.accuracy.maximal.items())
     )
     return result
 
