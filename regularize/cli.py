@@ -9,10 +9,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from regularize.commands import check, explain, formats
+from regularize.commands import check, explain, formats, show
 from regularize.errors import RegularizeError
 
-VERBS = (check, explain, formats)
+VERBS = (check, show, explain, formats)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,10 +45,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RegularizeError as error:
         sys.stderr.write(f"regularize: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("regularize: interrupted\n")
+        return 2
     except BrokenPipeError:
         # The reader of our output has gone, as in `regularize check … | head`.
         sys.stderr.close()
         return 0
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"regularize: {place}{error.strerror or error}\n")
+        return 2
 
 
 if __name__ == "__main__":

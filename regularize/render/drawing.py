@@ -34,7 +34,7 @@ PALETTE: tuple[Color, ...] = (
     (140, 96, 52, 255),
 )
 REDUNDANT: Color = (204, 20, 72, 255)
-AXIS: Color = (60, 64, 72, 255)
+AXIS: Color = (96, 102, 112, 255)
 GROUND: Color = (128, 134, 142, 255)
 PLAIN: Color = (170, 176, 184, 255)
 
@@ -45,7 +45,8 @@ class Piece:
 
     Attributes:
         name: Unique name, such as ``body/crank/0`` or ``redundant/L1/2``.
-        kind: ``shape``, ``bar``, ``joint``, ``axis`` or ``redundant``.
+        kind: ``shape``, ``bar``, ``line`` (a thin bar where there are shapes), ``joint``, ``axis``
+            or ``redundant``.
         node: Node of the graph that it moves with.
         mesh: Triangles in the frame of the node.
         color: Red, green, blue, opacity, 0 to 255.
@@ -170,7 +171,8 @@ class _Artist:
         )
         if mesh is not None:
             drawn = GROUND if node == self.graph.ground else color
-            yield Piece(f"bar/{self.graph.nodes[node]}/{key[1]}-{key[2]}", "bar", node, mesh, drawn)
+            name = f"bar/{self.graph.nodes[node]}/{key[1]}-{key[2]}"
+            yield Piece(name, "line" if thin else "bar", node, mesh, drawn)
 
     def point(self, node: int, e: int) -> Array:
         """Where a joint sits on a body, in the frame of its node."""

@@ -33,7 +33,7 @@ def mesh_of(geometry: Geometry, model: str | None) -> Any:
     elif geometry.kind == "sphere":
         mesh = creation.icosphere(subdivisions=2, radius=float(size[0]))
     elif geometry.kind == "cylinder":
-        mesh = creation.cylinder(float(size[0]), float(size[1]), sections=24)
+        mesh = creation.cylinder(float(size[0]), float(size[1]), sections=16)
     elif geometry.kind == "capsule":
         mesh = creation.capsule(float(size[1]), float(size[0]), count=(12, 12))
     else:

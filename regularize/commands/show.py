@@ -1,0 +1,96 @@
+"""`regularize show`: look at a mechanism in 3D, with its loops, axes and redundant directions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regularize.commands.files import add_model_options, load_model, write_bytes
+from regularize.errors import RegularizeError
+
+if TYPE_CHECKING:
+    from regularize.report import Report
+
+SUFFIXES = (".glb", ".html", ".svg", ".png")
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb and its options."""
+    parser = subparsers.add_parser(
+        "show",
+        help=__doc__.split(": ")[1].rstrip("."),
+        description="Without -o the mechanism is shown live in a browser by viser where that is "
+        "installed, else as an HTML report.",
+    )
+    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    add_model_options(parser)
+    parser.add_argument(
+        "-o",
+        dest="out",
+        metavar="FILE",
+        type=Path,
+        help=f"write a file instead; its ending decides: {' '.join(SUFFIXES)}",
+    )
+    parser.add_argument(
+        "--ghosts", type=int, metavar="N", default=3, help="faint poses of the motion (3)"
+    )
+    parser.add_argument(
+        "--html", action="store_true", help="open the HTML report even if viser is installed"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the file, or open a window."""
+    out: Path | None = arguments.out
+    if out is not None and out.suffix.lower() not in SUFFIXES:
+        raise RegularizeError(
+            f"{out}: unknown kind of picture {out.suffix!r} (known: {', '.join(SUFFIXES)})"
+        )
+    from regularize.report import check
+
+    report = check(load_model(arguments.file, arguments))
+    if out is not None:
+        write_bytes(out, content(report, out.suffix.lower(), arguments.ghosts))
+        sys.stderr.write(f"regularize: wrote {out}\n")
+        return 0
+    if not arguments.html and _live(report):
+        return 0
+    folder = Path(tempfile.mkdtemp(prefix="regularize-"))
+    page = folder / f"{report.mechanism.name or 'model'}.html".replace("/", "-")
+    write_bytes(page, content(report, ".html", 0))
+    sys.stderr.write(f"regularize: wrote {page}\n")
+    webbrowser.open(page.as_uri())
+    return 0
+
+
+def content(report: Report, suffix: str, ghosts: int) -> bytes:
+    """The bytes of a picture, by the ending of its file."""
+    if suffix == ".glb":
+        from regularize.render.scene import scene
+
+        return bytes(scene(report, ghosts=ghosts).export(file_type="glb"))
+    if suffix == ".html":
+        from regularize.render import html
+
+        return html.render(report).encode()
+    from regularize.render import picture
+
+    drawn = picture.picture(report, ghosts=ghosts)
+    return picture.svg(drawn).encode() if suffix == ".svg" else picture.png(drawn)
+
+
+def _live(report: Report) -> bool:
+    """Show it by viser until interrupted; False where viser is not installed."""
+    try:
+        import viser
+    except ImportError:
+        return False
+    from regularize.render.live import Live
+
+    Live(viser.ViserServer(), report).run()
+    return True

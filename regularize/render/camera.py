@@ -1,0 +1,92 @@
+"""From where a mechanism is best looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize import screw
+from regularize.report import Report
+from regularize.screw import Array
+
+#: Up to this angle between a common normal and the vertical the view is from above.
+STEEP = np.cos(np.radians(30))
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A parallel projection.
+
+    Attributes:
+        right: Direction to the right of the picture, shape (3,).
+        up: Direction to its top, shape (3,).
+        back: Direction towards the eye, shape (3,).
+    """
+
+    right: Array
+    up: Array
+    back: Array
+
+    @property
+    def rotation(self) -> Array:
+        """Rows right, up and back: from the ground to the picture, shape (3, 3)."""
+        return np.vstack([self.right, self.up, self.back])
+
+
+def camera(report: Report) -> Camera:
+    """A camera that looks at planar mechanisms almost along their normal, else from a corner."""
+    normals = [
+        loop.motion.direction
+        for loop in report.loops
+        if loop.motion.name == "planar" and loop.motion.direction is not None
+    ]
+    gravity = report.mechanism.gravity
+    vertical = -screw.unit(gravity) if np.any(gravity) else np.array([0.0, 0.0, 1.0])
+    if len(normals) < max(1, len(report.loops)) or any(
+        abs(float(n @ normals[0])) < 0.99 for n in normals
+    ):
+        return _best_corner(report, vertical)
+    normal = normals[0]
+    if abs(float(normal @ vertical)) > STEEP:
+        normal = normal * np.sign(float(normal @ vertical))
+        up = np.cross(normal, _helper(normal))
+        return _looking(normal - 0.45 * up + 0.25 * np.cross(up, normal), up)
+    # Planes are seen from the side on which the other axes run as in textbooks: X to the right.
+    normal = normal if float(np.cross(vertical, normal)[0]) >= -1e-9 else -normal
+    right = np.cross(vertical, normal)
+    return _looking(normal + 0.35 * right + 0.3 * vertical, vertical)
+
+
+def _best_corner(report: Report, vertical: Array) -> Camera:
+    """Of some directions slightly from above, the one that sees the joints spread out best."""
+    r = report.reduction
+    points = np.array(
+        [
+            (r.reference.T_world_node[0, r.loops.row(edge.parent)] @ edge.T_parent)[:3, 3]
+            for edge in r.graph.edges
+        ]
+    ).reshape(-1, 3)
+    first = np.cross(vertical, _helper(vertical))
+    second = np.cross(vertical, first)
+    best, spread = None, -1.0
+    angles = np.radians([-60, -30, 30, 60, -150, 150, -120, 120])
+    for angle, height in ((angle, height) for height in (0.5, 1.2) for angle in angles):
+        eye = np.cos(angle) * first + np.sin(angle) * second + height * vertical
+        view = _looking(eye, vertical)
+        flat = (points - points.mean(axis=0)) @ view.rotation[:2].T if len(points) else points
+        found = float(np.linalg.svd(flat, compute_uv=False)[-1]) if len(points) else 0.0
+        if found > 1.05 * spread:
+            best, spread = view, found
+    return best or _looking(first + 0.5 * vertical, vertical)
+
+
+def _helper(axis: Array) -> Array:
+    """The first axis of the ground that is not nearly parallel to another."""
+    return np.asarray(np.eye(3)[0 if abs(axis[0]) < 0.9 else 1])
+
+
+def _looking(eye: Array, up: Array) -> Camera:
+    back = screw.unit(eye)
+    right = screw.unit(np.cross(up, back))
+    return Camera(right, np.cross(back, right), back)
