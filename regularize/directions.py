@@ -84,23 +84,21 @@ def directions(space: Array) -> list[Direction]:
     ]
     pure = np.hstack([linear, angular])
     rest = subalgebra.span(subalgebra.residual(pure, basis), TOLERANCE)
-    found += [Direction("mixed", column) for column in rest.T]
+    found += [Direction("mixed", column) for column in _axes(rest)]
     return found
 
 
 def _axes(vectors: Array) -> Iterator[Array]:
-    """Basis of a space of three-vectors that uses axes of the ground where they lie in it."""
-    k = vectors.shape[1]
-    basis = vectors
-    chosen: list[Array] = []
-    for axis in np.eye(3):
-        if len(chosen) < k and np.linalg.norm(axis - basis @ (basis.T @ axis)) < TOLERANCE:
-            chosen.append(axis)
-    if len(chosen) < k:
-        done = np.array(chosen).reshape(-1, 3).T
-        rest = basis - done @ (done.T @ basis)
-        u, _, _ = np.linalg.svd(rest, full_matrices=False)
-        for column in u.T[: k - len(chosen)]:
-            leading = column[int(np.argmax(np.abs(column)))]
-            chosen.append(column if leading > 0 else -column)
-    yield from chosen
+    """Orthonormal basis of a space that depends on the space alone, shape (n,) each.
+
+    The coordinate axis that lies nearest to the space is projected on it, again and again in what
+    is left of it; so coordinate axes that lie in the space are found first.
+    """
+    projector = vectors @ vectors.T
+    for _ in range(vectors.shape[1]):
+        near = np.linalg.norm(projector, axis=0)
+        leading = int(np.argmax(near > np.max(near) - 1e-6))
+        axis = projector[:, leading] / near[leading]
+        axis = np.where(np.abs(axis) < TOLERANCE**2, 0.0, axis)
+        projector = projector - np.outer(axis, axis)
+        yield axis

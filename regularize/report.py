@@ -11,6 +11,7 @@ from typing import Any
 import regularize
 from regularize import subalgebra
 from regularize.analysis import CONFIGURATIONS, Reduction, reduce
+from regularize.cures import Cure, cures
 from regularize.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.findings import findings
 from regularize.loop_report import LoopReport, loop_reports
@@ -21,6 +22,10 @@ from regularize.part import Part
 from regularize.reactions import Reaction, reactions
 
 SCHEMA_VERSION = 1
+#: Changes of joint types that are proposed.
+CURES = 3
+#: Redundant equations up to which such proposals are looked for; with more they are no help.
+MOST_CURED = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +78,7 @@ class Report:
         loops: One entry per loop.
         moving: Motion of every body but the ground; empty where the loops cannot be closed.
         reactions: One entry per joint.
+        cures: Changes of joint types after which nothing is redundant, the best first.
         diagnostics: The findings.
         seconds: How long the analysis took.
     """
@@ -81,6 +87,7 @@ class Report:
     loops: tuple[LoopReport, ...]
     moving: tuple[BodyMotion, ...]
     reactions: tuple[Reaction, ...]
+    cures: tuple[Cure, ...]
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
 
@@ -194,6 +201,17 @@ class Report:
                 }
                 for reaction in self.reactions
             ],
+            "cures": [
+                {
+                    "changes": [
+                        {"joint": c.joint, "before": c.before, "after": c.after}
+                        for c in cure.changes
+                    ],
+                    "mobility": cure.mobility,
+                    "idle": list(cure.idle),
+                }
+                for cure in self.cures
+            ],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
             "summary": self.summary,
         }
@@ -243,6 +261,13 @@ def check(
     loops = tuple(loop_reports(reduction))
     found = reactions(reduction) if reduction.assembly.closed else ()
     diagnostics = tuple(findings(reduction, loops, found, near))
+    proposals = cures(reduction, limit=CURES) if reduction.redundant <= MOST_CURED else ()
     return Report(
-        reduction, loops, moving(reduction), found, diagnostics, time.perf_counter() - start
+        reduction,
+        loops,
+        moving(reduction),
+        found,
+        proposals,
+        diagnostics,
+        time.perf_counter() - start,
     )

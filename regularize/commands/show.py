@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.html and _live(report):
         return 0
+    import tempfile
+    import webbrowser
+
     folder = Path(tempfile.mkdtemp(prefix="regularize-"))
     page = folder / f"{report.mechanism.name or 'model'}.html".replace("/", "-")
     write_bytes(page, content(report, ".html", 0))

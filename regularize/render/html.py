@@ -251,7 +251,10 @@ def _remedies(report: Report) -> Iterator[str]:
         yield "<section><h2>What to do</h2>"
         for words, command in remedies:
             text = escape(words[0].upper() + words[1:])
-            yield f"<p>{text}:</p><pre><code>{escape(command)}</code></pre>"
+            if command:
+                yield f"<p>{text}:</p><pre><code>{escape(command)}</code></pre>"
+            else:
+                yield f"<p>{text}.</p>"
         yield "</section>"
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from regularize.animation import Motion, motions
+from regularize.assembly import center_and_length
+from regularize.render.camera import camera
 from regularize.render.drawing import draw
 from regularize.report import Report
 from regularize.screw import Array
@@ -44,6 +46,14 @@ class Live:
                 flat_shading=True,
             )
         self.move(report.reduction.q)
+        view = camera(report)
+        center, length = center_and_length(report.reduction.loops, report.reduction.q)
+
+        @server.on_client_connect  # type: ignore[untyped-decorator]
+        def _(client: Any) -> None:
+            client.camera.look_at = tuple(center)
+            client.camera.position = tuple(center + 4.0 * length * view.back)
+
         for motion in motions(report.reduction):
             self._slider(motion)
 

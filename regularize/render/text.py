@@ -198,8 +198,9 @@ def _remedies(report: Report) -> Iterator[RenderableType]:
         return
     yield Text("What to do", "bold")
     for words, command in remedies:
-        yield Padding(Text(f"{words}:"), INDENT)
-        yield Text(f"    {command}", "green", no_wrap=True)
+        yield Padding(Text(f"{words}:" if command else words), INDENT)
+        if command:
+            yield Text(f"    {command}", "green", no_wrap=True)
     yield Text()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from regularize.causes import Chain
+from regularize.cures import Cure
 from regularize.diagnostic import Diagnostic
 from regularize.directions import Direction, axis_words
 from regularize.loop_report import Equation, LoopReport
@@ -275,7 +276,7 @@ def untrusted(report: Report) -> list[tuple[str, list[str]]]:
 
 
 def remedies(report: Report) -> list[tuple[str, str]]:
-    """What can be done about the redundancies: in words, and the command or call that does it."""
+    """What can be done about the redundancies: in words, and the command if there is one."""
     r, path = report.reduction, report.mechanism.path or "MODEL"
     found = []
     if r.removed:
@@ -295,7 +296,20 @@ def remedies(report: Report) -> list[tuple[str, str]]:
                 "regularize.reduce(mechanism, numerical=True)",
             )
         )
+    if report.cures:
+        first, *others = report.cures
+        words = f"or build it without redundancy: {_changes(first)}"
+        if others:
+            words += "; other ways: " + ", or ".join(_changes(cure) for cure in others)
+        found.append((words, ""))
     return found
+
+
+def _changes(cure: Cure) -> str:
+    """``make C spherical and D cylindrical``."""
+    changes = [f"{change.joint} {change.after}" for change in cure.changes]
+    text = f"make {listed(changes)}"
+    return f"{text} ({listed(cure.idle)} can then spin idly)" if cure.idle else text
 
 
 def equations(component: Component | Report) -> tuple[int, int, int]:

@@ -1,0 +1,148 @@
+"""The text report: golden outputs, and what must hold at any width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.mechanism import joint_in_world, mechanism_of
+from regularize.render import view
+from regularize.render.text import render
+from regularize.report import Report
+
+TEN = (
+    "bennett",
+    "delta_parallelograms",
+    "gripper",
+    "knee_leg",
+    "nearly_planar_fourbar",
+    "planar_fourbar",
+    "rssr",
+    "sarrus",
+    "three_prrr",
+    "walker",
+)
+
+
+@pytest.fixture(scope="module")
+def reports(assets: Path) -> Callable[[str], Report]:
+    """Reports by name of the asset, each made once; paths are relative."""
+    made: dict[str, Report] = {}
+
+    def of(name: str) -> Report:
+        if name not in made:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(assets)
+                made[name] = rg.check(rg.load(f"{name}.urdf"))
+        return made[name]
+
+    return of
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", TEN)
+def test_golden(
+    name: str,
+    width: int,
+    reports: Callable[[str], Report],
+    golden: Callable[[str, str], None],
+) -> None:
+    golden(f"{name}-{width}.txt", render(reports(name), width=width))
+
+
+@pytest.mark.parametrize("name", TEN)
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_line_but_commands_is_wider_than_the_terminal(
+    name: str, width: int, reports: Callable[[str], Report]
+) -> None:
+    lines = render(reports(name), width=width, verbosity=1).splitlines()
+    assert all(len(line) <= width or line.startswith("    regularize") for line in lines)
+
+
+def test_the_verdict_comes_first(reports: Callable[[str], Report]) -> None:
+    lines = render(reports("planar_fourbar"), width=100).splitlines()
+    assert lines[1].startswith("3 redundant constraint equations, consistent")
+    assert lines[2] == "True mobility 1, Grübler count −2."
+
+
+def test_quiet_gives_the_verdict_alone(reports: Callable[[str], Report]) -> None:
+    lines = render(reports("walker"), verbosity=-1).splitlines()
+    assert 3 < len(lines) < 9
+    assert "36 redundant constraint equations" in lines[1]
+
+
+def test_alike_loops_are_told_once_and_verbose_tells_each(
+    reports: Callable[[str], Report],
+) -> None:
+    report = reports("walker")
+    usual, verbose = render(report), render(report, verbosity=1)
+    assert usual.count("warning[REG201]") == 2
+    assert verbose.count("warning[REG201]") == 12
+    assert "likewise 7 more loops" in usual
+    assert len(usual.splitlines()) < 70
+
+
+def test_top_limits_the_loops_shown_in_full(reports: Callable[[str], Report]) -> None:
+    report = reports("three_prrr")
+    assert render(report, top=1).count("already fixed by") == 1
+    assert render(report, top=2).count("already fixed by") == 2
+
+
+def test_every_redundancy_names_the_joints_that_cause_it(
+    reports: Callable[[str], Report],
+) -> None:
+    text = render(reports("sarrus"), width=200)
+    assert "B2 and A2 generate planar motion only (normal along X)" in text
+    assert "A1, B1 and C1 generate planar motion only (normal along Y)" in text
+    others = render(reports("three_prrr"), width=200)
+    assert "rotation about X: ruled out by the other loops" in others
+
+
+def test_names_of_the_moving_bodies(reports: Callable[[str], Report]) -> None:
+    moves = {
+        body: words for words, bodies in view.moves(reports("slider_crank")) for body in bodies
+    }
+    assert moves["slider"].startswith("slides along")
+    assert moves["crank"].startswith("rotates about")
+    platform = {b: w for w, bodies in view.moves(reports("three_prrr")) for b in bodies}["platform"]
+    assert platform == "translates in space without turning"
+
+
+def test_the_way_out_is_a_command_that_is_never_broken(
+    reports: Callable[[str], Report],
+) -> None:
+    lines = render(reports("planar_fourbar"), width=40).splitlines()
+    assert "    regularize reduce planar_fourbar.urdf -o reduced/" in lines
+
+
+def test_proposed_joints_are_in_the_report(reports: Callable[[str], Report]) -> None:
+    words = [words for words, _ in view.remedies(reports("sarrus"))]
+    assert any("make C2 universal" in entry for entry in words)
+
+
+def test_conflicting_loop_names_the_directions() -> None:
+    """A hinge that is twisted by a degree against the three others cannot close the loop."""
+    points = [(0, 0, 0), (0.1, 0, 0.2), (0.6, 0, 0.3), (0.5, 0, 0)]
+    bodies = ["ground", "crank", "coupler", "rocker"]
+    joints = [
+        joint_in_world(
+            "ABCD"[i], bodies[i], bodies[(i + 1) % 4], "revolute", (0, 1, 0), point=points[i]
+        )
+        for i in range(4)
+    ]
+    from dataclasses import replace
+
+    angle = np.radians(1.0)
+    twist = np.eye(4)
+    twist[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    joints[3] = replace(joints[3], T_child_joint=joints[3].T_child_joint @ twist, closure=True)
+    report = rg.check(mechanism_of("twisted", joints))
+    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG205"]
+    text = render(report)
+    assert "cannot be closed" in text.splitlines()[1]
+    assert "rotation about" in text
+    assert not report.reduction.assembly.closed
