@@ -158,6 +158,8 @@ class MinimalDynamics:
             jacobian = self.robot.jacobian(q)
             error = self.robot.residual(q)[rows]
             worst = float(np.max(np.abs(error), initial=0.0))
+            if not np.isfinite(worst):
+                break
             # Beyond the last digits Newton's steps get no better: that is where it stops.
             if worst <= EXACT or (worst <= CLOSED and worst >= 0.5 * previous):
                 return self._pose(q, jacobian)

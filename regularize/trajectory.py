@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from scipy.integrate import solve_ivp
+from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, Radau
 
 from regularize.errors import RegularizeError
 from regularize.minimal import ClosureLost, MinimalDynamics, NoInertia, Pose, SingularConfiguration
@@ -24,11 +24,21 @@ from regularize.screw import Array, read_only
 #: Joint forces by time, configuration and velocity, shape (nv,).
 Torque = Callable[[float, Array, Array], Array]
 
-#: Methods of ``solve_ivp`` that shorten a step at which the loops do not close.
+#: The methods of ``scipy.integrate.solve_ivp`` by name.
+METHODS: dict[Any, Any] = {
+    "RK23": RK23,
+    "RK45": RK45,
+    "DOP853": DOP853,
+    "Radau": Radau,
+    "BDF": BDF,
+    "LSODA": LSODA,
+}
+#: Those that shorten a step at which the loops do not close.
 EXPLICIT = ("RK23", "RK45", "DOP853")
 
-#: Displacement of a group joint (radians) at which the reference is moved along.
-FAR = 2.0
+#: Displacement of a group joint (radians) at which the reference is moved along: far from it the
+#: components of a displacement tell less of those of the velocity.
+FAR = 0.7
 #: Largest change of a prescribed coordinate in one step, so that the pose stays on its branch.
 STRIDE = 0.05
 
@@ -68,18 +78,24 @@ class _Segment:
     def __init__(self, dynamics: MinimalDynamics, torque: Torque | None, *, explicit: bool) -> None:
         self.dynamics, self.torque, self.explicit = dynamics, torque, explicit
         self.lost: ClosureLost | NoInertia | None = None
+        self.begun = False
         self.free = [dynamics.known[i] for i in dynamics.free]
         self.driven = [dynamics.known[i] for i in dynamics.driven]
         self.motions = [dynamics.forced[dynamics.names[c]] for c in self.driven]
         self.offset = dynamics.positions(dynamics.reference, self.driven)
         self.pose = dynamics.close(np.zeros(dynamics.robot.model.nv))
         self.guess = dynamics.displacement(self.pose.q)
-        self.started = self.pose.condition
-        self._origin = self.guess, self.pose
 
-    def rewind(self) -> None:
-        """Take the pose at the start as the first guess again."""
-        self.guess, self.pose = self._origin
+    @property
+    def far(self) -> bool:
+        """Whether displacements of group joints come near to where they are no longer unique."""
+        model = self.dynamics.robot.model
+        for j in range(1, model.njoints):
+            if model.nqs[j] != model.nvs[j]:
+                start = model.idx_vs[j] + model.nvs[j] - 3
+                if float(np.linalg.norm(self.guess[start : start + 3])) > FAR:
+                    return True
+        return False
 
     def state(self, q: Array, v: Array) -> Array:
         return np.concatenate([self.dynamics.displacement(q)[self.free], v[self.free]])
@@ -126,11 +142,12 @@ class _Segment:
             pose, v, prescribed = self.resolve(t, state)
             a, _ = self.dynamics.acceleration(pose, v, self.tau(t, pose.q, v), prescribed)
         except (ClosureLost, NoInertia) as lost:
-            if not self.explicit:
+            if not self.explicit or not self.begun:
                 raise
             # An explicit method takes a shorter step when it meets no number.
             self.lost = lost
             return np.full(len(state), np.nan)
+        self.begun = True
         rates = np.linalg.solve(self.dynamics.rates(self.guess), v)
         return np.concatenate([rates[self.free], a[self.free]])
 
@@ -163,11 +180,11 @@ def simulate(
         v: Starting velocities of independent coordinates by name (zero otherwise), or of all
             coordinates, shape (nv,), of which the independent ones are used.
         torque: Joint forces by time, configuration and velocity; by default none.
-        method: Any method of ``scipy.integrate.solve_ivp``.
+        method: Any method of ``scipy.integrate.solve_ivp``, by name or as a class.
         rtol: Relative tolerance of the integrator.
         atol: Absolute tolerance of the integrator.
         degradation: New coordinates are chosen when the condition number has grown by this factor.
-        options: Further options of ``solve_ivp``.
+        options: Further options of the method, such as ``max_step``.
 
     Raises:
         ClosureLost: The mechanism was driven against a limit of its motion.
@@ -175,57 +192,57 @@ def simulate(
         IntegrationFailed: The integrator gave up.
     """
     times = np.asarray(times, dtype=np.float64)
-    pose = dynamics.moved(dynamics.reference if q is None else np.asarray(q), float(times[0]))
+    t, end = float(times[0]), float(times[-1])
+    pose = dynamics.moved(dynamics.reference if q is None else np.asarray(q), t)
     velocity = _velocities(dynamics, v)
     dynamics = dynamics.repartitioned(pose.q)
-    samples: list[tuple[Array, ...]] = []
-    partitions = [(float(times[0]), dynamics.independent)]
-    t, limit = float(times[0]), degradation
-    segment = _Segment(dynamics, torque, explicit=method in EXPLICIT)
+    explicit = method in EXPLICIT
+    segment = _Segment(dynamics, torque, explicit=explicit)
     state = segment.state(pose.q, velocity)
+    partitions = [(t, dynamics.independent)]
     if not segment.free:
         return _trajectory(_driven(segment, times), partitions)
-    while True:
-        events = _events(segment, limit)
-        solution = solve_ivp(
-            segment.rate,
-            (t, float(times[-1])),
-            state,
-            method=method,
-            t_eval=times[(times >= t) if not samples else (times > t)],
-            events=events,
-            rtol=rtol,
-            atol=atol,
-            **options,
+    samples = [_sample(segment, t, state)]
+    limit, started = degradation, segment.pose.condition
+    while t < end:
+        solver = METHODS.get(method, method)(
+            segment.rate, t, state, end, rtol=rtol, atol=atol, **options
         )
-        segment.rewind()
-        states = np.reshape(solution.y, (len(state), len(solution.t))).T
-        samples += [_sample(segment, s, y) for s, y in zip(solution.t, states, strict=True)]
-        if solution.status != 1:
+        while solver.status == "running":
+            message = solver.step()
+            if solver.status == "failed":
+                raise segment.lost or IntegrationFailed(
+                    f"the integration stopped at {solver.t:.6g} s: {message}"
+                )
+            samples += _within(segment, solver, times)
+            pose, velocity, _ = segment.resolve(solver.t, solver.y)
+            degraded = pose.condition > limit * started
+            if degraded or segment.far:
+                break
+        t = float(solver.t)
+        if t >= end:
             break
-        stops = zip(solution.t_events or (), solution.y_events or (), strict=True)
-        t, state = next((float(when[0]), y[0]) for when, y in stops if len(when))
-        if t >= times[-1]:
-            break
-        pose, velocity, _ = segment.resolve(t, state)
-        better = _better(dynamics, pose)
-        improved = better is not None
-        # Close to a singularity no choice is good: go on until it is ten times worse again.
-        limit = degradation if improved else degradation * pose.condition / segment.started
+        better = _better(dynamics, pose) if degraded else None
+        if better is not None:
+            partitions.append((t, better.independent))
         dynamics = better or dynamics.at(pose.q)
-        if improved:
-            partitions.append((t, dynamics.independent))
-        started = segment.started
-        segment = _Segment(dynamics, torque, explicit=method in EXPLICIT)
-        segment.started = segment.started if improved else started
+        segment = _Segment(dynamics, torque, explicit=explicit)
         state = segment.state(pose.q, velocity)
-    if solution.status < 0 and segment.lost is not None:
-        raise segment.lost
-    if solution.status < 0:
-        raise IntegrationFailed(
-            f"the integration stopped at {t:.6g} s or later: {solution.message}"
-        )
+        if better is not None:
+            limit, started = degradation, segment.pose.condition
+        elif degraded:
+            # Close to a singularity no choice is good: go on until it is that much worse again.
+            limit *= degradation
     return _trajectory(samples, partitions)
+
+
+def _within(segment: _Segment, solver: Any, times: Array) -> list[tuple[Array, ...]]:
+    """Samples at the times that the last step passed."""
+    passed = times[(times > solver.t_old) & (times <= solver.t)]
+    if not len(passed):
+        return []
+    state = solver.dense_output()
+    return [_sample(segment, float(t), state(t) if t < solver.t else solver.y) for t in passed]
 
 
 def _trajectory(
@@ -266,25 +283,6 @@ def _velocities(dynamics: MinimalDynamics, v: Mapping[str, float] | Array | None
         result[columns_of(dynamics.names, v)] = list(v.values())
         return result
     return np.asarray(v, dtype=np.float64)
-
-
-def _events(segment: _Segment, limit: float) -> list[Any]:
-    """Stop where the condition has degraded, or where a rotation is far from its reference."""
-
-    def degraded(t: float, state: Array) -> float:
-        pose, _, _ = segment.resolve(t, state)
-        return float(np.log(limit * segment.started / pose.condition))
-
-    def far(t: float, state: Array) -> float:
-        segment.resolve(t, state)
-        return FAR - float(np.max(np.abs(segment.guess)))
-
-    events: list[Any] = [degraded]
-    if segment.dynamics.robot.model.nq != segment.dynamics.robot.model.nv:
-        events.append(far)
-    for event in events:
-        event.terminal, event.direction = True, -1.0
-    return events
 
 
 def _sample(segment: _Segment, t: float, state: Array) -> tuple[Array, ...]:
