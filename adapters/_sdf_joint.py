@@ -125,7 +125,7 @@ def _joint(found: Found, reading: Reading) -> Joint:
             )
         screws = joint_screws(kind, first, second)
     else:
-        pitch = _pitch(node) if kind == "helical" else 0.0
+        pitch = thread_pitch(node) if kind == "helical" else 0.0
         screws = joint_screws(kind, axis(found, "axis", reading), pitch=pitch)
     joint = Joint(
         found.name,
@@ -200,7 +200,7 @@ def _expressed_in(
     return found.scope.frame if flag is not None and true(flag.element.text) else None
 
 
-def _pitch(node: Node) -> float:
+def thread_pitch(node: Node) -> float:
     """Metres per radian; the old element counts radians per metre of a left-handed thread."""
     new, old = node.child("screw_thread_pitch"), node.child("thread_pitch")
     if new is not None:

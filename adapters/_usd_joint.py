@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from pxr import UsdPhysics
 
-from regularize import screw
+from regularize.adapters._freedoms import GENERIC, axis_of_letter, joint_of_freedoms
 from regularize.mechanism import joint_screws
 from regularize.screw import Array
-
-AXES = "XYZ"
-GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,19 +48,15 @@ def motion(prim: Any, unit: float) -> Motion:
         letter = str(schema.GetAxisAttr().Get())
         bounds = _bounds(schema, math.pi / 180.0)
         return Motion(
-            "revolute", joint_screws("revolute", _axis(letter)), bounds, (f"rot{letter}",)
+            "revolute", joint_screws("revolute", axis_of_letter(letter)), bounds, (f"rot{letter}",)
         )
     if kind == "PhysicsPrismaticJoint":
         schema = UsdPhysics.PrismaticJoint(prim)
         letter = str(schema.GetAxisAttr().Get())
         bounds = _bounds(schema, unit)
-        screws = joint_screws("prismatic", _axis(letter))
+        screws = joint_screws("prismatic", axis_of_letter(letter))
         return Motion("prismatic", screws, bounds, (f"trans{letter}",))
     return _generic(prim, unit)
-
-
-def _axis(letter: str) -> Array:
-    return np.eye(3)[AXES.index(letter)]
 
 
 def _bounds(schema: Any, unit: float) -> Array | None:
@@ -87,38 +80,7 @@ def _generic(prim: Any, unit: float) -> Motion:
         free.append(name)
         scale = unit if name.startswith("trans") else math.pi / 180.0
         bounds.append([low * scale, high * scale])
-    kind = _named(free)
-    if kind in ("spherical", "fixed", "free"):
-        return Motion(kind, joint_screws(kind), None, tuple(free))
-    columns = [
-        screw.prismatic(_axis(name[-1]))
-        if name.startswith("trans")
-        else screw.revolute(_axis(name[-1]))
-        for name in free
-    ]
-    limits = np.array(bounds)
-    return Motion(
-        kind,
-        np.column_stack(columns),
-        limits if np.any(np.isfinite(limits)) else None,
-        tuple(free),
-    )
-
-
-def _named(free: list[str]) -> str:
-    """Kind of the joint with these freedoms, translations first."""
-    moves = [name[-1] for name in free if name.startswith("trans")]
-    turns = [name[-1] for name in free if name.startswith("rot")]
-    if len(turns) == 3 and len(moves) in (0, 3):
-        return "free" if moves else "spherical"
-    named = {
-        (0, 0): "fixed",
-        (1, 0): "prismatic",
-        (0, 1): "revolute",
-        (0, 2): "universal",
-    }
-    if moves == turns and len(moves) == 1:
-        return "cylindrical"
-    if len(moves) == 2 and len(turns) == 1 and turns[0] not in moves:
-        return "planar"
-    return named.get((len(moves), len(turns)), "composite")
+    kind, screws = joint_of_freedoms(free)
+    limits = np.array(bounds).reshape(-1, 2)
+    bounded = kind not in ("spherical", "fixed", "free") and np.any(np.isfinite(limits))
+    return Motion(kind, screws, limits if bounded else None, tuple(free))

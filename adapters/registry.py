@@ -121,6 +121,11 @@ def is_native(head: bytes) -> bool:
     )
 
 
+def is_xacro(head: bytes) -> bool:
+    """Whether a file is a robot with xacro in it, which its start tag has to announce."""
+    return root_tag(head) == "robot" and b"xmlns:xacro" in head
+
+
 def is_usd(head: bytes) -> bool:
     """Whether a file is a USD stage, as text or binary; archives are known by their suffix."""
     return head.startswith((b"#usda", b"PXR-USDC"))
@@ -152,6 +157,15 @@ BUILTIN: tuple[Adapter, ...] = (
         reader="regularize.adapters.urdf:read",
         writer="regularize.adapters.write_urdf:write",
         sniff=has_root("robot"),
+    ),
+    Adapter(
+        name="xacro",
+        title="xacro, expanded to URDF",
+        suffixes=(".xacro",),
+        reader="regularize.adapters.xacro:read",
+        sniff=is_xacro,
+        extra="xacro",
+        module="xacrodoc",
     ),
     Adapter(
         name="urdf+",

@@ -6,16 +6,20 @@ import os
 from pathlib import Path
 
 from regularize.adapters import _gepetto as gepetto
+from regularize.adapters import _loop_closures as loop_closures
 from regularize.adapters._draft import WORLD, Draft
 from regularize.adapters._ground import connect, free_joint
 from regularize.adapters._names import unique
-from regularize.adapters._sidecar import find
+from regularize.adapters._sidecar import Sidecar, find
 from regularize.adapters._urdf_joint import read_joints, read_mimics
 from regularize.adapters._urdf_link import read_links
-from regularize.adapters._urdf_loops import DIALECTS
+from regularize.adapters._urdf_loops import DIALECTS as LOOPS
+from regularize.adapters._urdf_more import DIALECTS as MORE
+from regularize.adapters._urdf_more import read_closing_frames
 from regularize.adapters._xml import Node, parse
 from regularize.mechanism import Body, Mechanism
 
+DIALECTS = {**LOOPS, **MORE}
 #: Elements under ``<robot>`` that are read elsewhere, or say nothing about the mechanism.
 QUIET = frozenset(
     {
@@ -26,10 +30,7 @@ QUIET = frozenset(
     }
 )
 #: Elements under ``<robot>`` that join links in a way that is not read.
-UNREAD = frozenset(
-    f"drake:{name}"
-    for name in ("joint", "linear_bushing_rpy", "distance_constraint", "tendon_constraint")
-)
+UNREAD = frozenset({"drake:joint", "drake:tendon_constraint"})
 
 
 def read(
@@ -43,13 +44,24 @@ def read(
     Args:
         path: The file.
         floating: Whether the ground link of the file moves freely in a new ground.
-        loops: Gepetto YAML file that describes the loops; None to take one that lies beside the
-            model, False to read none.
+        loops: File that describes the loops (Gepetto YAML or ``loop_closures.yaml``); None to
+            take one that lies beside the model, False to read none.
 
     Raises:
         ReadError: The file is not URDF, or contradicts itself.
     """
-    root = parse(path)
+    return read_root(parse(path), path, format="urdf", floating=floating, loops=loops)
+
+
+def read_root(
+    root: Node,
+    path: str,
+    *,
+    format: str,
+    floating: bool,
+    loops: str | os.PathLike[str] | bool | None,
+) -> Mechanism:
+    """Read the root element of a URDF model; see ``read``."""
     if root.tag != "robot":
         raise root.error(f"the root element is <{root.tag}>, expected <robot>; this is not URDF")
     for node in root.walk():
@@ -60,7 +72,10 @@ def read(
     draft = Draft(root)
     read_links(draft)
     read_joints(draft)
-    sidecar = find(path, loops)
+    closures = loop_closures.find(path, loops)
+    # A file named by the user is of one kind; one found beside the model may be of either.
+    named = loops is not None and not isinstance(loops, bool)
+    sidecar = None if closures is not None and named else find(path, loops)
     if sidecar is not None:
         gepetto.retype(sidecar, draft)
     draft.mark_closures()
@@ -73,6 +88,11 @@ def read(
     read_mimics(draft)
     if sidecar is not None:
         gepetto.close(sidecar, draft)
+    if closures is not None and sidecar is None:
+        loop_closures.close(closures, draft)
+    elif sidecar is None and loops is not False:
+        loop_closures.report_unread(path, draft)
+    read_closing_frames(draft)
     _report_ignored(draft)
     ground = _ground(draft, roots, floating)
     return Mechanism(
@@ -83,20 +103,25 @@ def read(
         ground=ground,
         findings=tuple(draft.findings),
         path=path,
-        format="urdf",
-        files=() if sidecar is None else (sidecar.path,),
+        format=format,
+        files=_files(sidecar, closures),
     )
+
+
+def _files(sidecar: Sidecar | None, closures: str | None) -> tuple[str, ...]:
+    if sidecar is not None:
+        return (sidecar.path,)
+    return () if closures is None else (closures,)
 
 
 def _pass_over(node: Node, draft: Draft) -> None:
     """Decide what an element means that no dialect reads."""
-    joined = node.tag == "gazebo" and node.child("joint") is not None
-    if joined or node.tag in UNREAD:
-        what = "<joint> inside <gazebo>" if joined else f"<{node.tag}>"
+    if node.tag in UNREAD:
         draft.note(
             "REG013",
             "warning",
-            f"{what} joins links but is not read: the mechanism has fewer joints than the file",
+            f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than the "
+            "file",
             node.source,
             "describe the loop by a URDF+ <loop> or a Gepetto YAML file",
         )

@@ -673,7 +673,7 @@ def test_unknown_elements_are_noted_once_each(model: Model) -> None:
 
 @pytest.mark.parametrize(
     "xml",
-    ["<gazebo><joint name='x'/></gazebo>", "<drake:linear_bushing_rpy/>", "<drake:joint/>"],
+    ["<drake:joint name='x'/>", "<drake:tendon_constraint/>", "<drake:joint/>"],
 )
 def test_joints_that_are_not_read_are_a_warning(model: Model, xml: str) -> None:
     (warning,) = model(CHAIN + xml).findings
@@ -881,7 +881,7 @@ def test_strandbeest() -> None:
 def test_xacro_sources_are_refused() -> None:
     for path in (CORPUS / "urdf_drake" / "strandbeest").glob("*.xacro"):
         with pytest.raises(ReadError, match="run xacro on the file first"):
-            read(path)
+            read(path, format="urdf")
 
 
 # Pinocchio

@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+from simulation_cases import CORPUS, assert_one_redundant_loop
+
+from regularize.adapters import read
+from regularize.analysis import reduce
+from regularize.errors import ReadError
+
+TURN = "0 0 1.5707963267948966"
+
+
+def four_bar(tmp_path, extra="", last="", name="robot.urdf"):
+    """The planar four-bar along Y with its last hinge left out; frames are turned on the way."""
+    links = "".join(f'<link name="{n}"/>' for n in ("ground", "crank", "coupler", "rocker"))
+    joints = f"""
+    <joint name="A" type="continuous"><parent link="ground"/><child link="crank"/>
+      <axis xyz="0 1 0"/></joint>
+    <joint name="B" type="continuous"><origin xyz="0.3 0 0.4" rpy="{TURN}"/>
+      <parent link="crank"/><child link="coupler"/><axis xyz="1 0 0"/></joint>
+    <joint name="C" type="continuous"><origin xyz="0 -1.2 0.5" rpy="0 0 -1.5707963267948966"/>
+      <parent link="coupler"/><child link="rocker"/><axis xyz="0 1 0"/></joint>"""
+    path = tmp_path / name
+    path.write_text(f'<robot name="m">{links}{joints}{extra}{last}</robot>')
+    return path
+
+
+def gazebo(axis, pose="-0.3 0 -0.9 0 0 0", kind="revolute"):
+    return (
+        f'<gazebo><joint name="D" type="{kind}"><pose>{pose}</pose><parent>ground</parent>'
+        f"<child>rocker</child><axis>{axis}</axis></joint></gazebo>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("axis", "pose"),
+    [
+        ("<xyz>0 1 0</xyz>", "-0.3 0 -0.9 0 0 0"),
+        ("<xyz>1 0 0</xyz>", f"-0.3 0 -0.9 {TURN}"),
+        (
+            "<xyz>0 1 0</xyz><use_parent_model_frame>1</use_parent_model_frame>",
+            f"-0.3 0 -0.9 {TURN}",
+        ),
+        ('<xyz expressed_in="__model__">0 1 0</xyz>', f"-0.3 0 -0.9 {TURN}"),
+    ],
+)
+def test_joint_of_gazebo_closes_the_loop(axis, pose, tmp_path):
+    mechanism = read(four_bar(tmp_path, gazebo(axis, pose)))
+    assert_one_redundant_loop(mechanism)
+    assert mechanism.joint("D").closure
+    np.testing.assert_allclose(mechanism.joint("D").T_parent_joint[:3, 3], [1.2, 0, 0], atol=1e-12)
+
+
+def test_distance_constraint_of_drake_is_a_rod(tmp_path):
+    prefix = "drake:distance_constraint"
+    rod = f"""<{prefix}><{prefix}_body_A name="ground"/><{prefix}_p_AP value="1.2 0 0"/>
+    <{prefix}_body_B name="coupler"/><{prefix}_p_BQ value="0 -1.2 0.5"/>
+    <{prefix}_distance value="{float(np.hypot(0.3, 0.9))!r}"/></{prefix}>"""
+    mechanism = read(four_bar(tmp_path, rod))
+    joint = mechanism.joints[-1]
+    assert (joint.kind, joint.freedoms, joint.closure) == ("composite", 5, True)
+    reduction = reduce(mechanism)
+    # A and B of a four-bar with a rod for the rocker, and the idle hinge C.
+    assert (reduction.mobility, reduction.redundant) == (2, 0)
+    assert max(reduction.assembly.worst_before) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("torque", "force", "kind"),
+    [
+        ("1 0 1", "1 1 1", "revolute"),
+        ("0 0 0", "1 1 1", "spherical"),
+        ("1 0 1", "1 0 1", "cylindrical"),
+        ("1 1 1", "1 1 1", "fixed"),
+    ],
+)
+def test_bushing_of_drake_is_free_where_it_is_soft(torque, force, kind, tmp_path):
+    bushing = f"""<frame name="onGround" link="ground" xyz="1.2 0 0" rpy="0 0 0"/>
+    <frame name="onRocker" link="rocker" xyz="-0.3 0 -0.9" rpy="0 0 0"/>
+    <drake:linear_bushing_rpy><drake:bushing_frameA name="onGround"/>
+    <drake:bushing_frameC name="onRocker"/>
+    <drake:bushing_torque_stiffness value="{torque}"/><drake:bushing_torque_damping value="1 1 1"/>
+    <drake:bushing_force_stiffness value="{force}"/><drake:bushing_force_damping value="1 1 1"/>
+    </drake:linear_bushing_rpy>"""
+    mechanism = read(four_bar(tmp_path, bushing))
+    assert mechanism.joints[-1].kind == kind
+    assert "REG015" in {f.code for f in mechanism.findings}
+    if kind == "revolute":
+        assert_one_redundant_loop(mechanism)
+
+
+def test_closing_frames_of_onshape_are_balls_and_said_so(tmp_path):
+    frames = """<link name="closing_D_1"/><link name="closing_D_2"/>
+    <joint name="f1" type="fixed"><origin xyz="1.2 0 0"/><parent link="ground"/>
+    <child link="closing_D_1"/></joint>
+    <joint name="f2" type="fixed"><origin xyz="-0.3 0 -0.9"/><parent link="rocker"/>
+    <child link="closing_D_2"/></joint>"""
+    mechanism = read(four_bar(tmp_path, frames))
+    assert mechanism.joint("closing_D").kind == "spherical"
+    [finding] = [f for f in mechanism.findings if f.code == "REG015"]
+    assert finding.severity == "warning"
+    reduction = reduce(mechanism)
+    assert (reduction.mobility, reduction.redundant) == (1, 1)
+    # A kind that the file gives itself counts.
+    loop = """<loop name="D" type="revolute"><predecessor link="closing_D_1"/>
+    <successor link="closing_D_2"/><axis xyz="0 1 0"/></loop>"""
+    mechanism = read(four_bar(tmp_path, frames, loop))
+    assert "closing_D" not in [j.name for j in mechanism.joints]
+    assert reduce(mechanism).redundant == 3
+
+
+CLOSURES = """closures:
+  - link_a: ground
+    link_b: rocker
+    point: [1.2, 0.0, 0.0]
+    axis: [0.0, 1.0, 0.0]
+independent: [A]
+dependent: [B, C]
+"""
+PINS = """ball_loops: []
+pin_loops:
+  - name: D
+    parent: ground
+    child: rocker
+    parent_xyz: [1.2, 0.0, 0.0]
+    child_xyz: [-0.3, 0.0, -0.9]
+    axis: [0.0, 1.0, 0.0]
+"""
+BALLS = PINS.replace("ball_loops: []\npin_loops:", "ball_loops:").replace(
+    "    axis: [0.0, 1.0, 0.0]\n", ""
+)
+
+
+@pytest.mark.parametrize("text", [CLOSURES, PINS])
+@pytest.mark.parametrize("folder", [".", "config"])
+def test_loop_closures_beside_the_model(text, folder, tmp_path):
+    (tmp_path / "urdf").mkdir()
+    (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / folder / "loop_closures.yaml").write_text(text)
+    mechanism = read(four_bar(tmp_path / "urdf"))
+    assert_one_redundant_loop(mechanism)
+    assert len(mechanism.files) == 1
+    if text is CLOSURES:
+        assert [j.actuated for j in mechanism.joints] == [True, False, False, False]
+    assert read(four_bar(tmp_path / "urdf"), loops=False).files == ()
+
+
+def test_loop_closures_named_by_the_user(tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(BALLS)
+    mechanism = read(four_bar(tmp_path), loops=other)
+    assert mechanism.joint("D").kind == "spherical"
+    assert mechanism.files == (str(other),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (CLOSURES.replace("rocker", "rokcer"), r"closures\[0\]: .*did you mean `rocker`"),
+        (CLOSURES.replace("[1.2, 0.0, 0.0]", "[1.2, x]"), "not a list of three numbers"),
+        (CLOSURES.replace("[0.0, 1.0, 0.0]", "[0, 0, 0]"), "no length"),
+        (CLOSURES.replace("link_b: rocker", "link_b: ground"), "to itself"),
+        ("closures: [", "not YAML"),
+        ("closures: 5", "not a list of mappings"),
+    ],
+)
+def test_faults_in_loop_closures(text, words, tmp_path):
+    (tmp_path / "loop_closures.yaml").write_text(text)
+    with pytest.raises(ReadError, match=words) as caught:
+        read(four_bar(tmp_path))
+    assert caught.value.path.endswith("loop_closures.yaml")
+
+
+def test_loops_of_fusion_are_not_dropped_silently(tmp_path):
+    (tmp_path / "robot_data.yaml").write_text("closing_joints:\n  D:\n    type: revolute\n")
+    mechanism = read(four_bar(tmp_path))
+    assert any("closing_joints" in f.message for f in mechanism.findings)
+    (tmp_path / "robot_data.yaml").write_text("closing_joints: {}\n")
+    assert read(four_bar(tmp_path)).findings == ()
+
+
+def test_xacro_is_expanded_with_its_includes(tmp_path):
+    pytest.importorskip("xacro")
+    head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    (tmp_path / "part.xacro").write_text(
+        f'{head}><xacro:macro name="bar" params="n"><link name="${{n}}"/></xacro:macro></robot>'
+    )
+    path = tmp_path / "robot.urdf.xacro"
+    path.write_text(
+        f'{head} name="m"><xacro:include filename="part.xacro"/><xacro:arg name="x" default="1"/>'
+        '<xacro:bar n="a"/><xacro:bar n="b"/><joint name="j" type="continuous"><parent link="a"/>'
+        '<child link="b"/><origin xyz="$(arg x) 0 0"/></joint></robot>'
+    )
+    mechanism = read(path)
+    assert (mechanism.format, [b.name for b in mechanism.bodies]) == ("xacro", ["a", "b"])
+    assert mechanism.joint("j").T_parent_joint[0, 3] == 1
+    assert read(path, arguments={"x": "2"}).joint("j").T_parent_joint[0, 3] == 2
+    path.write_text(f'{head}><link name="${{1 / 0}}"/></robot>')
+    with pytest.raises(ReadError, match="xacro cannot expand it") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_strandbeest_is_expanded_to_its_36_redundant_rows():
+    pytest.importorskip("xacro")
+    path = CORPUS / "urdf_drake/strandbeest/StrandbeestConstraints.urdf.xacro"
+    if not path.exists():
+        pytest.skip("no corpus")
+    reduction = reduce(read(path))
+    assert (reduction.equations, reduction.redundant, reduction.mobility) == (216, 36, 7)
