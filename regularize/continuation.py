@@ -26,8 +26,10 @@ from regularize.topology import coordinate_names
 
 #: Largest change of an input per step of a path, in radians or lengths.
 STRIDE = 0.25
-#: Steps shorter than this fraction of the unit end a path: it has come to a singularity.
+#: Steps shorter than this, radians or lengths, end a path: it has come to a singularity.
 SHORTEST = 1e-7
+#: The same where it does not matter exactly how far a path goes.
+SHORT = 1e-3
 #: Closure errors of an accepted configuration, lengths scaled.
 TOLERANCE = 1e-12
 #: The same for the equations that the reduction removed.
@@ -110,23 +112,25 @@ class ActuatedLoops:
         names = coordinate_names(self.loops.graph.mechanism)
         return [names[int(self.loops.columns[i])] for i in np.flatnonzero(share > 0.1 * max(share))]
 
-    def solve(self, theta: Array) -> Configurations:
+    def solve(self, theta: Array, shortest: float = SHORTEST) -> Configurations:
         """Configurations at given inputs, on the branch of the reference.
 
         Args:
             theta: Inputs, shape (N, s); radians or metres.
+            shortest: How exactly paths that do not arrive are followed to their singular ends.
         """
         theta = np.asarray(theta, dtype=np.float64)
-        N = len(theta)
-        result = self._follow(np.repeat(self.q[None], N, axis=0), theta)
-        for _ in range(DETOURS):
+        N, s = theta.shape
+        result = self._follow(np.repeat(self.q[None], N, axis=0), theta, shortest)
+        # One input leaves only one way to go.
+        for _ in range(DETOURS if s > 1 else 0):
             lost = np.flatnonzero(~result.reached)
             if not len(lost) or not result.reached.any():
                 break
             known = np.flatnonzero(result.reached)
             scaled = theta / self.units[self.inputs]
             _, nearest = KDTree(scaled[known]).query(scaled[lost])
-            again = self._follow(result.q[known[nearest]], theta[lost])
+            again = self._follow(result.q[known[nearest]], theta[lost], shortest)
             if not again.reached.any():
                 break
             found = lost[again.reached]
@@ -154,13 +158,13 @@ class ActuatedLoops:
             )
         return found.q
 
-    def _follow(self, start: Array, target: Array) -> Configurations:
+    def _follow(self, start: Array, target: Array, shortest: float) -> Configurations:
         """Paths from configurations that fulfil the loops, shape (N, n), to inputs (N, s)."""
         q = start.copy()
         origin = q[:, self.inputs]
         size = np.max(np.abs(target - origin) / self.units[self.inputs], axis=1, initial=0.0)
         step = np.minimum(1.0, STRIDE / np.maximum(size, STRIDE))
-        shortest = SHORTEST / np.maximum(size, SHORTEST)
+        least = np.minimum(1.0, shortest / np.maximum(size, shortest))
         done = np.zeros(len(q))
         active = np.ones(len(q), dtype=bool)
         while active.any():
@@ -172,7 +176,7 @@ class ActuatedLoops:
             trial[:, self.inputs] = goal
             q[i[good]], done[i[good]] = trial[good], fraction[good]
             step[i] *= np.where(good, np.where(quick, 2.0, 1.0), 0.5)
-            active[i] = (done[i] < 1.0) & (step[i] >= np.minimum(shortest[i], 1.0))
+            active[i] = (done[i] < 1.0) & (step[i] >= least[i])
         reached = done >= 1.0
         return Configurations(
             target, q, reached, np.where(reached[:, None], target, q[:, self.inputs])

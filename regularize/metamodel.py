@@ -25,7 +25,7 @@ from regularize.metamodel_continuous import rbf, splines
 from regularize.reduced_model import ReducedModel
 from regularize.screw import Array
 
-Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]]
+Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Sequence[float]
 Kind = Literal["boxes", "splines", "rbf"]
 Inside = Callable[[Array], NDArray[np.bool_]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -84,11 +85,13 @@ def load(path: str | Path) -> Metamodel:
     """
     name = str(path)
     try:
-        with np.load(name, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
+        content = Path(path).read_bytes()
     except OSError as error:
         raise ReadError(name, f"cannot be read: {error.strerror or error}") from error
-    except (ValueError, zipfile.BadZipFile) as error:
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         raise ReadError(
             name, "is no NumPy archive; write one with `regularize metamodel MODEL -o FILE.npz`"
         ) from error

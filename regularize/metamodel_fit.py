@@ -63,7 +63,7 @@ def in_inputs(weights: Array, half: Array) -> Array:
     return np.asarray(weights / scale[..., None])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Scale:
     """Sizes that errors of H, D and p are compared with.
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from regularize.analysis import Reduction
 from regularize.analysis import reduce as reduce_loops
 from regularize.assembly import Assembly, assemble, center_and_length
-from regularize.continuation import ActuatedLoops, Configurations
+from regularize.continuation import SHORT, ActuatedLoops, Configurations
 from regularize.diagnostic import Diagnostic
 from regularize.equation_of_motion import EquationOfMotion, pack, symmetric_products
 from regularize.errors import ModelError, NotClosed, SingularConfiguration
@@ -121,7 +121,7 @@ class ReducedModel(EquationOfMotion):
             theta: Inputs, shape (N, s).
             clearance: Configurations nearer to singularities count as not reached.
         """
-        found = self.solve(theta)
+        found = self.equations.solve(theta, SHORT)
         rows = self._coefficients(found.q)
         rows[~found.reached] = np.nan
         if clearance > 0.0:

@@ -1,0 +1,387 @@
+"""Metamodels against the reduced model: the two examples of the text, masks, executors."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import regularize as rg
+from regularize.commands import metamodel as command
+from regularize.equation_of_motion import groups
+from regularize.errors import ModelError, OutsideWorkspace
+from regularize.interpolation import Interpolation
+from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world
+from regularize.metamodel import Continuous, Metamodel, metamodel
+from regularize.metamodel_plot import figure
+from regularize.reduced_model import ReducedModel, reduced_model
+from regularize.screw import Array
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets" / "metamodel"
+FOUR_BAR = ASSETS / "swinging_fourbar.urdf"
+ORTHOGLIDE = ASSETS / "orthoglide_long_rods.urdf"
+ENDS = np.arccos(-0.2317708333)
+
+
+@lru_cache
+def four_bar() -> ReducedModel:
+    return reduced_model(rg.load(FOUR_BAR), ["A"])
+
+
+@lru_cache
+def orthoglide() -> ReducedModel:
+    return reduced_model(rg.load(ORTHOGLIDE), ["M1", "M2", "M3"])
+
+
+@lru_cache
+def sixteen() -> Metamodel:
+    return metamodel(four_bar(), [-1.75, 1.75], size=3.5 / 16)
+
+
+@lru_cache
+def published() -> Metamodel:
+    return metamodel(orthoglide(), [[-0.26, 0.06]] * 3, size=0.04)
+
+
+@lru_cache
+def five_bar() -> ReducedModel:
+    """Two driven cranks with forearms that meet; reaches its bounds in part only."""
+    points = [(-0.1, 0, 0), (-0.3, 0, 0.2), (0, 0, 0.35), (0.3, 0, 0.2), (0.1, 0, 0)]
+    names = ["ground", "left", "fore left", "fore right", "right", "ground"]
+    joints = tuple(
+        joint_in_world(n, names[i], names[i + 1], "revolute", (0, 1, 0), points[i])
+        for i, n in enumerate("ABCDE")
+    )
+    bodies = [Body("ground")]
+    for i, name in enumerate(names[1:5]):
+        center = 0.5 * (np.array(points[i]) + np.array(points[i + 1]))
+        bodies.append(Body(name, Inertia(0.3, center, 0.002 * np.eye(3))))
+    return reduced_model(Mechanism("five-bar", tuple(bodies), joints), ["A", "E"])
+
+
+def worst(model: Interpolation, reduced: ReducedModel, theta: Array) -> Array:
+    """Largest relative errors of H, D and p."""
+    return np.asarray(np.max(model.relative_errors(theta, reduced.coefficients(theta)), axis=0))
+
+
+def scattered(model: Interpolation, count: int) -> Array:
+    rng = np.random.default_rng(11)
+    return rng.uniform(model.lower, model.upper, size=(count, len(model.inputs)))
+
+
+def test_four_bar_of_the_text() -> None:
+    model = sixteen()
+    assert (model.boxes, model.samples, model.operations) == (16, 33, 18)
+    middle = np.linspace(-1.2, 1.2, 1001)[:, None]
+    assert worst(model, four_bar(), middle).max() < 0.01
+    # Near the singular ends the curves rise steeply, and the boxes cannot follow.
+    near = np.array([[-1.75], [1.75]])
+    typical = np.median(np.abs(four_bar().coefficients(middle)), axis=0)
+    assert np.all(np.abs(four_bar().coefficients(near))[:, :2] > [2 * typical[:2]])
+    ends = np.linspace(1.55, 1.75, 101)[:, None]
+    assert worst(model, four_bar(), ends).max() > 0.1
+    assert model.accuracy.worst > 0.1 and model.accuracy.mean["H"] < 0.02
+    beyond = four_bar().solve(np.array([[2.0], [-2.0]]))
+    np.testing.assert_allclose(np.abs(beyond.stopped[:, 0]), ENDS, atol=1e-6)
+
+
+def test_boxes_jump_a_little_at_their_sides() -> None:
+    side = -1.75 + 3.5 / 16 * 14
+    values = sixteen().H([[side - 1e-9], [side + 1e-9]])[:, 0, 0]
+    # The samples of both boxes at their common side are the same, and both go through them.
+    np.testing.assert_allclose(values, four_bar().H([side])[0, 0], rtol=1e-6)
+
+
+def test_orthoglide_of_the_text() -> None:
+    model = published()
+    assert (model.boxes, model.samples, model.operations) == (512, 2969, 504)
+    diagonal = np.linspace(-0.26, 0.06, 201)[:, None] * np.ones(3)
+    truth = orthoglide().coefficients(diagonal)
+    missed = model.coefficients(diagonal) - truth
+    for place in groups(3).values():
+        error = np.linalg.norm(missed[:, place], axis=1) / np.linalg.norm(truth[:, place], axis=1)
+        assert error.max() < 0.005
+    assert model.accuracy.worst < 0.005 and model.accuracy.covered == 1.0
+
+
+def test_adaptive_boxes_need_half_the_samples_four_bar() -> None:
+    uniform = metamodel(four_bar(), [-1.75, 1.75], size=3.5 / 64)
+    adaptive = metamodel(four_bar(), [-1.75, 1.75], tolerance=0.08)
+    theta = scattered(uniform, 3000)
+    errors = [worst(m, four_bar(), theta).max() for m in (uniform, adaptive)]
+    assert errors[1] <= errors[0]
+    assert adaptive.samples <= uniform.samples / 2
+
+
+def test_adaptive_boxes_need_half_the_samples_orthoglide() -> None:
+    adaptive = metamodel(orthoglide(), [[-0.26, 0.06]] * 3, tolerance=0.0035)
+    theta = scattered(adaptive, 2000)
+    theta[:200] = np.linspace(-0.26, 0.06, 200)[:, None]
+    errors = [worst(m, orthoglide(), theta).max() for m in (published(), adaptive)]
+    assert errors[1] <= errors[0]
+    assert adaptive.samples <= published().samples / 2
+
+
+@pytest.mark.parametrize("tolerance", [0.1, 0.01, 0.001])
+def test_tolerance_is_kept(tolerance: float) -> None:
+    model = metamodel(four_bar(), {"A": (-1.6, 1.6)}, tolerance=tolerance, smallest=1e-4)
+    assert model.accuracy.worst <= tolerance
+    # Other points than those that the object was checked with.
+    assert worst(model, four_bar(), scattered(model, 2000)).max() <= 1.2 * tolerance
+
+
+def test_accuracy_stands_in_the_object() -> None:
+    accuracy = sixteen().accuracy
+    assert accuracy.points == 1000 and accuracy.covered == 1.0
+    assert set(accuracy.maximal) == {"H", "D", "p"}
+    assert all(accuracy.mean[k] <= accuracy.maximal[k] for k in accuracy.maximal)
+
+
+def test_workspace_ends_at_singularities() -> None:
+    model = metamodel(four_bar(), [-2.2, 2.2], tolerance=0.05, smallest=1 / 512)
+    finest = 4.4 / 512
+    theta = np.linspace(-2.2, 2.2, 1601)[:, None]
+    covered = model.covers(theta)
+    reach = theta[covered, 0]
+    assert ENDS - 2 * finest < reach.max() < ENDS and -ENDS < reach.min() < -ENDS + 2 * finest
+    # Coarse in the middle, fine at the singular ends.
+    widths = 2 * model.tree.half[:, 0]
+    order = np.argsort(model.tree.center[:, 0])
+    assert widths[order[0]] <= 2 * finest and widths.max() > 20 * finest
+    assert [d.code for d in model.findings] == ["REG310"]
+    with pytest.raises(OutsideWorkspace, match=r"does not cover A = 2\.1"):
+        model.H([2.1])
+    with pytest.raises(OutsideWorkspace, match=r"does not cover A = 3"):
+        model.p([[0.0], [3.0]])
+
+
+def test_boxes_near_singularities_are_excluded_at_once() -> None:
+    coarse = metamodel(four_bar(), [-2.2, 2.2], size=4.4 / 16, smallest=1.0)
+    fine = metamodel(four_bar(), [-2.2, 2.2], size=4.4 / 16, smallest=1 / 256)
+    assert coarse.boxes == 12 and coarse.operations == 18
+    theta = np.linspace(-2.2, 2.2, 801)[:, None]
+    assert coarse.covers(theta).sum() < fine.covers(theta).sum()
+
+
+def test_clearance_keeps_away_from_singularities() -> None:
+    clearance = float(four_bar().clearance([1.6]))
+    model = metamodel(four_bar(), [-2.2, 2.2], size=0.3, smallest=1 / 128, clearance=clearance)
+    theta = np.linspace(-2.2, 2.2, 801)[:, None]
+    inside = theta[model.covers(theta)]
+    assert four_bar().clearance(inside).min() > clearance
+    assert 1.5 < inside.max() < 1.61
+
+
+def test_workspace_of_two_inputs() -> None:
+    reduced = five_bar()
+    model = metamodel(
+        reduced,
+        {"A": (-1.5, 2.0), "E": (-2.0, 1.5)},
+        tolerance=0.2,
+        smallest=1 / 16,
+        clearance=0.02,
+        held_out=400,
+    )
+    theta = scattered(model, 1500)
+    truth = reduced.sample(theta)
+    reachable, covered = np.isfinite(truth[:, 0]), model.covers(theta)
+    assert 0.2 < reachable.mean() < 0.95
+    assert covered[~reachable].mean() < 0.03
+    assert 0.6 < model.accuracy.covered <= 1.0
+    assert [d.code for d in model.findings] == ["REG310"]
+
+
+def right_half(theta: Array) -> NDArray[np.bool_]:
+    return np.asarray(theta[:, 0] >= 0.0)
+
+
+def test_mask_of_the_user() -> None:
+    model = metamodel(four_bar(), [-1.0, 1.0], size=0.25, inside=right_half)
+    assert model.boxes == 4
+    assert model.covers([[-0.1], [0.1]]).tolist() == [False, True]
+
+
+def _workers(kind: str) -> Executor:
+    if kind == "threads":
+        return ThreadPoolExecutor(2)
+    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_executors_give_the_same_model(kind: str) -> None:
+    alone = metamodel(four_bar(), [-1.5, 1.5], tolerance=0.01)
+    with _workers(kind) as executor:
+        together = metamodel(four_bar(), [-1.5, 1.5], tolerance=0.01, executor=executor)
+    np.testing.assert_array_equal(together.constant, alone.constant)
+    np.testing.assert_array_equal(together.weights, alone.weights)
+    assert together.accuracy == alone.accuracy
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_executor() -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        model = metamodel(
+            four_bar(), [-1.5, 1.5], size=0.25, executor=client.get_executor(), held_out=300
+        )
+    alone = metamodel(four_bar(), [-1.5, 1.5], size=0.25, held_out=300)
+    np.testing.assert_array_equal(model.weights, alone.weights)
+
+
+def test_samples_are_shared_and_computed_once() -> None:
+    class Counting(Executor):
+        seen: list[Array]
+
+        def map(self, function, *iterables, timeout=None, chunksize=1):  # type: ignore[no-untyped-def]
+            tasks = list(iterables[0])
+            self.seen += tasks
+            return map(function, tasks)
+
+    executor = Counting()
+    executor.seen = []
+    model = metamodel(orthoglide(), [[-0.1, 0.0]] * 3, size=0.05, executor=executor, held_out=50)
+    points = np.vstack(executor.seen)[:-50]
+    assert len(np.unique(points, axis=0)) == len(points) == model.samples == 71
+
+
+def test_progress_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    metamodel(four_bar(), [-1.0, 1.0], size=0.5, held_out=20, progress=True)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("kind", ["splines", "rbf"])
+def test_continuous_metamodels(kind: str) -> None:
+    model = metamodel(four_bar(), [-1.6, 1.6], tolerance=0.02, kind=kind)  # type: ignore[call-overload]
+    assert isinstance(model, Continuous)
+    assert model.accuracy.worst <= 0.02
+    theta = scattered(model, 500)
+    assert worst(model, four_bar(), theta).max() < 0.03
+    effort = model.inverse_dynamics(theta, theta, theta)
+    expected = four_bar().inverse_dynamics(theta, theta, theta)
+    np.testing.assert_allclose(effort, expected, atol=0.02 * np.abs(expected).max())
+    with pytest.raises(OutsideWorkspace):
+        model.H([2.0])
+
+
+def test_continuous_models_have_no_jumps() -> None:
+    boxes = metamodel(orthoglide(), [[-0.26, 0.06]] * 3, size=0.16, held_out=50)
+    splines = metamodel(orthoglide(), [[-0.26, 0.06]] * 3, size=0.08, kind="splines", held_out=50)
+    rng = np.random.default_rng(0)
+    left = rng.uniform(-0.26, 0.06, size=(200, 3))
+    left[:, 0] = -0.1 - 1e-10
+    right = left + 2e-10 * np.eye(3)[0]
+    jumps = [np.abs(m.coefficients(right) - m.coefficients(left)).max() for m in (boxes, splines)]
+    assert jumps[0] > 1e-3 and jumps[1] < 1e-6
+    assert splines.samples == 125
+
+
+def test_splines_need_a_workspace_without_holes() -> None:
+    with pytest.raises(ModelError, match="reached everywhere"):
+        metamodel(four_bar(), [-2.2, 2.2], tolerance=0.1, kind="splines")
+    model = metamodel(four_bar(), [-2.2, 2.2], size=0.05, kind="rbf")
+    assert model.covers([[0.0], [2.1]]).tolist() == [True, False]
+    with pytest.raises(OutsideWorkspace):
+        model.H([2.1])
+
+
+def test_dynamics_of_many_states() -> None:
+    """The two ways to evaluate agree, and both agree with the reduced model."""
+    model = published()
+    rng = np.random.default_rng(5)
+    theta = scattered(model, 30 * model.boxes)
+    rate, acceleration = rng.normal(size=(2, *theta.shape))
+    effort = model.inverse_dynamics(theta, rate, acceleration)
+    few = slice(0, 500)
+    np.testing.assert_allclose(
+        model.inverse_dynamics(theta[few], rate[few], acceleration[few]), effort[few], rtol=1e-10
+    )
+    expected = orthoglide().inverse_dynamics(theta[few], rate[few], acceleration[few])
+    np.testing.assert_allclose(effort[few], expected, atol=0.005 * np.abs(expected).max())
+    np.testing.assert_allclose(model.forward_dynamics(theta, rate, effort), acceleration, atol=1e-9)
+    one = model.inverse_dynamics(theta[0], rate[0], acceleration[0])
+    np.testing.assert_allclose(one, effort[0], rtol=1e-10)
+    assert model.H(theta[:6].reshape(2, 3, 3)).shape == (2, 3, 3, 3)
+    assert model.D(theta[0]).shape == (3, 6) and model.p(theta[0]).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "options", "message"),
+    [
+        ([-1, 1], {}, "tolerance=0.01, or size=0.05"),
+        ([1, -1], {"size": 0.1}, "below the upper one"),
+        ([[-1, 1], [0, 1]], {"size": 0.1}, "lower and an upper value for each of"),
+        ({"B": (-1, 1)}, {"size": 0.1}, r"bounds name \['B'\], and the inputs are \['A'\]"),
+        ([-1, 1], {"tolerance": -0.1}, "have to be positive"),
+        ([-1, 1], {"tolerance": 0.1, "kind": "magic"}, "known: boxes, splines, rbf"),
+        ([2.0, 2.5], {"size": 0.1}, "no box of the bounds can be reached"),
+    ],
+)
+def test_wrong_calls(bounds: object, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        metamodel(four_bar(), bounds, **options)  # type: ignore[call-overload]
+
+
+def test_limit_on_samples() -> None:
+    model = metamodel(four_bar(), [-1.8, 1.8], tolerance=1e-9, smallest=1e-6, max_samples=100)
+    assert model.samples < 250 and model.accuracy.worst > 1e-9
+
+
+def test_picture_has_full_model_metamodel_and_error() -> None:
+    pytest.importorskip("matplotlib")
+    picture = figure(sixteen(), four_bar())
+    axes = np.array(picture.axes).reshape(3, 3)
+    assert [a.get_title() for a in axes[0]] == ["H", "D", "p"]
+    assert [a.get_ylabel() for a in axes[:, 0]] == [
+        "reduced model",
+        "metamodel",
+        "relative error, %",
+    ]
+    full, fitted = (axes[row, 0].lines[0].get_ydata() for row in (0, 1))
+    x = axes[0, 0].lines[0].get_xdata()
+    np.testing.assert_allclose(full, four_bar().H(x[:, None])[:, 0, 0])
+    np.testing.assert_allclose(fitted, sixteen().H(x[:, None])[:, 0, 0])
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    command.add(parser.add_subparsers())
+    chosen = parser.parse_args(["metamodel", *arguments])
+    return int(chosen.run(chosen))
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    out, source = tmp_path / "model.npz", tmp_path / "bar.c"
+    bounds = ["--bounds", "-1.75", "1.75", "--size", "0.21875", "-o", str(out)]
+    assert run(str(FOUR_BAR), *bounds, "--inputs", "A", "--plot", "--c", str(source)) == 0
+    printed = capsys.readouterr()
+    assert "16 boxes, 33 samples of the reduced model, 18 operations" in printed.out
+    assert "H: largest 16.1 %" in printed.out and printed.err == ""
+    np.testing.assert_array_equal(Metamodel.load(out).weights, sixteen().weights)
+    assert out.with_suffix(".svg").read_text().startswith("<?xml")
+    assert "bar_inverse_dynamics" in source.read_text()
+    assert "bar_inverse_dynamics" in source.with_suffix(".h").read_text()
+
+
+def test_command_reports_a_missed_tolerance(tmp_path: Path) -> None:
+    options = ["--bounds", "-1.75", "1.75", "-o", str(tmp_path / "m.npz"), "--smallest", "0.25"]
+    assert run(str(FOUR_BAR), *options, "--tolerance", "0.001") == 1
+
+
+def test_command_wants_fitting_bounds(tmp_path: Path) -> None:
+    out = ["-o", str(tmp_path / "m.npz")]
+    with pytest.raises(ModelError, match="needs a pair of values, or 3 pairs"):
+        run(str(ORTHOGLIDE), "--bounds", "0", "1", "2", *out)
+    with pytest.raises(ModelError, match="--size needs 1 or 3 values"):
+        run(str(ORTHOGLIDE), "--bounds", "-0.1", "0", "--size", "0.1", "0.1", *out)
