@@ -36,6 +36,7 @@ class Rule:
 
 
 _MUELLER = "Müller, Archive of Mechanical Engineering 61 (2014)"
+_BRULS = "Brüls, Duysinx, Golinval, ECCOMAS Multibody Dynamics (2003)"
 _WOJTYRA = "Wojtyra, Multibody System Dynamics 14 (2005)"
 
 RULES: tuple[Rule, ...] = (
@@ -319,6 +320,17 @@ RULES: tuple[Rule, ...] = (
         "At the end of a chain it makes the mass matrix singular.",
         "A dummy link of an exporter.",
         "Give it an <inertial> element, or a density with --density.",
+    ),
+    Rule(
+        "REG310",
+        "part-left-out",
+        "note",
+        "A metamodel leaves out a part of its bounds, which cannot be reached on this branch, or "
+        "not without coming near a singularity.",
+        "Asked there, it answers with an error (in C with -1) instead of a number.",
+        "A four-bar whose driven joint is bounded by two singular configurations.",
+        "Narrow the bounds, or let boxes at the boundary become smaller: --smallest.",
+        _BRULS,
     ),
 )
 
