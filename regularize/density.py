@@ -101,7 +101,7 @@ def _inertia(
 
 
 def _finding(severity: Any, message: str, source: Source | None, *help: str) -> Diagnostic:
-    return Diagnostic("REG017", severity, message, source=source, help=help)
+    return Diagnostic("REG018", severity, message, source=source, help=help)
 
 
 def shown(body: Body) -> tuple[Geometry, ...]:

@@ -35,7 +35,7 @@ def listed(entries: Sequence[str], most: int = 6, last: str = "and") -> str:
         ('A, B and C', 'A or B', 'A, B and 6 more')
     """
     rest = len(entries) - most
-    if rest > 0:
+    if rest > 1:  # one name is no longer than the words for it
         return f"{', '.join(entries[:most])} and {rest} more"
     if len(entries) < 2:
         return "".join(entries)

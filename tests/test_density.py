@@ -60,7 +60,7 @@ def test_stated_mass_and_ground_stay_and_collision_shapes_are_second():
     only = with_density(mechanism(replace(box, collision=True)), 10.0)
     assert only.body("part").inertia.mass == pytest.approx(10)
     [finding] = only.findings
-    assert (finding.code, finding.severity) == ("REG017", "note")
+    assert (finding.code, finding.severity) == ("REG018", "note")
     assert "10 kg/m³: 10 kg" in finding.message
 
 

@@ -49,7 +49,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
             f"--{name}",
             metavar="CODES",
             type=codes,
-            default=(),
+            default=[],
             action="extend",
             help=f"{words}; codes or their beginnings, such as REG2,REG104",
         )

@@ -1,0 +1,247 @@
+"""The command line: verbs, exit status, streams, batch, and what it costs to start."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from regularize import batch
+from regularize.cli import main
+
+BROKEN = '<?xml version="1.0"?>\n<robot name="r">\n  <joint name="j" type="revolute">\n'
+
+
+@pytest.fixture
+def fourbar(assets: Path) -> str:
+    return str(assets / "planar_fourbar.urdf")
+
+
+@pytest.fixture
+def clean(assets: Path) -> str:
+    return str(assets / "three_upu.urdf")
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    path = tmp_path / "broken.urdf"
+    path.write_text(BROKEN)
+    return str(path)
+
+
+def test_exit_status_follows_fail_on(fourbar: str, clean: str) -> None:
+    assert main(["check", clean]) == 0
+    assert main(["check", fourbar]) == 1
+    assert main(["check", fourbar, "--fail-on", "error"]) == 0
+    assert main(["check", fourbar, "--fail-on", "never"]) == 0
+
+
+def test_unreadable_input_is_one_line_on_standard_error(
+    broken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", broken]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"regularize: {broken}") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check"],
+        ["check", "x.urdf", "--output", "yaml"],
+        ["check", "x.urdf", "--select", "XYZ"],
+        ["check", "x.urdf", "--rtol", "-1"],
+        ["no-such-verb"],
+    ],
+)
+def test_wrong_usage_is_exit_status_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+
+
+def test_missing_file_and_empty_pattern(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "no/such/file.urdf"]) == 2
+    assert main(["check", "no/such/*.urdf"]) == 2
+    err = capsys.readouterr().err
+    assert "no file matches the pattern" in err and "Traceback" not in err
+
+
+def test_select_and_ignore_decide_what_is_found(
+    fourbar: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", fourbar, "--output", "concise", "--ignore", "reg201"]) == 0
+    assert "REG201" not in capsys.readouterr().out
+    assert main(["check", fourbar, "--output", "concise", "--select", "REG1,REG201"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 and "REG201" in lines[0]
+
+
+def test_concise_lines_name_file_and_line(fourbar: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", fourbar, "--output", "concise"])
+    first = capsys.readouterr().out.splitlines()[0]
+    path, line, rest = first.split(":", 2)
+    assert path == fourbar and rest.startswith(" REG201 ")
+    assert 'name="D"' in Path(path).read_text().splitlines()[int(line) - 1]
+
+
+def test_output_file_is_written_whole(
+    fourbar: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "report.json"
+    assert main(["check", fourbar, "--output", "json", "-o", str(out)]) == 1
+    assert json.loads(out.read_text())["mobility"]["actual"] == 1
+    assert capsys.readouterr().out == ""
+    assert [path.name for path in out.parent.iterdir()] == ["report.json"]
+
+
+def test_output_to_a_place_that_cannot_be_written(fourbar: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["check", fourbar, "-o", str(tmp_path / "file" / "report.txt")]) == 2
+
+
+def test_plain_when_piped_and_when_colour_is_unwanted(
+    fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["check", fourbar])
+    assert "\x1b" not in capsys.readouterr().out
+    main(["check", fourbar, "--color", "always"])
+    assert "\x1b[" in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    main(["check", fourbar])
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_width_of_the_terminal(
+    fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    main(["check", fourbar])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if "regularize reduce" not in line) <= 60 + len(fourbar)
+    assert sum(len(line) > 60 for line in lines) <= 3  # headline and source name the long path
+
+
+def test_batch_gives_one_table_and_one_exit_status(
+    fourbar: str, clean: str, broken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", clean, clean.replace("three_upu", "delta_universal")]) == 0
+    capsys.readouterr()
+    assert main(["check", fourbar, clean]) == 1
+    assert main(["check", fourbar, broken, clean]) == 2
+    out, err = capsys.readouterr()
+    assert "unreadable" in out and "2 models checked" in out and "1 could not be read" in out
+    assert err.count("\n") == 1 and broken in err
+
+
+def test_batch_in_parallel_gives_the_same_as_one_by_one(
+    assets: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("planar_fourbar", "sarrus", "bennett", "rssr", "slider_crank")
+    files = [str(assets / f"{name}.urdf") for name in names]
+    results = []
+    for jobs in ("1", "2"):
+        main(["check", *files, "--output", "json", "-j", jobs])
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0] == results[1]
+    assert [entry["model"]["path"] for entry in results[0]] == files
+
+
+def test_batch_of_a_pattern(assets: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(assets / "**" / "spherical_*.urdf"), "-j", "1"]) == 1
+    assert "3 models checked" in capsys.readouterr().out
+
+
+def _crash(path: str) -> str:
+    if path == "crash":
+        os._exit(9)
+    return f"read {path}"
+
+
+def _failed(path: str, reason: str) -> str:
+    return f"{path}: {reason}"
+
+
+def test_a_parser_that_kills_its_process_costs_one_model() -> None:
+    paths = ["a", "crash", "b", "c"]
+    found = dict(batch.in_parallel(_crash, _failed, paths, jobs=2))
+    assert [found[i] for i in (0, 2, 3)] == ["read a", "read b", "read c"]
+    assert found[1] == "crash: the parser crashed on this file"
+
+
+def test_html_of_several_models(fourbar: str, clean: str, tmp_path: Path) -> None:
+    assert main(["check", fourbar, clean, "--output", "html"]) == 2
+    assert main(["check", fourbar, clean, "--output", "html", "-o", str(tmp_path / "out")]) == 1
+    pages = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert pages == ["index.html", "planar_fourbar.html", "three_upu.html"]
+    assert 'href="planar_fourbar.html"' in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "reg202"]) == 0
+    out = capsys.readouterr().out
+    for title in ("What it is", "Why it matters", "Example", "What to do", "Reference"):
+        assert f"\n{title}\n" in out
+    assert main(["explain", "REG999"]) == 2
+    assert main(["explain"]) == 0
+    assert "REG201" in capsys.readouterr().out
+
+
+def test_formats_names_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    from regularize.adapters import adapters
+
+    assert main(["formats"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in adapters())
+
+
+@pytest.mark.parametrize("suffix", ["glb", "svg", "html"])
+def test_show_writes_what_the_ending_says(fourbar: str, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"picture.{suffix}"
+    assert main(["show", fourbar, "-o", str(out)]) == 0
+    start = {"glb": b"glTF", "svg": b"<svg", "html": b"<!DOCTYPE html>"}[suffix]
+    assert out.read_bytes().startswith(start)
+
+
+def test_show_opens_the_report_where_there_is_no_viewer(
+    fourbar: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert main(["show", fourbar, "--html"]) == 0
+    path = Path(opened[0].removeprefix("file://"))
+    assert "<canvas" not in path.read_text() and 'id="scene"' in path.read_text()
+    shutil.rmtree(path.parent)
+
+
+def test_show_refuses_unknown_endings(fourbar: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", fourbar, "-o", "picture.bmp"]) == 2
+    assert ".glb" in capsys.readouterr().err
+
+
+def test_version_is_quick_and_loads_no_numerics() -> None:
+    code = (
+        "import sys; from regularize.cli import main; main(['--version']);"
+        "sys.exit(any(name in sys.modules for name in ('numpy', 'scipy', 'rich', 'trimesh')))"
+    )
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        times.append(time.perf_counter() - start)
+        assert result.returncode == 0 and result.stdout.startswith("regularize ")
+    # A loaded machine is slow; the best of three says what it costs.
+    assert min(times) < 0.5
+
+
+def test_no_verb_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "check" in capsys.readouterr().out
