@@ -406,14 +406,24 @@ def fit_joint(edge: Edge, T_parent_child: Array) -> tuple[Array, Array]:
     motion = np.eye(4)
     if edge.freedoms == 0:
         return motion, q
-    pseudo_inverse = np.linalg.pinv(edge.screws)
     for _ in range(20):
-        step = pseudo_inverse @ screw.log(screw.inverse(motion) @ T_parent_child)
+        error = screw.log(screw.inverse(motion) @ T_parent_child)
         if edge.group:
+            step = np.linalg.pinv(edge.screws) @ error
             q = np.linalg.pinv(edge.screws) @ screw.log(motion @ screw.exp(edge.screws @ step))
         else:
+            step = np.linalg.lstsq(_moving_screws(edge, q), error)[0]
             q = q + step
         motion = joint_motion(edge, q)
         if np.max(np.abs(step)) < 1e-14:
             break
     return motion, q
+
+
+def _moving_screws(edge: Edge, q: Array) -> Array:
+    """The freedoms of a serial joint seen from its moving frame, shape (6, f)."""
+    columns, after = [], np.eye(4)
+    for k in reversed(range(edge.freedoms)):
+        columns.append(screw.adjoint(screw.inverse(after)) @ edge.screws[:, k])
+        after = screw.exp(edge.screws[:, k] * q[k]) @ after
+    return np.column_stack(columns[::-1])
