@@ -5,7 +5,8 @@ import pytest
 from simulation_cases import CORPUS, assert_one_redundant_loop
 from simulation_fixtures import MECHANISMS, mjcf
 
-from regularize.adapters import detect, read
+from regularize.adapters import adapters, detect, read
+from regularize.adapters._spanning import spanning
 from regularize.analysis import reduce
 from regularize.errors import ReadError
 from regularize.kinematics import LoopKinematics
@@ -49,6 +50,20 @@ def compiled(path):
     return compile_file(str(path)).model
 
 
+def moving_joints(mechanism, m):
+    """The mechanism's joints in MuJoCo's order: by name, or as the reader lists them."""
+    moving = {j.name: j for j in mechanism.joints if not j.closure and j.kind != "fixed"}
+    assert len(moving) == m.njnt
+    names = [m.joint(i).name for i in range(m.njnt)]
+    return [moving[n] for n in names] if {*names} == {*moving} else [*moving.values()]
+
+
+def ball_frame(mechanism, joint):
+    """Rotation of a ball joint's frame on the body that it moves in MuJoCo."""
+    turned = joint.name in spanning(mechanism).turned
+    return (joint.T_parent_joint if turned else joint.T_child_joint)[:3, :3]
+
+
 def coordinates(mechanism, m, q):
     """The mechanism's coordinates at MuJoCo's configuration, joint by joint in MuJoCo's order."""
     from regularize.screw import log, log_rotation, transform
@@ -59,15 +74,16 @@ def coordinates(mechanism, m, q):
         return flat.reshape(3, 3)
 
     values = {}
-    open_joints = [j for j in mechanism.joints if not j.closure and j.kind != "fixed"]
-    assert len(open_joints) == m.njnt
-    for i, joint in enumerate(open_joints):
+    for i, joint in enumerate(moving_joints(mechanism, m)):
         at = m.jnt_qposadr[i]
         if joint.kind == "free":
             T = transform(rotation(q[at + 3 : at + 7]), q[at : at + 3])
             values[joint.name] = log(inverse(joint.T_parent_joint) @ T)
         elif joint.kind == "spherical":
-            values[joint.name] = log_rotation(rotation(q[at : at + 4]))
+            # Where the tree enters a ball joint by its child, the rotation is the inverse one.
+            sign = -1.0 if joint.name in spanning(mechanism).turned else 1.0
+            R = ball_frame(mechanism, joint)
+            values[joint.name] = sign * R.T @ log_rotation(rotation(q[at : at + 4]))
         else:
             values[joint.name] = q[at : at + 1]
     return np.concatenate(
@@ -393,3 +409,56 @@ def test_included_files_are_read(tmp_path):
     mechanism = read(path)
     assert mechanism.files == (str(tmp_path / "arm.xml"),)
     assert mechanism.joint("j").source.path == str(tmp_path / "arm.xml")
+
+
+@pytest.mark.parametrize("name", ["menagerie_agility_cassie/cassie", "menagerie_robotiq_2f85/2f85"])
+def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name):
+    path = CORPUS / f"mjcf/{name}.xml"
+    if not path.exists():
+        pytest.skip("no corpus")
+    mechanism, m = read(path), compiled(path)
+    for body in mechanism.bodies[: m.nbody]:
+        if body.inertia is None:  # MuJoCo weighs the mesh there, which is not opened
+            i = mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_BODY, body.name)
+            m.body_mass[i], m.body_inertia[i] = 0.0, 0.0
+    assert_same_dynamics(mechanism, m)
+
+
+def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path):
+    """MuJoCo knows no SDF: it gets the same model by way of the MJCF writer."""
+    source = CORPUS / "sdf/cassie/cassie_v2.sdf"
+    if not source.exists():
+        pytest.skip("no corpus")
+    mechanism, path = read(source), tmp_path / "cassie.xml"
+    adapters()["mjcf"].load_writer()(mechanism, path)
+    assert_same_dynamics(mechanism, compiled(path))
+
+
+def assert_same_dynamics(mechanism, m):
+    """Compare mass matrix and gravity terms at a random configuration to 1e-9."""
+    pin = pytest.importorskip("pinocchio")
+    from regularize.pinocchio_ import to_pinocchio
+
+    robot = to_pinocchio(reduce(mechanism, keep_cuts=True))
+    data = mujoco.MjData(m)
+    data.qpos[:] = random_configuration(m, np.random.default_rng(5))
+    mujoco.mj_forward(m, data)
+    q = robot.configuration(coordinates(mechanism, m, data.qpos))
+    # MuJoCo's velocities by Pinocchio's: free bodies count their linear part in the world.
+    B = np.zeros((m.nv, robot.model.nv))
+    for i, joint in enumerate(moving_joints(mechanism, m)):
+        at = m.jnt_dofadr[i]
+        columns = [robot.velocity_index(joint.name, k) for k in range(joint.freedoms)]
+        B[np.arange(at, at + joint.freedoms), columns] = 1.0
+        if joint.kind == "spherical":
+            B[at : at + 3, columns] = ball_frame(mechanism, joint)
+        if joint.kind == "free":
+            B[at : at + 3, columns[:3]] = data.xmat[m.jnt_bodyid[i]].reshape(3, 3)
+    theirs = np.zeros((m.nv, m.nv))
+    mujoco.mj_fullM(m, data, theirs)
+    theirs -= np.diag(m.dof_armature)
+    ours = pin.crba(robot.model, robot.data, q)
+    ours = np.triu(ours) + np.triu(ours, 1).T
+    np.testing.assert_allclose(ours, B.T @ theirs @ B, atol=1e-9)
+    gravity = pin.computeGeneralizedGravity(robot.model, robot.data, q)
+    np.testing.assert_allclose(gravity, B.T @ data.qfrc_bias, atol=1e-9)

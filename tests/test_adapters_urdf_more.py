@@ -200,6 +200,7 @@ def test_xacro_is_expanded_with_its_includes(tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_strandbeest_is_expanded_to_its_36_redundant_rows():
     pytest.importorskip("xacro")
     path = CORPUS / "urdf_drake/strandbeest/StrandbeestConstraints.urdf.xacro"
