@@ -20,6 +20,7 @@ from regularize.continuation import SHORT, ActuatedLoops, Configurations
 from regularize.diagnostic import Diagnostic
 from regularize.equation_of_motion import EquationOfMotion, pack, symmetric_products
 from regularize.errors import ModelError, NotClosed, SingularConfiguration
+from regularize.idle_held import held
 from regularize.kinematics import LoopKinematics, State
 from regularize.mass_properties import MassProperties, mass_properties
 from regularize.mechanism import Mechanism
@@ -195,7 +196,8 @@ def reduced_model(
     Args:
         mechanism: The mechanism, or what ``reduce`` made of it.
         inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
-            freedoms. As many as the mechanism has freedoms.
+            freedoms. As many as the mechanism has freedoms, idle ones left aside: bodies that can
+            spin between two spherical joints are held, and named in ``findings``.
         start: Values of some joint coordinates from which the loops are closed; they choose the
             branch and need not be met exactly. By default the model's own.
 
@@ -206,6 +208,11 @@ def reduced_model(
         SingularConfiguration: The inputs do not determine the motion where the branch begins.
     """
     reduction = mechanism if isinstance(mechanism, Reduction) else reduce_loops(mechanism)
+    findings: tuple[Diagnostic, ...] = ()
+    if len(inputs) < reduction.mobility:
+        mechanism, findings = held(reduction)
+        if findings:
+            reduction = reduce_loops(mechanism, rtol=reduction.rtol, seed=reduction.seed)
     columns = _columns(reduction, inputs)
     if len(columns) != reduction.mobility:
         raise ModelError(
@@ -224,7 +231,7 @@ def reduced_model(
         joints = equations.moving_joints(q[None])
         raise SingularConfiguration(inputs, q[columns].tolist(), q[columns].tolist(), joints)
     masses = mass_properties(loops)
-    findings = tuple(
+    findings += tuple(
         Diagnostic(
             "REG303",
             "note",

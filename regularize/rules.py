@@ -377,6 +377,16 @@ RULES: tuple[Rule, ...] = (
         "Narrow the bounds, or let boxes at the boundary become smaller: --smallest.",
         _BRULS,
     ),
+    Rule(
+        "REG311",
+        "idle-body-held",
+        "note",
+        "A body can spin about its own line without moving anything else, and the reduced model "
+        "holds it by a universal joint in place of a spherical one.",
+        "Actuators do not determine the spin, so their dynamics cannot contain it.",
+        "The rods of a Delta robot between two spherical joints.",
+        "Make one of its joints universal in the model.",
+    ),
 )
 
 BY_CODE = {rule.code: rule for rule in RULES}

@@ -311,6 +311,69 @@ def test_redundant_constraints_do_not_disturb() -> None:
     assert [d.code for d in model.findings] == ["REG303"] * 3
 
 
+def delta_of_rods() -> Mechanism:
+    """A Delta whose parallelograms are pairs of rods between spherical joints."""
+    joints, bodies = (
+        [],
+        [Body("ground"), Body("platform", Inertia(1.0, -0.45 * Z, 0.01 * np.eye(3)))],
+    )
+    for i in range(3):
+        angle = 2 * np.pi * i / 3
+        radial = np.array([np.cos(angle), np.sin(angle), 0.0])
+        tangent = np.cross(Z, radial)
+        hip, ankle = 0.2 * radial, 0.05 * radial - 0.45 * Z
+        knee = hip + 0.25 * (np.cos(0.5) * radial - np.sin(0.5) * Z)
+        joints.append(
+            joint_in_world(f"hip{i}", "ground", f"arm{i}", "revolute", tangent, hip, actuated=True)
+        )
+        bodies.append(Body(f"arm{i}", Inertia(0.5, 0.5 * (hip + knee), 0.003 * np.eye(3))))
+        along = (ankle - knee) / np.linalg.norm(ankle - knee)
+        # A slender rod: hardly any inertia about its own line.
+        matrix = 1e-3 * (np.eye(3) - np.outer(along, along)) + 1e-8 * np.outer(along, along)
+        for k, offset in enumerate((-0.05 * tangent, 0.05 * tangent)):
+            rod = f"rod{i}{k}"
+            joints.append(
+                joint_in_world(f"knee{i}{k}", f"arm{i}", rod, "spherical", point=knee + offset)
+            )
+            joints.append(
+                joint_in_world(
+                    f"ankle{i}{k}", rod, "platform", "spherical", point=ankle + offset, closure=True
+                )
+            )
+            bodies.append(Body(rod, Inertia(0.1, 0.5 * (knee + ankle) + offset, matrix)))
+    return Mechanism("Delta of rods", tuple(bodies), tuple(joints))
+
+
+def test_idle_rods_are_held_and_named() -> None:
+    reduction = rg.reduce(delta_of_rods(), keep_cuts=True)
+    assert reduction.mobility == 9
+    model = reduced_model(reduction, ["hip0", "hip1", "hip2"])
+    assert [d.code for d in model.findings] == ["REG311"] * 6
+    assert {d.joints for d in model.findings} == {
+        (f"knee{i}{k}", f"ankle{i}{k}") for i in range(3) for k in range(2)
+    }
+    robot = to_pinocchio(reduction)
+    rng = np.random.default_rng(0)
+    inputs = [robot.velocity_index(name) for name in model.inputs]
+    for effort in rng.normal(size=(5, 3)):
+        tau = np.zeros(robot.model.nv)
+        tau[inputs] = effort
+        a = robot.forward_dynamics(robot.q0, np.zeros(robot.model.nv), tau)
+        ours = model.forward_dynamics(model.theta, np.zeros(3), effort)
+        np.testing.assert_allclose(ours, a[inputs], rtol=1e-5, atol=1e-5)
+    theta, rate, acceleration = states(model, 20)
+    twin, _ = reduced("Delta")
+    # The same closure as with universal joints, so the same platform for the same arms.
+    pose = [
+        m.equations.loops.state(m.configuration(theta)).T_world_node[
+            :, m.equations.loops.row(m.equations.loops.graph.node_of["platform"]), :3, 3
+        ]
+        for m in (model, twin)
+    ]
+    np.testing.assert_allclose(pose[0], pose[1], atol=1e-10)
+    assert np.isfinite(model.inverse_dynamics(theta, rate, acceleration)).all()
+
+
 def test_open_chain_equals_rnea() -> None:
     joints = [
         joint_in_world("a", "ground", "one", "revolute", Z, [0, 0, 0]),
