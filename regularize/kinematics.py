@@ -412,7 +412,7 @@ def fit_joint(edge: Edge, T_parent_child: Array) -> tuple[Array, Array]:
             step = np.linalg.pinv(edge.screws) @ error
             q = np.linalg.pinv(edge.screws) @ screw.log(motion @ screw.exp(edge.screws @ step))
         else:
-            step = np.linalg.lstsq(_moving_screws(edge, q), error)[0]
+            step = np.linalg.pinv(_moving_screws(edge, q)) @ error
             q = q + step
         motion = joint_motion(edge, q)
         if np.max(np.abs(step)) < 1e-14:

@@ -68,6 +68,16 @@ class Robot:
         """Number of rows, couplings included."""
         return len(self.constraints)
 
+    @cached_property
+    def massive(self) -> bool:
+        """Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it."""
+        M = mass_matrix(self.model, self.data, self.q0)
+        scale = np.sqrt(np.abs(np.diag(M)))
+        if np.any(scale == 0.0):
+            return False
+        s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
+        return bool(s[-1] > 1e-11 * s[0])
+
     @property
     def rank(self) -> int:
         """Number of independent rows at generic configurations."""
@@ -109,6 +119,26 @@ class Robot:
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
         """
         return self._accelerate(q, v, tau)
+
+    def acceleration_near(self, q: Array) -> Callable[[Array, Array, Array], Array]:
+        """``forward_dynamics`` in a form that is quick near a configuration.
+
+        Where rows depend on each other, as many combinations of them as are independent are chosen
+        at q, and stand for all rows in its neighbourhood.
+        """
+        if self.rank == self.rows or self.style == "legacy" or not self.massive:
+            return self._accelerate
+        u, _, _ = np.linalg.svd(self.jacobian(q))
+        combine = u[:, : self.rank].T
+
+        def accelerate(q: Array, v: Array, tau: Array) -> Array:
+            jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
+            jacobian, bias = combine @ jacobian, combine @ bias
+            return np.asarray(
+                pin.forwardDynamics(self.model, self.data, q, v, tau, jacobian, bias, 0.0)
+            )
+
+        return accelerate
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
@@ -249,7 +279,7 @@ def _robot(
     )
     object.__setattr__(robot, "q0", read_only(robot.configuration(reduction.q)))
     object.__setattr__(robot, "_accelerate", _solver(robot))
-    if not is_massive(model, data, robot.q0):
+    if not robot.massive:
         finding = Diagnostic(
             "REG306",
             "warning",
@@ -323,7 +353,7 @@ def _solver(robot: Robot) -> Callable[[Array, Array, Array], Array]:
     model, data, rows = robot.model, robot.data, robot.constraints
     if len(rows) == 0:
         return lambda q, v, tau: np.array(pin.aba(model, data, q, v, tau))
-    massive = is_massive(model, data, robot.q0)
+    massive = robot.massive
     if robot.style == "legacy" and massive and not len(rows.coupling):
         return _proximal(robot)
     if robot.rank < len(rows) or not massive:
@@ -336,16 +366,6 @@ def _solver(robot: Robot) -> Callable[[Array, Array, Array], Array]:
         return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
 
     return exact
-
-
-def is_massive(model: Any, data: Any, q: Array) -> bool:
-    """Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it."""
-    M = mass_matrix(model, data, q)
-    scale = np.sqrt(np.abs(np.diag(M)))
-    if np.any(scale == 0.0):
-        return False
-    s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
-    return bool(s[-1] > 1e-11 * s[0])
 
 
 def mass_matrix(model: Any, data: Any, q: Array) -> Array:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize import screw
-from regularize.kinematics import fit_joint, joint_motion
+from regularize.kinematics import fit_joint
 from regularize.reduction import Cut
 from regularize.screw import Array
 from regularize.topology import Edge
@@ -60,14 +59,23 @@ class Closure:
         pose = first.actInv(second) if self.sign > 0 else second.actInv(first)
         return np.asarray(pose.homogeneous)
 
+    def motion(self, data: Any) -> Any:
+        """The joint motion nearest to the relative pose of the two joint frames."""
+        edge = self.edge
+        if edge is None or edge.freedoms == 0:
+            return pin.SE3.Identity()
+        pose = self.joint_pose(data)
+        if edge.freedoms == 1 and not edge.group:
+            return pin.exp6(edge.screws[:, 0] * _coordinate(edge.screws[:, 0], pose))
+        return pin.SE3(nearest_motion(edge, pose))
+
     def error(self, data: Any) -> Array:
         """Twist of the second body against the first that opened the loop, row frame, (6,)."""
         frame = data.oMi[self.first] * self.anchor.joint1_placement
         second = data.oMi[self.second] * self.T_second_joint
         expected = data.oMi[self.first] * self.T_first_joint
-        if self.edge is not None and self.edge.freedoms:
-            motion = pin.SE3(nearest_motion(self.edge, self.joint_pose(data)))
-            expected = expected * (motion if self.sign > 0 else motion.inverse())
+        motion = self.motion(data)
+        expected = expected * (motion if self.sign > 0 else motion.inverse())
         gap = pin.log6(second * expected.inverse())
         return np.asarray(frame.actInv(gap).vector)
 
@@ -90,7 +98,7 @@ class ConstraintRows:
             self.anchors.append(pin.ConstraintModel(closure.anchor))
             self.datas.append(pin.ConstraintModel(closure.anchor).createData())
         self._pairs = list(zip(self.anchors, self.datas, strict=True))
-        self._inner = [_extract(data) for data in self.datas]
+        self._inner = [data.extract() for data in self.datas]
         total = sum(len(c.covectors) for c in closures)
         self.projection = np.zeros((total, 6 * len(closures)))
         row = 0
@@ -129,8 +137,12 @@ class ConstraintRows:
 
     def current_bias(self) -> Array:
         """Rate of the rows at zero acceleration where the anchors are up to date, shape (m,)."""
+        if not self._inner:
+            return np.zeros(len(self.coupling))
         rates = [data.constraint_acceleration_error for data in self._inner]
-        drift = self.projection @ np.concatenate([np.zeros(0), *rates])
+        drift = self.projection @ (rates[0] if len(rates) == 1 else np.concatenate(rates))
+        if not len(self.coupling):
+            return np.asarray(drift)
         return np.concatenate([drift, np.zeros(len(self.coupling))])
 
     def jacobian_and_bias(self, data: Any, q: Array, v: Array) -> tuple[Array, Array]:
@@ -152,11 +164,6 @@ class ConstraintRows:
         return np.concatenate([*errors, coupled])
 
 
-def _extract(data: Any) -> Any:
-    """The frame anchor's own data behind Pinocchio's variant type."""
-    return data.extract()
-
-
 def nearest_motion(edge: Edge, pose: Array) -> Array:
     """The joint motion nearest to a relative pose of the joint's two frames, shape (4, 4)."""
     if edge.group:
@@ -164,20 +171,14 @@ def nearest_motion(edge: Edge, pose: Array) -> Array:
         if edge.freedoms == 3:
             motion[:3, 3] = 0.0
         return motion
-    if edge.freedoms == 1:
-        linear, angular = edge.screws[:3, 0], edge.screws[3:, 0]
-        rate = float(np.linalg.norm(angular))
-        if rate == 0.0:
-            value = float(linear @ pose[:3, 3]) / float(linear @ linear)
-        else:
-            # Twist of the rotation about the axis, from its quaternion.
-            axis = angular / rate
-            quaternion = pin.Quaternion(pose[:3, :3]).coeffs()
-            value = 2.0 * float(np.arctan2(axis @ quaternion[:3], quaternion[3])) / rate
-        return joint_motion(edge, np.array([value]))
     return fit_joint(edge, pose)[0]
 
 
-def exp_joint(edge: Edge, q: Array) -> Array:
-    """Motion of a joint at its coordinates, shape (4, 4)."""
-    return screw.exp(edge.screws @ q) if edge.group else joint_motion(edge, q)
+def _coordinate(screw: Array, pose: Array) -> float:
+    """Coordinate of a single freedom that comes nearest to a relative pose."""
+    rate = float(np.sqrt(screw[3:] @ screw[3:]))
+    if rate == 0.0:
+        return float(screw[:3] @ pose[:3, 3]) / float(screw[:3] @ screw[:3])
+    # The part of the rotation that turns about the axis, from its quaternion.
+    quaternion = pin.Quaternion(pose[:3, :3]).coeffs()
+    return 2.0 * float(np.arctan2(screw[3:] @ quaternion[:3] / rate, quaternion[3])) / rate

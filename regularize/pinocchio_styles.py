@@ -130,8 +130,9 @@ def anchor_models(model: Any, closures: Sequence[Closure], welds: Sequence[Weld]
         if len(closure.covectors) < weld.size:
             compliance[list(weld.implied)] = COMPLIANCE
         anchor.setCompliance(compliance)
-        anchor.name = weld.cut.edge.name
-        models.append(pin.ConstraintModel(anchor))
+        wrapped = pin.ConstraintModel(anchor)
+        wrapped.name = weld.cut.edge.name
+        models.append(wrapped)
     return models
 
 

@@ -1,0 +1,184 @@
+"""Textbook mechanisms with random inertias, for the tests of everything built on Pinocchio."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from regularize.mechanism import Inertia, Joint, Mechanism, mechanism_of
+from regularize.mechanism import joint_in_world as joint
+from regularize.screw import Array
+
+FOURBAR = [(0, 0, 0), (0.1, 0.35, 0), (0.9, 0.6, 0), (1, 0, 0)]
+
+
+def massive(mechanism: Mechanism, seed: int = 7) -> Mechanism:
+    rng = np.random.default_rng(seed)
+    return replace(
+        mechanism,
+        bodies=tuple(
+            replace(
+                body,
+                inertia=Inertia(
+                    rng.uniform(0.5, 2),
+                    0.3 * rng.normal(size=3),
+                    np.diag(rng.uniform(0.1, 0.2, 3)),
+                ),
+            )
+            for body in mechanism.bodies
+        ),
+    )
+
+
+def rotation(angle: float) -> Array:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+
+
+def fourbar(tilt: float = 0.0, coupler: str = "revolute") -> Mechanism:
+    R, names = rotation(tilt), "gabcg"
+    return mechanism_of(
+        "four-bar",
+        [
+            joint(
+                f"j{i}",
+                names[i],
+                names[i + 1],
+                coupler if i == 2 else "revolute",
+                R @ [0, 0, 1],
+                R @ np.array(p),
+            )
+            for i, p in enumerate(FOURBAR)
+        ],
+    )
+
+
+def welded_fourbar() -> Mechanism:
+    names = "gabcd"
+    joints = [
+        joint(f"j{i}", names[i], names[i + 1], "revolute", (0, 0, 1), p)
+        for i, p in enumerate(FOURBAR)
+    ]
+    return mechanism_of("four-bar 6d", [*joints, joint("w", "d", "g", "fixed", closure=True)])
+
+
+def single_loop(name: str, kind: str, axes: Array, points: Array) -> Mechanism:
+    bodies = ["g", *(f"b{i}" for i in range(1, len(axes))), "g"]
+    return mechanism_of(
+        name,
+        [
+            joint(f"j{i}", bodies[i], bodies[i + 1], kind, axis, point)
+            for i, (axis, point) in enumerate(zip(axes, points, strict=True))
+        ],
+    )
+
+
+def spherical_fourbar() -> Mechanism:
+    axes = np.random.default_rng(3).normal(size=(4, 3))
+    return single_loop("spherical four-bar", "revolute", axes, axes)
+
+
+def bricard() -> Mechanism:
+    points = [(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)]
+    axes = np.eye(3)[[1, 2, 0, 1, 2, 0]]
+    return single_loop("Bricard", "revolute", axes, np.array(points, dtype=float))
+
+
+def sarrus() -> Mechanism:
+    legs: dict[str, tuple[tuple[int, int, int], list[tuple[float, float, float]]]] = {
+        "a": ((0, 1, 0), [(1, 0, 0), (1.3, 0, 0.5), (1, 0, 1)]),
+        "b": ((1, 0, 0), [(0, 1, 0), (0, 1.4, 0.5), (0, 1, 1)]),
+    }
+    joints: list[Joint] = []
+    for leg, (axis, points) in legs.items():
+        bodies = ["g", f"{leg}1", f"{leg}2", "p"]
+        joints += [
+            joint(f"{leg}{i}", bodies[i], bodies[i + 1], "revolute", axis, point)
+            for i, point in enumerate(points)
+        ]
+    return mechanism_of("Sarrus", joints)
+
+
+def rssr() -> Mechanism:
+    return mechanism_of(
+        "RSSR",
+        [
+            joint("A", "g", "a", "revolute", (0, 0, 1), (0, 0, 0)),
+            joint("B", "a", "b", "spherical", point=(0.3, 0.1, 0)),
+            joint("C", "b", "c", "spherical", point=(0.9, 0.6, 0.4)),
+            joint("D", "c", "g", "revolute", (0, 1, 0), (1, 0, 0)),
+        ],
+    )
+
+
+def three_prrr() -> Mechanism:
+    rng, joints = np.random.default_rng(0), []
+    for k, e in enumerate(np.eye(3)):
+        bodies = ["g", f"s{k}", f"u{k}", f"v{k}", "p"]
+        points = 0.3 * e + rng.normal(size=(3, 3))
+        joints.append(joint(f"P{k}", bodies[0], bodies[1], "prismatic", e))
+        joints += [
+            joint(f"R{k}{i}", bodies[i + 1], bodies[i + 2], "revolute", e, points[i])
+            for i in range(3)
+        ]
+    return mechanism_of("3-PRRR", joints)
+
+
+def stewart(floating: bool = False) -> Mechanism:
+    rng, joints = np.random.default_rng(5), []
+    base = "base" if floating else "g"
+    if floating:
+        joints.append(joint("float", "g", "base", "free"))
+    for k in range(6):
+        a = rng.normal(size=3) * [1, 1, 0.1]
+        b = rng.normal(size=3) * [0.5, 0.5, 0.1] + [0, 0, 1]
+        along = (b - a) / np.linalg.norm(b - a)
+        x = np.cross(along, [1, 0, 0])
+        y = np.cross(along, x)
+        joints += [
+            joint(f"U{k}", base, f"a{k}", "universal", x, a, axis2=y),
+            joint(f"P{k}", f"a{k}", f"b{k}", "prismatic", along, a),
+            joint(f"S{k}", f"b{k}", "p", "spherical", point=b),
+        ]
+    return mechanism_of("Stewart", joints)
+
+
+def helices() -> Mechanism:
+    """Three screws of one axis and one pitch: the loop's algebra is helical."""
+    names = "gxyg"
+    return mechanism_of(
+        "helices",
+        [
+            joint(f"h{i}", names[i], names[i + 1], "helical", point=(0.3, 0, 0), pitch=0.1)
+            for i in range(3)
+        ],
+    )
+
+
+def skew_fourbar() -> Mechanism:
+    """Cylindrical, spherical, revolute and planar joints in one loop."""
+    return mechanism_of(
+        "RCSP",
+        [
+            joint("R", "g", "a", "revolute", (0, 0.2, 1), (0, 0, 0)),
+            joint("C", "a", "b", "cylindrical", (0.3, 1, 0.1), (0.3, 0.1, 0)),
+            joint("S", "b", "c", "spherical", point=(0.9, 0.6, 0.4)),
+            joint("E", "c", "g", "planar", (0.1, 1, 0.4), (1, 0, 0)),
+        ],
+    )
+
+
+MECHANISMS = {
+    "planar": fourbar,
+    "tilted": lambda: fourbar(0.4),
+    "ball in plane": lambda: fourbar(coupler="spherical"),
+    "welded": welded_fourbar,
+    "spherical": spherical_fourbar,
+    "Sarrus": sarrus,
+    "RSSR": rssr,
+    "3-PRRR": three_prrr,
+    "Stewart": stewart,
+    "floating Stewart": lambda: stewart(floating=True),
+    "Bricard": bricard,
+    "helices": helices,
+    "RCSE": skew_fourbar,
+}
