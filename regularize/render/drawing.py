@@ -124,7 +124,7 @@ class _Artist:
             node = self.graph.node_of[body.name]
             for i, geometry in enumerate(visual or body.geometry):
                 mesh = mesh_of(geometry, mechanism.path)
-                if mesh is None or len(mesh.faces) == 0:
+                if mesh is None:
                     continue
                 mesh.apply_transform(self.graph.T_node_body[body.name])
                 color = PLAIN

@@ -201,7 +201,7 @@ def _loop(report: Report, drawing: Drawing, group: view.Group, *, is_open: bool)
     yield f'<span class="swatch" style="background:rgb({red},{green},{blue})"></span>'
     yield f"{escape(group.name)}</h3> <span class='quiet'>{escape(view.motion(loop))}{kind}; "
     yield f"{loop.redundant} of {loop.cut.constraints} equations redundant</span></summary>"
-    links = "".join(
+    links = " ".join(
         f'<span class="{kind}">{escape(name)}</span>'
         for kind, name in view.chain(loop, report.mechanism.ground)
     )

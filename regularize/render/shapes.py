@@ -74,6 +74,9 @@ def _load(path: Path) -> Any:
     except Exception as error:  # loaders of other people's files fail in any way they like
         _log.warning("%s: the mesh cannot be read (%s); a bar is drawn instead", path, error)
         return None
+    if len(mesh.faces) == 0:
+        _log.warning("%s: the mesh has no triangles; a bar is drawn instead", path)
+        return None
     if len(mesh.faces) > MOST_TRIANGLES:
         return mesh.convex_hull
     return mesh

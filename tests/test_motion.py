@@ -1,0 +1,116 @@
+"""What moves, how it moves, and motions as sequences of configurations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.analysis import Reduction
+from regularize.animation import STRIDE, motions
+from regularize.mechanism import joint_in_world, mechanism_of
+from regularize.motion import moving
+from regularize.words import plural
+
+
+def words(reduction: Reduction) -> dict[str, str]:
+    return {body.body: body.words for body in moving(reduction)}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "sarrus",
+            {
+                "lower_1": "rotates about A1 (axis along Y)",
+                "upper_1": "moves in the plane normal to Y",
+                "platform": "slides along Z",
+            },
+        ),
+        ("three_prrr", {"platform": "translates in space without turning"}),
+        ("orthoglide", {"platform": "translates in space without turning"}),
+        ("bennett", {"link_BC": "moves in space"}),
+        ("stewart_6ups", {"platform": "moves in space"}),
+        ("nearly_planar_fourbar", {"crank": "stays at rest", "coupler": "stays at rest"}),
+    ],
+)
+def test_known_motions(name: str, expected: dict[str, str], assets: Path) -> None:
+    found = words(rg.reduce(rg.load(assets / f"{name}.urdf")))
+    assert {body: found[body] for body in expected} == expected
+
+
+def test_platform_of_the_spherical_mechanism_turns_about_its_centre(assets: Path) -> None:
+    bodies = moving(rg.reduce(rg.load(assets / "spherical_9r.urdf")))
+    most = max(bodies, key=lambda body: body.freedoms)
+    assert most.freedoms == 3 and most.motion.name == "spherical"
+    assert most.words.startswith("turns about the point")
+
+
+def test_a_parallelogram_coupler_translates_without_turning() -> None:
+    points = [(0, 0, 0), (0.1, 0.3, 0), (0.6, 0.3, 0), (0.5, 0, 0)]
+    bodies = ["ground", "crank", "coupler", "rocker"]
+    joints = [
+        joint_in_world(
+            "ABCD"[i], bodies[i], bodies[(i + 1) % 4], "revolute", (0, 0, 1), point=points[i]
+        )
+        for i in range(4)
+    ]
+    found = words(rg.reduce(mechanism_of("parallelogram", joints)))
+    assert found["coupler"] == "translates in the plane normal to Z without turning"
+    assert found["crank"] == "rotates about A (axis along Z)"
+
+
+def test_a_floating_base_is_held() -> None:
+    mechanism = mechanism_of(
+        "robot",
+        [
+            joint_in_world("base_joint", "world", "base", "free"),
+            joint_in_world("hip", "base", "leg", "revolute", (0, 1, 0)),
+        ],
+    )
+    found = words(rg.reduce(mechanism))
+    assert found == {"base": "stays at rest", "leg": "rotates about hip (axis along Y)"}
+
+
+def test_said_of_several() -> None:
+    assert plural("stays at rest") == "stay at rest"
+    assert plural("translates in space and turns about X") == "translate in space and turn about X"
+
+
+@pytest.mark.parametrize("name", ["planar_fourbar", "sarrus", "gripper", "spherical_9r", "rssr"])
+def test_motions_keep_the_loops_closed_and_are_smooth(name: str, assets: Path) -> None:
+    reduction = rg.reduce(rg.load(assets / f"{name}.urdf"))
+    found = motions(reduction)
+    assert len(found) == min(reduction.mobility, 6)
+    loops = reduction.loops
+    for motion in found:
+        state = loops.state(motion.q)
+        assert np.max(np.abs(loops.residual(state))) < 1e-6
+        assert np.allclose(motion.q[motion.start], reduction.q)
+        assert np.max(np.abs(np.diff(state.T_world_node, axis=0))) < 6 * STRIDE
+        assert np.max(np.abs(state.T_world_node - state.T_world_node[:1])) > STRIDE
+
+
+def test_a_crank_turns_once(assets: Path) -> None:
+    (motion,) = motions(rg.reduce(rg.load(assets / "planar_fourbar.urdf")))
+    assert motion.name == "A" and motion.cyclic
+    assert abs(motion.q[-1, 0] - motion.q[0, 0]) == pytest.approx(2 * np.pi, abs=0.2)
+
+
+def test_one_motion_holds_the_other_drivers(assets: Path) -> None:
+    reduction = rg.reduce(rg.load(assets / "three_prrr.urdf"))
+    found = motions(reduction)
+    columns = [
+        next(e.columns[0] for e in reduction.graph.edges if e.joint.name == m.name) for m in found
+    ]
+    for motion, own in zip(found, columns, strict=True):
+        still = [c for c in columns if c != own]
+        assert np.max(np.abs(motion.q[:, still] - reduction.q[still])) < 1e-9
+        assert np.ptp(motion.q[:, own]) > 0.01
+
+
+def test_what_cannot_move_has_no_motions(assets: Path) -> None:
+    assert motions(rg.reduce(rg.load(assets / "nearly_planar_fourbar.urdf"))) == ()

@@ -1,0 +1,222 @@
+"""The 3D scene and the flat pictures: what is in them, where it is, and what moves."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import trimesh
+
+import regularize as rg
+from regularize.animation import motions
+from regularize.mechanism import Body, Geometry, joint_in_world, mechanism_of
+from regularize.render.camera import camera
+from regularize.render.drawing import REDUNDANT, draw
+from regularize.render.picture import picture, png, svg
+from regularize.render.scene import scene
+from regularize.report import Report
+
+
+@pytest.fixture(scope="module")
+def fourbar(assets: Path) -> Report:
+    return rg.check(rg.load(assets / "planar_fourbar.urdf"))
+
+
+@pytest.fixture(scope="module")
+def bare() -> Report:
+    """A four-bar without any shapes, in the plane normal to Y."""
+    points = [(0, 0, 0), (0.1, 0, 0.2), (0.6, 0, 0.3), (0.5, 0, 0)]
+    bodies = ["ground", "crank", "coupler", "rocker"]
+    return rg.check(
+        mechanism_of(
+            "bare",
+            [
+                joint_in_world(
+                    "ABCD"[i],
+                    bodies[i],
+                    bodies[(i + 1) % 4],
+                    "revolute",
+                    (0, 1, 0),
+                    point=points[i],
+                    closure=i == 3,
+                )
+                for i in range(4)
+            ],
+        )
+    )
+
+
+def test_bodies_without_shapes_are_bars_between_their_joints(bare: Report) -> None:
+    pieces = {piece.name: piece for piece in draw(bare).pieces}
+    bars = [piece for piece in pieces.values() if piece.kind == "bar"]
+    nodes = bare.reduction.graph.nodes
+    lengths = {nodes[piece.node]: np.ptp(piece.mesh.vertices, axis=0).max() for piece in bars}
+    assert set(lengths) == {"crank", "coupler", "rocker"}
+    assert lengths["coupler"] == pytest.approx(0.5, abs=0.05)
+    assert not any(piece.kind == "shape" for piece in pieces.values())
+
+
+def test_redundant_directions_are_drawn_at_the_closing_joint(bare: Report) -> None:
+    pieces = [piece for piece in draw(bare).pieces if piece.kind == "redundant"]
+    assert len(pieces) == 3
+    assert all(piece.color == REDUNDANT for piece in pieces)
+    force = pieces[0].mesh
+    # The force along Y is longest along Y, and centred at joint D.
+    assert np.argmax(np.ptp(force.vertices, axis=0)) == 1
+    r = bare.reduction
+    place = r.reference.T_world_node[0, r.loops.row(pieces[0].node)]
+    middle = place[:3, :3] @ force.bounds.mean(axis=0) + place[:3, 3]
+    assert np.allclose(middle, (0.5, 0, 0), atol=1e-6)
+
+
+def test_every_axis_has_an_arrow_and_every_joint_a_name(fourbar: Report) -> None:
+    drawing = draw(fourbar)
+    names = {piece.name for piece in drawing.pieces}
+    assert {f"axis/{joint}" for joint in "ABCD"} <= names
+    assert {label.text: label.cut for label in drawing.labels} == {
+        "A": False, "B": False, "C": False, "D": True,
+    }  # fmt: skip
+
+
+def test_names_are_unique(assets: Path) -> None:
+    for name in ("walker", "stewart_6ups", "delta_universal"):
+        pieces = draw(rg.check(rg.load(assets / f"{name}.urdf"))).pieces
+        assert len({piece.name for piece in pieces}) == len(pieces)
+
+
+def test_scene_places_bodies_at_a_configuration(bare: Report) -> None:
+    (motion,) = motions(bare.reduction)
+    q = motion.q[len(motion.q) // 3]
+    poses = bare.reduction.loops.state(q).T_world_node[0]
+    made = scene(bare, q)
+    for node, name in enumerate(bare.reduction.graph.nodes):
+        if f"body/{name}" in made.graph.nodes:
+            assert np.allclose(
+                made.graph.get(f"body/{name}")[0], poses[bare.reduction.loops.row(node)]
+            )
+
+
+def test_scene_bounds_hold_the_mechanism(bare: Report) -> None:
+    low, high = scene(bare).bounds
+    assert np.all(low <= (0, 0, 0)) and np.all(high >= (0.6, 0, 0.3))
+    assert np.all(high - low < 1.0)
+
+
+def test_ghosts_are_further_poses_of_the_moving_bodies(bare: Report) -> None:
+    made = scene(bare, ghosts=3)
+    ghosts = [name for name in made.geometry if name.startswith("ghost2/")]
+    assert ghosts and not any("axis" in name or "ground" in name for name in ghosts)
+    material = made.geometry[ghosts[0]].visual.material
+    assert material.baseColorFactor[3] < 100
+
+
+def test_glb_loads_back_with_its_names(fourbar: Report) -> None:
+    made = scene(fourbar)
+    content = made.export(file_type="glb")
+    back: Any = trimesh.load(io.BytesIO(content), file_type="glb")
+    assert set(back.geometry) == set(made.geometry)
+    assert np.allclose(back.bounds, made.bounds, atol=1e-5)
+
+
+def test_mesh_files_are_found_beside_the_model(tmp_path: Path) -> None:
+    trimesh.creation.box((1, 2, 3)).export(tmp_path / "link.stl")
+    base = mechanism_of("m", [joint_in_world("A", "ground", "link", "revolute", (0, 0, 1))])
+    from dataclasses import replace
+
+    shapes = {
+        "package": Geometry("mesh", np.array([0.1]), uri="package://some_robot/link.stl"),
+        "missing": Geometry("mesh", np.array([1.0]), uri="nowhere.stl"),
+    }
+    for case, shape in shapes.items():
+        bodies = (Body("ground"), Body("link", geometry=(shape,)))
+        mechanism = replace(base, bodies=bodies, path=str(tmp_path / "model.urdf"))
+        pieces = [p for p in draw(rg.check(mechanism)).pieces if p.kind == "shape"]
+        if case == "missing":
+            assert pieces == []
+        else:
+            assert np.allclose(np.ptp(pieces[0].mesh.vertices, axis=0), (0.1, 0.2, 0.3))
+
+
+def test_unreadable_mesh_is_left_out_with_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "bad.stl").write_text("this is no mesh")
+    from regularize.render.shapes import mesh_of
+
+    shape = Geometry("mesh", np.array([1.0]), uri="bad.stl")
+    assert mesh_of(shape, str(tmp_path / "m.urdf")) is None
+    assert "bad.stl" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "extents"),
+    [
+        ("box", (1, 2, 3), (1, 2, 3)),
+        ("sphere", (0.5,), (1, 1, 1)),
+        ("cylinder", (0.5, 3), (1, 1, 3)),
+        ("capsule", (0.5, 2), (1, 1, 3)),
+    ],
+)
+def test_primitive_shapes(kind: str, size: tuple[float, ...], extents: tuple[float, ...]) -> None:
+    from regularize.render.shapes import mesh_of
+
+    mesh = mesh_of(Geometry(kind, np.array(size)), None)
+    assert np.allclose(np.ptp(mesh.vertices, axis=0), extents, atol=0.03)
+    assert np.allclose(mesh.bounds.mean(axis=0), 0, atol=0.01)
+
+
+def test_planar_mechanisms_are_seen_along_their_normal(bare: Report, fourbar: Report) -> None:
+    for report in (bare, fourbar):
+        normal = report.loops[0].motion.direction
+        assert normal is not None
+        assert abs(camera(report).back @ normal) > 0.85
+    view = camera(bare).rotation
+    assert np.allclose(view @ view.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(view) == pytest.approx(1.0)
+    # X runs to the right and Z upwards, as in a drawing.
+    assert view[0, 0] > 0.8 and view[1, 2] > 0.8
+
+
+def test_svg_is_a_titled_picture_within_its_frame(fourbar: Report) -> None:
+    drawn = picture(fourbar)
+    root = ElementTree.fromstring(svg(drawn))
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.tag == f"{space}svg" and root.find(f"{space}title") is not None
+    assert {text.text for text in root.iter(f"{space}text")} == set("ABCD")
+    assert drawn.polygons.min() >= 0
+    assert drawn.polygons[..., 0].max() <= drawn.width
+    assert drawn.polygons[..., 1].max() <= drawn.height
+    assert "#cc1448" in svg(drawn)
+
+
+def test_labels_do_not_cover_each_other(assets: Path) -> None:
+    drawn = picture(rg.check(rg.load(assets / "gripper.urdf")), ghosts=0)
+    places = [(x, y) for _, x, y, _ in drawn.labels]
+    gaps = [
+        max(abs(a[0] - b[0]) / 20, abs(a[1] - b[1]) / 10)
+        for i, a in enumerate(places)
+        for b in places[:i]
+    ]
+    assert min(gaps) > 1
+
+
+def test_png_shows_the_same(fourbar: Report) -> None:
+    image = pytest.importorskip("matplotlib.image")
+    pixels = image.imread(io.BytesIO(png(picture(fourbar), scale=1.0)))
+    assert pixels.shape == (480, 720, 4)
+    share = np.mean(np.any(pixels[..., :3] < 0.95, axis=2))
+    assert 0.02 < share < 0.6
+    crimson = np.all(np.abs(pixels[..., :3] - np.array(REDUNDANT[:3]) / 255) < 0.25, axis=2)
+    assert crimson.sum() > 50
+
+
+def test_a_mechanism_without_loops_or_freedoms_can_be_drawn() -> None:
+    single = rg.check(
+        mechanism_of("arm", [joint_in_world("A", "ground", "arm", "revolute", (0, 0, 1))])
+    )
+    assert svg(picture(single)).startswith("<svg")
+    assert scene(single, ghosts=2).geometry
