@@ -1,16 +1,29 @@
 """What the tests of the simulation formats share."""
 
 from pathlib import Path
+from typing import Any
 
+from regularize import adapters, density, mechanism
 from regularize.analysis import reduce
+
+#: Tests pass plain lists and look into what may be None, so these are loosely typed.
+read: Any = adapters.read
+Body: Any = mechanism.Body
+Geometry: Any = mechanism.Geometry
+Inertia: Any = mechanism.Inertia
+Joint: Any = mechanism.Joint
+Mechanism: Any = mechanism.Mechanism
+with_density: Any = density.with_density
+bounding_size: Any = density.bounding_size
+shape_inertia: Any = density.shape_inertia
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
 
-def assert_one_redundant_loop(mechanism):
+def assert_one_redundant_loop(model: Any) -> None:
     """The known answer of all three mechanisms: one loop, mobility 1, two of five rows matter."""
-    reduction = reduce(mechanism)
-    assert len(mechanism.bodies) == len(mechanism.joints) == 4
+    reduction = reduce(model)
+    assert len(model.bodies) == len(model.joints) == 4
     assert (reduction.equations, reduction.rank, reduction.redundant) == (6, 3, 3)
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
     assert (reduction.kept, reduction.removed) == (2, 3)

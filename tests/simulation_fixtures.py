@@ -11,6 +11,7 @@ axes at the pose of the file, in a world whose Z axis points up:
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ MECHANISMS: dict[str, dict[str, Axis]] = {
 }
 
 
-def words(values) -> str:
+def words(values: Any) -> str:
     """Numbers as XML formats write them."""
     return " ".join(f"{float(value):.17g}" for value in values)
 
@@ -60,7 +61,7 @@ def inertial_point(name: str, axes: dict[str, Axis]) -> np.ndarray:
     """A centre of mass for each body: between its joints, off any axis."""
     ends = {"crank": "AB", "coupler": "BC", "rocker": "CD"}[name]
     middle = 0.5 * (np.array(axes[ends[0]].point) + axes[ends[1]].point)
-    return middle + np.array([0.01, 0.02, 0.03])
+    return np.asarray(middle + np.array([0.01, 0.02, 0.03]))
 
 
 def sdf(mechanism: str) -> str:

@@ -1,16 +1,17 @@
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_cases import CORPUS, Inertia, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, mjcf
 
-from regularize.adapters import adapters, detect, read
+from regularize.adapters import adapters, detect
 from regularize.adapters._spanning import spanning
 from regularize.analysis import reduce
 from regularize.errors import ReadError
 from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Inertia
 from regularize.screw import exp, inverse
 from regularize.topology import build
 
@@ -21,7 +22,7 @@ FILES = sorted((CORPUS / "mjcf").glob("*/*.xml"))
 REFUSED = {"mjx__mujoco__mjx__test_data__constraints.xml": "must be slide or hinge"}
 
 
-def poses_by_regularize(mechanism, q):
+def poses_by_regularize(mechanism: Any, q: Any) -> Any:
     """World pose of every body by the mechanism's own kinematics, without its closures."""
     graph = build(mechanism)
     tree = [e.index for e in graph.edges if not e.joint.closure]
@@ -38,19 +39,19 @@ def poses_by_regularize(mechanism, q):
     return poses
 
 
-def random_configuration(m, rng):
+def random_configuration(m: Any, rng: Any) -> Any:
     q = np.array(m.qpos0)
     mujoco.mj_integratePos(m, q, rng.uniform(-0.9, 0.9, m.nv), 1.0)
     return q
 
 
-def compiled(path):
+def compiled(path: Any) -> Any:
     from regularize.adapters._mjcf_compile import compiled as compile_file
 
     return compile_file(str(path)).model
 
 
-def moving_joints(mechanism, m):
+def moving_joints(mechanism: Any, m: Any) -> Any:
     """The mechanism's joints in MuJoCo's order: by name, or as the reader lists them."""
     moving = {j.name: j for j in mechanism.joints if not j.closure and j.kind != "fixed"}
     assert len(moving) == m.njnt
@@ -58,17 +59,17 @@ def moving_joints(mechanism, m):
     return [moving[n] for n in names] if {*names} == {*moving} else [*moving.values()]
 
 
-def ball_frame(mechanism, joint):
+def ball_frame(mechanism: Any, joint: Any) -> Any:
     """Rotation of a ball joint's frame on the body that it moves in MuJoCo."""
     turned = joint.name in spanning(mechanism).turned
     return (joint.T_parent_joint if turned else joint.T_child_joint)[:3, :3]
 
 
-def coordinates(mechanism, m, q):
+def coordinates(mechanism: Any, m: Any, q: Any) -> Any:
     """The mechanism's coordinates at MuJoCo's configuration, joint by joint in MuJoCo's order."""
     from regularize.screw import log, log_rotation, transform
 
-    def rotation(wxyz):
+    def rotation(wxyz: Any) -> Any:
         flat = np.zeros(9)
         mujoco.mju_quat2Mat(flat, np.array(wxyz))
         return flat.reshape(3, 3)
@@ -92,7 +93,7 @@ def coordinates(mechanism, m, q):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_real_file_is_read_and_analysed_or_refused_in_one_line(path):
+def test_real_file_is_read_and_analysed_or_refused_in_one_line(path: Path) -> None:
     if path.name in REFUSED:
         with pytest.raises(ReadError, match=REFUSED[path.name]) as caught:
             read(path)
@@ -106,7 +107,7 @@ def test_real_file_is_read_and_analysed_or_refused_in_one_line(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_kinematics_and_masses_are_those_of_mujoco(path):
+def test_kinematics_and_masses_are_those_of_mujoco(path: Path) -> None:
     if path.name in REFUSED:
         pytest.skip("refused by MuJoCo")
     mechanism, m = read(path, keyframe=False), compiled(path)
@@ -126,7 +127,7 @@ def test_kinematics_and_masses_are_those_of_mujoco(path):
         assert sum(i.mass for i in known) == pytest.approx(m.body_mass[1:].sum(), rel=1e-12)
 
 
-def test_mass_matrix_is_that_of_mujoco():
+def test_mass_matrix_is_that_of_mujoco() -> None:
     """Sum of the bodies' kinetic energies in MuJoCo's own body frames, with our inertias."""
     path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
     if not path.exists():
@@ -153,7 +154,7 @@ def test_mass_matrix_is_that_of_mujoco():
     np.testing.assert_allclose(gravity, data.qfrc_bias, atol=1e-9)
 
 
-def test_closure_residuals_are_those_of_mujoco():
+def test_closure_residuals_are_those_of_mujoco() -> None:
     """The world gap of every connect, at a configuration where it is open."""
     path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
     if not path.exists():
@@ -173,7 +174,7 @@ def test_closure_residuals_are_those_of_mujoco():
     np.testing.assert_allclose(gaps, data.efc_pos[: data.ne], atol=1e-9)
 
 
-def test_cassie_has_one_redundant_row_in_each_plantar_loop():
+def test_cassie_has_one_redundant_row_in_each_plantar_loop() -> None:
     path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
     if not path.exists():
         pytest.skip("no corpus")
@@ -185,7 +186,7 @@ def test_cassie_has_one_redundant_row_in_each_plantar_loop():
     assert reduction.assembly.worst_after[0] < 1e-12
 
 
-def test_gripper_has_seven_rows_of_rank_five():
+def test_gripper_has_seven_rows_of_rank_five() -> None:
     path = CORPUS / "mjcf/menagerie_robotiq_2f85/2f85.xml"
     if not path.exists():
         pytest.skip("no corpus")
@@ -200,7 +201,7 @@ def test_gripper_has_seven_rows_of_rank_five():
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_two_connects_are_one_hinge(name, tmp_path):
+def test_two_connects_are_one_hinge(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(mjcf(name))
     mechanism = read(path)
@@ -220,7 +221,7 @@ def test_two_connects_are_one_hinge(name, tmp_path):
     )
 
 
-def model(tmp_path, body, extra="", name="model.xml"):
+def model(tmp_path: Path, body: Any, extra: Any = "", name: Any = "model.xml") -> Any:
     path = tmp_path / name
     path.write_text(f"<mujoco><worldbody>{body}</worldbody>{extra}</mujoco>")
     return path
@@ -229,7 +230,7 @@ def model(tmp_path, body, extra="", name="model.xml"):
 BALL = '<geom type="sphere" size="0.1" mass="1"/>'
 
 
-def test_joints_of_one_body_keep_their_names_and_order(tmp_path):
+def test_joints_of_one_body_keep_their_names_and_order(tmp_path: Path) -> None:
     path = model(
         tmp_path,
         f'<body name="b" pos="1 2 3" euler="10 20 30"><joint name="x" type="slide" axis="1 0 0"/>'
@@ -249,7 +250,7 @@ def test_joints_of_one_body_keep_their_names_and_order(tmp_path):
     np.testing.assert_allclose(T[:3, 3], data.xpos[1], atol=1e-12)
 
 
-def test_stored_positions_are_those_of_the_keyframe(tmp_path):
+def test_stored_positions_are_those_of_the_keyframe(tmp_path: Path) -> None:
     arm = f'<body name="c"><joint name="h"/>{BALL}</body>'
     body = f'<body name="b"><freejoint name="f"/>{BALL}{arm}</body>'
     home_key = '<key name="home" qpos="1 2 3 0 1 0 0 0.5"/>'
@@ -268,7 +269,7 @@ def test_stored_positions_are_those_of_the_keyframe(tmp_path):
         read(path, keyframe="hom")
 
 
-def test_several_root_bodies_and_a_world_connect(tmp_path):
+def test_several_root_bodies_and_a_world_connect(tmp_path: Path) -> None:
     body = f'<body name="a" pos="0 0 1"><joint name="ja"/>{BALL}</body>'
     body += f'<body name="b"><joint name="jb"/>{BALL}</body>'
     equality = '<equality><connect body1="a" anchor="0 0.5 0"/></equality>'
@@ -286,7 +287,9 @@ def test_several_root_bodies_and_a_world_connect(tmp_path):
         (("0 0 0", "0 0 1", "0 1 0"), "fixed", "3 rows are redundant"),
     ],
 )
-def test_connects_of_one_pair_amount_to_one_joint(points, kind, words, tmp_path):
+def test_connects_of_one_pair_amount_to_one_joint(
+    points: Any, kind: str, words: str, tmp_path: Path
+) -> None:
     rows = "".join(f'<connect body1="a" body2="b" anchor="{p}"/>' for p in points)
     body = f'<body name="a"><freejoint/>{BALL}</body>'
     body += f'<body name="b" euler="10 0 40"><freejoint/>{BALL}</body>'
@@ -297,7 +300,7 @@ def test_connects_of_one_pair_amount_to_one_joint(points, kind, words, tmp_path)
     assert reduce(mechanism).assembly.worst_before == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
-def test_joint_and_tendon_equalities_are_rows(tmp_path):
+def test_joint_and_tendon_equalities_are_rows(tmp_path: Path) -> None:
     body = "".join(
         f'<body name="{n}"><joint name="{n}" ref="{ref}"/>{BALL}</body>'
         for n, ref in (("a", 0), ("b", 90), ("c", 0))
@@ -320,7 +323,7 @@ def test_joint_and_tendon_equalities_are_rows(tmp_path):
     assert "`square` is not linear" in finding.message
 
 
-def test_meshes_are_named_but_never_opened(tmp_path):
+def test_meshes_are_named_but_never_opened(tmp_path: Path) -> None:
     body = """<body name="a"><freejoint/>
     <geom type="mesh" mesh="m" pos="1 0 0" euler="0 0 90"/></body>
     <body name="b"><freejoint/><inertial pos="0 0 0" mass="3" diaginertia="1 1 1"/>
@@ -338,7 +341,7 @@ def test_meshes_are_named_but_never_opened(tmp_path):
     assert any(f.code == "REG014" and "`a`" in f.message for f in mechanism.findings)
 
 
-def test_motors_are_the_joints_that_actuators_move(tmp_path):
+def test_motors_are_the_joints_that_actuators_move(tmp_path: Path) -> None:
     body = "".join(f'<body><joint name="{n}"/>{BALL}</body>' for n in "abc")
     extra = """<tendon><fixed name="t"><joint joint="c" coef="1"/></fixed></tendon>
     <actuator><motor joint="b"/><position tendon="t"/></actuator>"""
@@ -347,13 +350,13 @@ def test_motors_are_the_joints_that_actuators_move(tmp_path):
     assert [j.actuated for j in read(model(tmp_path, body)).joints] == [None, None, None]
 
 
-def test_model_without_any_mass_is_read(tmp_path):
+def test_model_without_any_mass_is_read(tmp_path: Path) -> None:
     mechanism = read(model(tmp_path, '<body name="a"><joint name="j"/></body>'))
     assert mechanism.body("a").inertia is None
     assert mechanism.joint("j").freedoms == 1
 
 
-def test_inertia_of_a_turned_box(tmp_path):
+def test_inertia_of_a_turned_box(tmp_path: Path) -> None:
     geom = '<geom type="box" size="0.1 0.2 0.3" mass="6" pos="1 0 0" euler="0 0 90"/>'
     mechanism = read(model(tmp_path, f'<body name="a"><joint/>{geom}</body>'))
     inertia = mechanism.body("a").inertia
@@ -365,7 +368,7 @@ def test_inertia_of_a_turned_box(tmp_path):
     assert mechanism.body("a").geometry[0].size.tolist() == [0.2, 0.4, 0.6]
 
 
-def test_what_is_left_out_is_named(tmp_path):
+def test_what_is_left_out_is_named(tmp_path: Path) -> None:
     body = f'<body name="a"><joint name="j" armature="1" damping="2" stiffness="3"/>{BALL}</body>'
     [finding] = read(model(tmp_path, body)).findings
     assert finding.code == "REG013"
@@ -391,7 +394,7 @@ def test_what_is_left_out_is_named(tmp_path):
         ("<!DOCTYPE m [<!ENTITY a 'b'>]><mujoco/>", "entit"),
     ],
 )
-def test_faults_are_one_line(text, words, tmp_path):
+def test_faults_are_one_line(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(text)
     with pytest.raises(ReadError, match=words) as caught:
@@ -400,7 +403,7 @@ def test_faults_are_one_line(text, words, tmp_path):
     assert str(caught.value).startswith(str(path))
 
 
-def test_included_files_are_read(tmp_path):
+def test_included_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "arm.xml").write_text(
         f'<mujocoinclude><body name="a"><joint name="j"/>{BALL}</body></mujocoinclude>'
     )
@@ -412,7 +415,7 @@ def test_included_files_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["menagerie_agility_cassie/cassie", "menagerie_robotiq_2f85/2f85"])
-def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name):
+def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name: str) -> None:
     path = CORPUS / f"mjcf/{name}.xml"
     if not path.exists():
         pytest.skip("no corpus")
@@ -424,7 +427,7 @@ def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name):
     assert_same_dynamics(mechanism, m)
 
 
-def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path):
+def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path) -> None:
     """MuJoCo knows no SDF: it gets the same model by way of the MJCF writer."""
     source = CORPUS / "sdf/cassie/cassie_v2.sdf"
     if not source.exists():
@@ -434,7 +437,7 @@ def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path):
     assert_same_dynamics(mechanism, compiled(path))
 
 
-def assert_same_dynamics(mechanism, m):
+def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     """Compare mass matrix and gravity terms at a random configuration to 1e-9."""
     pin = pytest.importorskip("pinocchio")
     from regularize.pinocchio_ import to_pinocchio

@@ -1,11 +1,12 @@
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, sdf
 
-from regularize.adapters import read
 from regularize.analysis import reduce
 from regularize.errors import ReadError
 from regularize.screw import inverse
@@ -23,11 +24,18 @@ LINK = """<link name="{0}"><pose{2}>{1}</pose><inertial><mass>1</mass>
 <inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial></link>"""
 
 
-def link(name, pose="0 0 0 0 0 0", attributes=""):
+def link(name: Any, pose: Any = "0 0 0 0 0 0", attributes: Any = "") -> Any:
     return LINK.format(name, pose, attributes)
 
 
-def joint(name, parent, child, kind="revolute", inside="<axis><xyz>0 0 1</xyz></axis>", pose=""):
+def joint(
+    name: Any,
+    parent: Any,
+    child: Any,
+    kind: Any = "revolute",
+    inside: Any = "<axis><xyz>0 0 1</xyz></axis>",
+    pose: Any = "",
+) -> Any:
     pose = f"<pose>{pose}</pose>" if pose else ""
     return (
         f'<joint name="{name}" type="{kind}">{pose}<parent>{parent}</parent>'
@@ -35,14 +43,14 @@ def joint(name, parent, child, kind="revolute", inside="<axis><xyz>0 0 1</xyz></
     )
 
 
-def model(tmp_path, *parts, version="1.7", attributes=""):
+def model(tmp_path: Path, *parts: Any, version: Any = "1.7", attributes: Any = "") -> Any:
     path = tmp_path / "model.sdf"
     inside = "".join(parts)
     path.write_text(f'<sdf version="{version}"><model name="m"{attributes}>{inside}</model></sdf>')
     return read(path)
 
 
-def world_axis(mechanism, name):
+def world_axis(mechanism: Any, name: Any) -> Any:
     """Direction of a joint's axis in the world at zero coordinates (parent is the world)."""
     j = mechanism.joint(name)
     assert j.parent == "world"
@@ -50,7 +58,7 @@ def world_axis(mechanism, name):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
-def test_real_file_is_read_and_analysed(path):
+def test_real_file_is_read_and_analysed(path: Path) -> None:
     reduction = reduce(read(path))
     assert reduction.certificate.holds
     if path.name in KNOWN:
@@ -58,7 +66,7 @@ def test_real_file_is_read_and_analysed(path):
         assert counts == KNOWN[path.name]
 
 
-def test_gearboxes_of_cassie_are_couplings():
+def test_gearboxes_of_cassie_are_couplings() -> None:
     path = CORPUS / "sdf/cassie/cassie.sdf"
     if not path.exists():
         pytest.skip("no corpus")
@@ -73,7 +81,7 @@ def test_gearboxes_of_cassie_are_couplings():
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_loop_is_a_link_with_two_parent_joints(name, tmp_path):
+def test_loop_is_a_link_with_two_parent_joints(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.sdf"
     path.write_text(sdf(name))
     mechanism = read(path)
@@ -101,7 +109,9 @@ TURN = "0 0 0 0 0 1.5707963267948966"  # X to Y
         ("1.7", "", [0, 0, 1]),
     ],
 )
-def test_axis_is_in_the_frame_of_the_version(version, axis, expected, tmp_path):
+def test_axis_is_in_the_frame_of_the_version(
+    version: str, axis: str, expected: Any, tmp_path: Path
+) -> None:
     # The link is turned by 90 degrees in the model, the joint by another 90 in the link.
     inside = f"<axis>{axis}</axis>"
     mechanism = model(
@@ -113,7 +123,7 @@ def test_axis_is_in_the_frame_of_the_version(version, axis, expected, tmp_path):
     np.testing.assert_allclose(world_axis(mechanism, "j"), expected, atol=1e-12)
 
 
-def test_model_pose_turns_axes_of_version_1_4(tmp_path):
+def test_model_pose_turns_axes_of_version_1_4(tmp_path: Path) -> None:
     mechanism = model(
         tmp_path,
         f"<pose>{TURN}</pose>",
@@ -124,7 +134,7 @@ def test_model_pose_turns_axes_of_version_1_4(tmp_path):
     np.testing.assert_allclose(world_axis(mechanism, "j"), [0, 1, 0], atol=1e-12)
 
 
-def test_frames_and_relative_poses(tmp_path):
+def test_frames_and_relative_poses(tmp_path: Path) -> None:
     mechanism = model(
         tmp_path,
         link("a", "1 0 0 0 0 0"),
@@ -149,7 +159,7 @@ def test_frames_and_relative_poses(tmp_path):
     )
 
 
-def test_quaternion_pose(tmp_path):
+def test_quaternion_pose(tmp_path: Path) -> None:
     attributes = ' rotation_format="quat_xyzw"'
     mechanism = model(
         tmp_path, link("a", "1 2 3 0 0 1 0", attributes), joint("j", "world", "a"), version="1.9"
@@ -161,7 +171,7 @@ def test_quaternion_pose(tmp_path):
     )
 
 
-def test_nested_models_and_placement_frame(tmp_path):
+def test_nested_models_and_placement_frame(tmp_path: Path) -> None:
     inner = (
         '<model name="hand" placement_frame="grip"><pose>0 0 7 0 0 0</pose>'
         + link("palm")
@@ -175,7 +185,7 @@ def test_nested_models_and_placement_frame(tmp_path):
     np.testing.assert_allclose(wrist.T_parent_joint[:3, 3], [0, 0, 5])
 
 
-def test_world_with_several_models_gravity_and_static(tmp_path):
+def test_world_with_several_models_gravity_and_static(tmp_path: Path) -> None:
     path = tmp_path / "w.world"
     path.write_text(
         f"""<sdf version="1.7"><world name="w"><gravity>0 0 -1.6</gravity>
@@ -193,7 +203,7 @@ def test_world_with_several_models_gravity_and_static(tmp_path):
     assert [f.code for f in mechanism.findings] == ["REG103"]
 
 
-def test_included_models_are_read_and_missing_ones_named(tmp_path):
+def test_included_models_are_read_and_missing_ones_named(tmp_path: Path) -> None:
     (tmp_path / "arm").mkdir()
     (tmp_path / "arm/model.sdf").write_text(
         f'<sdf version="1.7"><model name="arm">{link("a")}</model></sdf>'
@@ -217,14 +227,14 @@ def test_included_models_are_read_and_missing_ones_named(tmp_path):
         ("<thread_pitch>-500</thread_pitch>", 0.002),
     ],
 )
-def test_screw_pitch(pitch, expected, tmp_path):
+def test_screw_pitch(pitch: Any, expected: Any, tmp_path: Path) -> None:
     inside = f"<axis><xyz>0 0 1</xyz></axis>{pitch}"
     mechanism = model(tmp_path, link("a"), joint("j", "world", "a", "screw", inside))
     screws = mechanism.joint("j").screws
     np.testing.assert_allclose(screws[:, 0], [0, 0, expected, 0, 0, 1])
 
 
-def test_universal_ball_and_limits(tmp_path):
+def test_universal_ball_and_limits(tmp_path: Path) -> None:
     two = (
         "<axis><xyz>1 0 0</xyz><limit><lower>-1</lower><upper>2</upper></limit></axis>"
         "<axis2><xyz>0 1 0</xyz></axis2>"
@@ -245,14 +255,14 @@ def test_universal_ball_and_limits(tmp_path):
     assert mechanism.joint("s").kind == "spherical"
 
 
-def test_revolute_with_zero_limits_is_fixed_and_said_so(tmp_path):
+def test_revolute_with_zero_limits_is_fixed_and_said_so(tmp_path: Path) -> None:
     inside = "<axis><limit><lower>0</lower><upper>0</upper></limit></axis>"
     mechanism = model(tmp_path, link("a"), joint("j", "world", "a", inside=inside))
     assert mechanism.joint("j").kind == "fixed"
     assert [f.code for f in mechanism.findings] == ["REG015"]
 
 
-def test_mimic_is_a_row(tmp_path):
+def test_mimic_is_a_row(tmp_path: Path) -> None:
     mimic = (
         '<axis><mimic joint="i"><multiplier>2</multiplier><offset>3</offset>'
         "<reference>0.5</reference></mimic></axis>"
@@ -270,7 +280,7 @@ def test_mimic_is_a_row(tmp_path):
     assert row.offset == pytest.approx(3 - 2 * 0.5)  # j = 2 (i - 0.5) + 3
 
 
-def gearbox(tmp_path, axis2="0 0 1", reference="case"):
+def gearbox(tmp_path: Path, axis2: Any = "0 0 1", reference: Any = "case") -> Any:
     gear = joint(
         "g",
         "in",
@@ -291,7 +301,7 @@ def gearbox(tmp_path, axis2="0 0 1", reference="case"):
     )
 
 
-def test_gearbox_counts_angles_from_its_reference_body(tmp_path):
+def test_gearbox_counts_angles_from_its_reference_body(tmp_path: Path) -> None:
     mechanism = gearbox(tmp_path)
     assert [j.name for j in mechanism.joints] == ["f", "p", "q"]
     [row] = mechanism.couplings
@@ -301,20 +311,20 @@ def test_gearbox_counts_angles_from_its_reference_body(tmp_path):
     assert row.terms == (("p", 0, 5.0), ("q", 0, 1.0))
 
 
-def test_gearbox_without_parallel_hinges_is_not_read_silently(tmp_path):
+def test_gearbox_without_parallel_hinges_is_not_read_silently(tmp_path: Path) -> None:
     mechanism = gearbox(tmp_path, axis2="1 0 0")
     assert mechanism.couplings == ()
     assert [(f.code, f.severity) for f in mechanism.findings] == [("REG302", "warning")]
 
 
-def test_missing_mass_is_not_invented(tmp_path):
+def test_missing_mass_is_not_invented(tmp_path: Path) -> None:
     mechanism = model(tmp_path, '<link name="a"/>', joint("j", "world", "a"))
     assert mechanism.body("a").inertia is None
     [finding] = mechanism.findings
     assert (finding.code, finding.severity) == ("REG014", "note")
 
 
-def test_inertia_is_turned_and_moved_into_the_link(tmp_path):
+def test_inertia_is_turned_and_moved_into_the_link(tmp_path: Path) -> None:
     inertial = (
         f"<inertial><pose>{TURN.replace('0 0 0', '1 2 3', 1)}</pose><mass>2</mass><inertia>"
         "<ixx>1</ixx><iyy>2</iyy><izz>3</izz><ixy>0.1</ixy></inertia></inertial>"
@@ -328,7 +338,7 @@ def test_inertia_is_turned_and_moved_into_the_link(tmp_path):
     body = mechanism.body("a")
     assert body.inertia.center.tolist() == [1, 2, 3]
     np.testing.assert_allclose(
-        body.inertia.matrix, [[2, -0.1, 0], [-0.1, 1, 0], [0, 0, 3]], atol=1e-12
+        body.inertia.matrix, np.array([[2, -0.1, 0], [-0.1, 1, 0], [0, 0, 3]]), atol=1e-12
     )
     assert [(g.kind, g.collision) for g in body.geometry] == [("mesh", False), ("box", True)]
     assert body.geometry[0].color == (1, 0, 0, 1)
@@ -359,7 +369,9 @@ def test_inertia_is_turned_and_moved_into_the_link(tmp_path):
         ),
     ],
 )
-def test_constraints_of_drake(tag, inside, kind, freedoms, tmp_path):
+def test_constraints_of_drake(
+    tag: str, inside: str, kind: str, freedoms: Any, tmp_path: Path
+) -> None:
     mechanism = model(
         tmp_path,
         link("a"),
@@ -374,7 +386,7 @@ def test_constraints_of_drake(tag, inside, kind, freedoms, tmp_path):
     assert reduction.assembly.worst_before == pytest.approx((0, 0), abs=1e-12)
 
 
-def test_frames_apart_are_an_open_model(tmp_path):
+def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
     parts = (
         link("a"),
         '<frame name="far" attached_to="world"><pose>3 0 0 0 0 0</pose></frame>',
@@ -424,7 +436,7 @@ def test_frames_apart_are_an_open_model(tmp_path):
         ("<sdf version='1.7'>" + "<model name='m'>" * 60 + "</model>" * 60 + "</sdf>", "deep"),
     ],
 )
-def test_faults_are_one_line_with_their_place(text, words, tmp_path):
+def test_faults_are_one_line_with_their_place(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "model.sdf"
     path.write_text(text)
     with pytest.raises(ReadError, match=words) as caught:
@@ -433,7 +445,7 @@ def test_faults_are_one_line_with_their_place(text, words, tmp_path):
     assert caught.value.line is not None
 
 
-def test_file_pose_is_assembled(tmp_path):
+def test_file_pose_is_assembled(tmp_path: Path) -> None:
     path = tmp_path / "model.sdf"
     path.write_text(sdf("planar_four_bar"))
     mechanism = read(path)

@@ -1,15 +1,17 @@
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
-from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_cases import CORPUS, assert_one_redundant_loop, read
 
-from regularize.adapters import read
 from regularize.analysis import reduce
 from regularize.errors import ReadError
 
 TURN = "0 0 1.5707963267948966"
 
 
-def four_bar(tmp_path, extra="", last="", name="robot.urdf"):
+def four_bar(tmp_path: Path, extra: Any = "", last: Any = "", name: Any = "robot.urdf") -> Any:
     """The planar four-bar along Y with its last hinge left out; frames are turned on the way."""
     links = "".join(f'<link name="{n}"/>' for n in ("ground", "crank", "coupler", "rocker"))
     joints = f"""
@@ -24,7 +26,7 @@ def four_bar(tmp_path, extra="", last="", name="robot.urdf"):
     return path
 
 
-def gazebo(axis, pose="-0.3 0 -0.9 0 0 0", kind="revolute"):
+def gazebo(axis: Any, pose: Any = "-0.3 0 -0.9 0 0 0", kind: Any = "revolute") -> Any:
     return (
         f'<gazebo><joint name="D" type="{kind}"><pose>{pose}</pose><parent>ground</parent>'
         f"<child>rocker</child><axis>{axis}</axis></joint></gazebo>"
@@ -43,14 +45,14 @@ def gazebo(axis, pose="-0.3 0 -0.9 0 0 0", kind="revolute"):
         ('<xyz expressed_in="__model__">0 1 0</xyz>', f"-0.3 0 -0.9 {TURN}"),
     ],
 )
-def test_joint_of_gazebo_closes_the_loop(axis, pose, tmp_path):
+def test_joint_of_gazebo_closes_the_loop(axis: str, pose: str, tmp_path: Path) -> None:
     mechanism = read(four_bar(tmp_path, gazebo(axis, pose)))
     assert_one_redundant_loop(mechanism)
     assert mechanism.joint("D").closure
     np.testing.assert_allclose(mechanism.joint("D").T_parent_joint[:3, 3], [1.2, 0, 0], atol=1e-12)
 
 
-def test_distance_constraint_of_drake_is_a_rod(tmp_path):
+def test_distance_constraint_of_drake_is_a_rod(tmp_path: Path) -> None:
     prefix = "drake:distance_constraint"
     rod = f"""<{prefix}><{prefix}_body_A name="ground"/><{prefix}_p_AP value="1.2 0 0"/>
     <{prefix}_body_B name="coupler"/><{prefix}_p_BQ value="0 -1.2 0.5"/>
@@ -73,7 +75,9 @@ def test_distance_constraint_of_drake_is_a_rod(tmp_path):
         ("1 1 1", "1 1 1", "fixed"),
     ],
 )
-def test_bushing_of_drake_is_free_where_it_is_soft(torque, force, kind, tmp_path):
+def test_bushing_of_drake_is_free_where_it_is_soft(
+    torque: str, force: str, kind: str, tmp_path: Path
+) -> None:
     bushing = f"""<frame name="onGround" link="ground" xyz="1.2 0 0" rpy="0 0 0"/>
     <frame name="onRocker" link="rocker" xyz="-0.3 0 -0.9" rpy="0 0 0"/>
     <drake:linear_bushing_rpy><drake:bushing_frameA name="onGround"/>
@@ -88,7 +92,7 @@ def test_bushing_of_drake_is_free_where_it_is_soft(torque, force, kind, tmp_path
         assert_one_redundant_loop(mechanism)
 
 
-def test_closing_frames_of_onshape_are_balls_and_said_so(tmp_path):
+def test_closing_frames_of_onshape_are_balls_and_said_so(tmp_path: Path) -> None:
     frames = """<link name="closing_D_1"/><link name="closing_D_2"/>
     <joint name="f1" type="fixed"><origin xyz="1.2 0 0"/><parent link="ground"/>
     <child link="closing_D_1"/></joint>
@@ -132,7 +136,7 @@ BALLS = PINS.replace("ball_loops: []\npin_loops:", "ball_loops:").replace(
 
 @pytest.mark.parametrize("text", [CLOSURES, PINS])
 @pytest.mark.parametrize("folder", [".", "config"])
-def test_loop_closures_beside_the_model(text, folder, tmp_path):
+def test_loop_closures_beside_the_model(text: str, folder: str, tmp_path: Path) -> None:
     (tmp_path / "urdf").mkdir()
     (tmp_path / folder).mkdir(exist_ok=True)
     (tmp_path / folder / "loop_closures.yaml").write_text(text)
@@ -144,7 +148,7 @@ def test_loop_closures_beside_the_model(text, folder, tmp_path):
     assert read(four_bar(tmp_path / "urdf"), loops=False).files == ()
 
 
-def test_loop_closures_named_by_the_user(tmp_path):
+def test_loop_closures_named_by_the_user(tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text(BALLS)
     mechanism = read(four_bar(tmp_path), loops=other)
@@ -163,14 +167,14 @@ def test_loop_closures_named_by_the_user(tmp_path):
         ("closures: 5", "not a list of mappings"),
     ],
 )
-def test_faults_in_loop_closures(text, words, tmp_path):
+def test_faults_in_loop_closures(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "loop_closures.yaml").write_text(text)
     with pytest.raises(ReadError, match=words) as caught:
         read(four_bar(tmp_path))
     assert caught.value.path.endswith("loop_closures.yaml")
 
 
-def test_loops_of_fusion_are_not_dropped_silently(tmp_path):
+def test_loops_of_fusion_are_not_dropped_silently(tmp_path: Path) -> None:
     (tmp_path / "robot_data.yaml").write_text("closing_joints:\n  D:\n    type: revolute\n")
     mechanism = read(four_bar(tmp_path))
     assert any("closing_joints" in f.message for f in mechanism.findings)
@@ -178,7 +182,7 @@ def test_loops_of_fusion_are_not_dropped_silently(tmp_path):
     assert read(four_bar(tmp_path)).findings == ()
 
 
-def test_xacro_is_expanded_with_its_includes(tmp_path):
+def test_xacro_is_expanded_with_its_includes(tmp_path: Path) -> None:
     pytest.importorskip("xacro")
     head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
     (tmp_path / "part.xacro").write_text(
@@ -201,7 +205,7 @@ def test_xacro_is_expanded_with_its_includes(tmp_path):
 
 
 @pytest.mark.slow
-def test_strandbeest_is_expanded_to_its_36_redundant_rows():
+def test_strandbeest_is_expanded_to_its_36_redundant_rows() -> None:
     pytest.importorskip("xacro")
     path = CORPUS / "urdf_drake/strandbeest/StrandbeestConstraints.urdf.xacro"
     if not path.exists():

@@ -1,9 +1,12 @@
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
-from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, usd
 
-from regularize.adapters import detect, read
+from regularize.adapters import detect
 from regularize.adapters._spanning import reference_poses, spanning
 from regularize.analysis import reduce
 from regularize.errors import ReadError
@@ -30,13 +33,20 @@ def Xform "{0}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
 """
 
 
-def stage(tmp_path, *prims, header='metersPerUnit = 1\nupAxis = "Z"'):
+def stage(tmp_path: Path, *prims: Any, header: Any = 'metersPerUnit = 1\nupAxis = "Z"') -> Any:
     path = tmp_path / "stage.usda"
     path.write_text(f"#usda 1.0\n(\n{header}\n)\n" + "\n".join(prims))
     return read(path)
 
 
-def joint(name, kind="Revolute", body0="", body1="b", inside="", schemas=""):
+def joint(
+    name: Any,
+    kind: Any = "Revolute",
+    body0: Any = "",
+    body1: Any = "b",
+    inside: Any = "",
+    schemas: Any = "",
+) -> Any:
     apis = f"(prepend apiSchemas = [{schemas}])" if schemas else ""
     first = f"rel physics:body0 = </{body0}>" if body0 else ""
     return f"""def Physics{kind}Joint "{name}" {apis}
@@ -48,7 +58,7 @@ def joint(name, kind="Revolute", body0="", body1="b", inside="", schemas=""):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
-def test_real_file_is_read_and_analysed(path):
+def test_real_file_is_read_and_analysed(path: Path) -> None:
     mechanism = read(path)
     reduction = reduce(mechanism)
     assert reduction.certificate.holds
@@ -62,7 +72,7 @@ def test_real_file_is_read_and_analysed(path):
         assert joints[0].actuated == ("actuated" in words)
 
 
-def test_four_bar_of_newton_floats_with_three_redundant_rows():
+def test_four_bar_of_newton_floats_with_three_redundant_rows() -> None:
     path = CORPUS / "usd/newton_kamino_basics/boxes_fourbar.usda"
     if not path.exists():
         pytest.skip("no corpus")
@@ -77,7 +87,7 @@ def test_four_bar_of_newton_floats_with_three_redundant_rows():
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_known_answers(name, tmp_path):
+def test_known_answers(name: str, tmp_path: Path) -> None:
     path = tmp_path / "stage.usda"
     path.write_text(usd(name))
     mechanism = read(path)
@@ -87,7 +97,7 @@ def test_known_answers(name, tmp_path):
     np.testing.assert_allclose(inertia.matrix, np.diag([0.02, 0.03, 0.04]), atol=1e-8)
 
 
-def test_units_scale_and_up_axis(tmp_path):
+def test_units_scale_and_up_axis(tmp_path: Path) -> None:
     body = BODY.format(
         "b",
         """double3 xformOp:translate = (100, 0, 0)
@@ -111,12 +121,12 @@ def test_units_scale_and_up_axis(tmp_path):
     assert [f.code for f in mechanism.findings] == ["REG012", "REG012"]
 
 
-def test_stage_without_unit_is_suspected_aloud(tmp_path):
+def test_stage_without_unit_is_suspected_aloud(tmp_path: Path) -> None:
     mechanism = stage(tmp_path, BODY.format("b", ""), joint("j"), header='upAxis = "Z"')
     assert next((f.code, f.severity) for f in mechanism.findings) == ("REG012", "warning")
 
 
-def test_positions_follow_from_the_poses(tmp_path):
+def test_positions_follow_from_the_poses(tmp_path: Path) -> None:
     turned = """quatf xformOp:orient = (0.8, 0, 0, 0.6)
     uniform token[] xformOpOrder = ["xformOp:orient"]"""
     mechanism = stage(
@@ -130,7 +140,7 @@ def test_positions_follow_from_the_poses(tmp_path):
     np.testing.assert_allclose(T[:3, 0], [np.cos(angle), np.sin(angle), 0], atol=1e-7)
 
 
-def test_target_below_a_body_belongs_to_it(tmp_path):
+def test_target_below_a_body_belongs_to_it(tmp_path: Path) -> None:
     inside = """def Xform "tip"
     {
         double3 xformOp:translate = (0, 0, 5)
@@ -141,7 +151,7 @@ def test_target_below_a_body_belongs_to_it(tmp_path):
     np.testing.assert_allclose(mechanism.joint("j").T_child_joint[:3, 3], [0, 0, 5])
 
 
-def test_disabled_excluded_and_distance_joints(tmp_path):
+def test_disabled_excluded_and_distance_joints(tmp_path: Path) -> None:
     mechanism = stage(
         tmp_path,
         BODY.format("a", ""),
@@ -165,7 +175,7 @@ def test_disabled_excluded_and_distance_joints(tmp_path):
     assert "`rope` bounds the distance" in messages
 
 
-def test_mimic_of_physx_is_a_row(tmp_path):
+def test_mimic_of_physx_is_a_row(tmp_path: Path) -> None:
     inside = """rel physxMimicJoint:rotX:referenceJoint = </i>
     float physxMimicJoint:rotX:gearing = -2
     float physxMimicJoint:rotX:offset = 90"""
@@ -181,7 +191,7 @@ def test_mimic_of_physx_is_a_row(tmp_path):
     assert row.offset == pytest.approx(-np.pi / 2)
 
 
-def test_missing_mass_and_kinematic_bodies_are_said(tmp_path):
+def test_missing_mass_and_kinematic_bodies_are_said(tmp_path: Path) -> None:
     mechanism = stage(
         tmp_path, BODY.format("b", "bool physics:kinematicEnabled = true"), BODY.format("c", "")
     )
@@ -202,7 +212,7 @@ def test_missing_mass_and_kinematic_bodies_are_said(tmp_path):
         ),
     ],
 )
-def test_faults_are_one_line(text, words, line, tmp_path):
+def test_faults_are_one_line(text: str, words: str, line: Any, tmp_path: Path) -> None:
     path = tmp_path / "stage.usda"
     path.write_text(text)
     with pytest.raises(ReadError, match=words) as caught:

@@ -1,18 +1,28 @@
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import trimesh
+from simulation_cases import (
+    Body,
+    Geometry,
+    Inertia,
+    Mechanism,
+    bounding_size,
+    shape_inertia,
+    with_density,
+)
 
-from regularize.density import bounding_size, shape_inertia, with_density
 from regularize.errors import MissingExtra, ReadError
-from regularize.mechanism import Body, Geometry, Inertia, Mechanism, joint_in_world
+from regularize.mechanism import joint_in_world
 from regularize.screw import transform
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
-def mechanism(*shapes, inertia=None, path=None):
+def mechanism(*shapes: Any, inertia: Any = None, path: Any = None) -> Any:
     bodies = (Body("ground", geometry=shapes), Body("part", inertia, shapes))
     return Mechanism("m", bodies, (joint_in_world("j", "ground", "part", "revolute"),), path=path)
 
@@ -26,7 +36,7 @@ def mechanism(*shapes, inertia=None, path=None):
         ("capsule", (0.4, 3.0), trimesh.creation.capsule(3.0, 0.4, count=(400, 400))),
     ],
 )
-def test_solids_agree_with_fine_meshes(kind, size, fine):
+def test_solids_agree_with_fine_meshes(kind: str, size: Any, fine: Any) -> None:
     fine.apply_translation(-fine.center_mass)
     fine.density = 800.0
     solid = shape_inertia(Geometry(kind, size), 800.0)
@@ -36,7 +46,7 @@ def test_solids_agree_with_fine_meshes(kind, size, fine):
     )
 
 
-def test_two_boxes_are_one_body():
+def test_two_boxes_are_one_body() -> None:
     # Two halves of a box of 2 x 1 x 1 m, the second one turned.
     halves = (
         Geometry("box", (1, 1, 1), transform(translation=[0.5, 0, 0])),
@@ -48,7 +58,7 @@ def test_two_boxes_are_one_body():
     np.testing.assert_allclose(inertia.matrix, 20 / 12 * np.diag([2, 5, 5]), atol=1e-12)
 
 
-def test_stated_mass_and_ground_stay_and_collision_shapes_are_second():
+def test_stated_mass_and_ground_stay_and_collision_shapes_are_second() -> None:
     stated = Inertia(1.0, np.zeros(3), np.eye(3))
     box = Geometry("box", (1, 1, 1))
     same = with_density(mechanism(box, inertia=stated), 10.0)
@@ -64,20 +74,20 @@ def test_stated_mass_and_ground_stay_and_collision_shapes_are_second():
     assert "10 kg/m³: 10 kg" in finding.message
 
 
-def test_nothing_is_computed_without_shapes():
+def test_nothing_is_computed_without_shapes() -> None:
     result = with_density(mechanism(), 10.0)
     assert result.body("part").inertia is None
     assert "neither mass properties nor shapes" in result.findings[0].message
 
 
 @pytest.mark.parametrize("density", [0.0, -1.0, float("nan"), float("inf")])
-def test_density_is_positive(density):
+def test_density_is_positive(density: Any) -> None:
     with pytest.raises(ValueError, match="positive number"):
         with_density(mechanism(), density)
 
 
 @pytest.mark.parametrize("suffix", [".stl", ".obj", ".glb", ".ply"])
-def test_mesh_in_millimetres_beside_the_model(suffix, tmp_path):
+def test_mesh_in_millimetres_beside_the_model(suffix: str, tmp_path: Path) -> None:
     box = trimesh.creation.box((1000, 2000, 3000))
     box.apply_translation([500, 0, 0])
     (tmp_path / "meshes").mkdir()
@@ -94,7 +104,7 @@ def test_mesh_in_millimetres_beside_the_model(suffix, tmp_path):
     )
 
 
-def test_mesh_that_is_not_closed_gives_no_mass(tmp_path):
+def test_mesh_that_is_not_closed_gives_no_mass(tmp_path: Path) -> None:
     box = trimesh.creation.box((1, 1, 1))
     box.update_faces(np.arange(len(box.faces)) > 0)
     box.export(tmp_path / "open.stl")
@@ -106,7 +116,7 @@ def test_mesh_that_is_not_closed_gives_no_mass(tmp_path):
     assert "not closed" in finding.message
 
 
-def test_missing_and_broken_meshes_are_errors(tmp_path):
+def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
     model = str(tmp_path / "m.urdf")
     with pytest.raises(ReadError, match=r"`none\.stl` is not found"):
         with_density(mechanism(Geometry("mesh", (1, 1, 1), uri="none.stl"), path=model), 1.0)
@@ -115,7 +125,7 @@ def test_missing_and_broken_meshes_are_errors(tmp_path):
         with_density(mechanism(Geometry("mesh", (1, 1, 1), uri="bad.glb"), path=model), 1.0)
 
 
-def test_formats_of_extras_name_the_extra(tmp_path, monkeypatch):
+def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "part.step").write_text("ISO-10303-21;")
     monkeypatch.setattr("regularize.density._installed", lambda module: False)
     monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
@@ -124,7 +134,7 @@ def test_formats_of_extras_name_the_extra(tmp_path, monkeypatch):
         with_density(mechanism(shape, path=str(tmp_path / "m.urdf")), 1.0)
 
 
-def _raise(error):
+def _raise(error: Any) -> None:
     raise error
 
 
@@ -137,7 +147,7 @@ def _raise(error):
         ("capsule", (0.5, 4), (1, 1, 5)),
     ],
 )
-def test_bounding_boxes(kind, size, edges):
+def test_bounding_boxes(kind: str, size: Any, edges: Any) -> None:
     shape = Geometry(kind, size, transform(TURN, [1, 2, 3]))
     found = bounding_size(Body("b", geometry=(shape,)))
     np.testing.assert_allclose(found.high - found.low, edges, atol=1e-12)

@@ -1,23 +1,33 @@
 import json
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_cases import (
+    CORPUS,
+    Body,
+    Geometry,
+    Inertia,
+    Joint,
+    Mechanism,
+    assert_one_redundant_loop,
+    read,
+)
 from simulation_fixtures import MECHANISMS, native
 
 import regularize
-from regularize.adapters import adapters, read
+from regularize.adapters import adapters
 from regularize.adapters.native import as_dict
 from regularize.diagnostic import Diagnostic, Source
 from regularize.errors import ReadError
-from regularize.mechanism import Body, Coupling, Geometry, Inertia, Joint, Mechanism, joint_screws
+from regularize.mechanism import Coupling, joint_screws
 
 SCHEMA = Path(regularize.__file__).parent / "schema" / "mechanism-1.json"
 
 
-def everything():
+def everything() -> Any:
     """A mechanism in which every field has a value of its own."""
     rng = np.random.default_rng(0)
     source = Source("robot.urdf", 12, "robot/link[@name='a']")
@@ -54,7 +64,7 @@ def everything():
     )
 
 
-def assert_identical(one, other, where="mechanism"):
+def assert_identical(one: Any, other: Any, where: Any = "mechanism") -> None:
     if isinstance(one, np.ndarray):
         assert one.shape == other.shape, where
         assert one.tobytes() == other.tobytes(), where
@@ -71,7 +81,7 @@ def assert_identical(one, other, where="mechanism"):
         assert one == other, where
 
 
-def test_every_field_is_kept_bit_for_bit(tmp_path):
+def test_every_field_is_kept_bit_for_bit(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     assert adapters()["json"].load_writer()(everything(), path) == ()
     other = read(path)
@@ -79,7 +89,7 @@ def test_every_field_is_kept_bit_for_bit(tmp_path):
     assert (str(other.path), other.format) == (str(path), "json")
 
 
-def test_files_follow_the_schema(tmp_path):
+def test_files_follow_the_schema(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -92,7 +102,7 @@ def test_files_follow_the_schema(tmp_path):
     assert not validator.is_valid(broken)
 
 
-def test_schema_names_every_field():
+def test_schema_names_every_field() -> None:
     """A field added to the model without a place in the file would be lost."""
     schema = json.loads(SCHEMA.read_text())
     written = as_dict(everything())
@@ -104,13 +114,13 @@ def test_schema_names_every_field():
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_smallest_files(name, tmp_path):
+def test_smallest_files(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(native(name))
     assert_one_redundant_loop(read(path))
 
 
-def test_real_model(tmp_path):
+def test_real_model(tmp_path: Path) -> None:
     source = CORPUS / "sdf/cassie/cassie.sdf"
     if not source.exists():
         pytest.skip("no corpus")
@@ -120,7 +130,7 @@ def test_real_model(tmp_path):
     assert_identical(mechanism, read(path))
 
 
-def edited(change):
+def edited(change: Any) -> Any:
     data = as_dict(replace(everything(), findings=()))
     change(data)
     return json.dumps(data)
@@ -153,7 +163,7 @@ def edited(change):
         (edited(lambda d: d.update(bodies={})), r"bodies: expected a list"),
     ],
 )
-def test_faults_name_their_place(text, words, tmp_path):
+def test_faults_name_their_place(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(text)
     with pytest.raises(ReadError, match=words) as caught:

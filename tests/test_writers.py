@@ -2,35 +2,37 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from simulation_cases import CORPUS, assert_one_redundant_loop
+from simulation_cases import (
+    CORPUS,
+    Body,
+    Geometry,
+    Inertia,
+    Joint,
+    Mechanism,
+    assert_one_redundant_loop,
+    read,
+)
 from simulation_fixtures import BUILDERS, MECHANISMS
 
-from regularize.adapters import adapters, read
+from regularize.adapters import adapters
 from regularize.adapters._pose import rotation_rpy
 from regularize.adapters._spanning import reference_poses, reversed_joint, spanning
 from regularize.adapters._write import number, rpy, serial
 from regularize.analysis import reduce
 from regularize.errors import RegularizeError
-from regularize.mechanism import (
-    KINDS,
-    Body,
-    Coupling,
-    Geometry,
-    Inertia,
-    Joint,
-    Mechanism,
-    joint_screws,
-)
+from regularize.mechanism import KINDS, Coupling, joint_screws
 from regularize.screw import adjoint, exp, inverse
 
 FORMATS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}
 
 
-def round_trip(mechanism, target, tmp_path, **options):
+def round_trip(mechanism: Any, target: Any, tmp_path: Path, **options: Any) -> Any:
     folder = tmp_path / target
     folder.mkdir(exist_ok=True)
     path = folder / f"model{FORMATS[target]}"
@@ -38,20 +40,20 @@ def round_trip(mechanism, target, tmp_path, **options):
     return read(path, **options), findings
 
 
-def random_transform(rng):
+def random_transform(rng: Any) -> Any:
     T = np.eye(4)
     T[:3, :3] = Rotation.random(random_state=rng).as_matrix()
     T[:3, 3] = rng.uniform(-1, 1, 3)
     return T
 
 
-def random_inertia(rng):
+def random_inertia(rng: Any) -> Any:
     R = Rotation.random(random_state=rng).as_matrix()
     moments = R @ np.diag(rng.uniform(1.0, 1.9, 3)) @ R.T
     return Inertia(rng.uniform(1, 2), rng.uniform(-1, 1, 3), (moments + moments.T) / 2)
 
 
-def chain_of(kinds, rng, *, closed=False):
+def chain_of(kinds: Any, rng: Any, *, closed: Any = False) -> Any:
     """A chain of joints of the given kinds with random frames; the last may close it exactly."""
     bodies, joints = [Body("world")], []
     T = np.eye(4)
@@ -81,7 +83,7 @@ def chain_of(kinds, rng, *, closed=False):
     return Mechanism("random", bodies, joints, ground="world")
 
 
-def world_masses(mechanism):
+def world_masses(mechanism: Any) -> Any:
     """Centre of mass and inertia matrix in the world, by body name, at the stored pose."""
     poses = reference_poses(mechanism, spanning(mechanism).tree)
     found = {}
@@ -92,7 +94,7 @@ def world_masses(mechanism):
     return found
 
 
-def world_axes(mechanism):
+def world_axes(mechanism: Any) -> Any:
     """World screw of every hinge and slide by joint name."""
     poses = reference_poses(mechanism, spanning(mechanism).tree)
     return {
@@ -102,7 +104,7 @@ def world_axes(mechanism):
     }
 
 
-def assert_same(mechanism, other):
+def assert_same(mechanism: Any, other: Any) -> None:
     masses, others = world_masses(mechanism), world_masses(other)
     for name, (mass, center, matrix) in masses.items():
         if any(other_name.startswith(f"{name}__") for other_name in others):
@@ -116,7 +118,7 @@ def assert_same(mechanism, other):
         np.testing.assert_allclose(other_axes[name], axes[name], atol=1e-12)
 
 
-def counts(mechanism):
+def counts(mechanism: Any) -> Any:
     reduction = reduce(mechanism)
     return reduction.redundant, reduction.mobility, reduction.finite_mobility
 
@@ -124,7 +126,7 @@ def counts(mechanism):
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("source", ["sdf", "mjcf"])
-def test_known_answers_survive(source, name, target, tmp_path):
+def test_known_answers_survive(source: str, name: str, target: str, tmp_path: Path) -> None:
     suffix, build = BUILDERS[source]
     path = tmp_path / f"source{suffix}"
     path.write_text(build(name))
@@ -139,7 +141,7 @@ def test_known_answers_survive(source, name, target, tmp_path):
 
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "composite"])
-def test_every_kind_of_tree_joint(kind, target, tmp_path):
+def test_every_kind_of_tree_joint(kind: str, target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     kinds = ["free"] if kind == "free" else ["revolute", kind, "revolute"]
     mechanism = chain_of(kinds, rng)
@@ -151,7 +153,7 @@ def test_every_kind_of_tree_joint(kind, target, tmp_path):
 
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("composite", "free")])
-def test_every_kind_of_closure(kind, target, tmp_path):
+def test_every_kind_of_closure(kind: str, target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     links = 7 - (KINDS[kind] or 0) + 1
     mechanism = chain_of(["revolute"] * links + [kind], rng, closed=True)
@@ -163,7 +165,7 @@ def test_every_kind_of_closure(kind, target, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["json", "mjcf"])
-def test_stored_positions_are_kept_where_the_format_can(target, tmp_path):
+def test_stored_positions_are_kept_where_the_format_can(target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     mechanism = chain_of(["free", "revolute", "spherical", "prismatic"], rng)
     positions = {j.name: rng.uniform(-1, 1, j.freedoms) for j in mechanism.joints}
@@ -176,14 +178,14 @@ def test_stored_positions_are_kept_where_the_format_can(target, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["urdf", "urdf+"])
-def test_lost_positions_are_said(target, tmp_path):
+def test_lost_positions_are_said(target: str, tmp_path: Path) -> None:
     mechanism = chain_of(["revolute"], np.random.default_rng(8)).with_positions({"j0": [0.3]})
     _, findings = round_trip(mechanism, target, tmp_path)
     assert [f.code for f in findings] == ["REG302"]
     assert "stored coordinates" in findings[0].message
 
 
-def test_sdf_keeps_the_pose_and_moves_the_zero(tmp_path):
+def test_sdf_keeps_the_pose_and_moves_the_zero(tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     mechanism = chain_of(["universal", "revolute", "cylindrical"], rng)
     limits = np.array([[-1.0, 2.0]])
@@ -209,7 +211,7 @@ def test_sdf_keeps_the_pose_and_moves_the_zero(tmp_path):
 
 
 @pytest.mark.parametrize("target", FORMATS)
-def test_couplings_limits_motors_and_shapes(target, tmp_path):
+def test_couplings_limits_motors_and_shapes(target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
     mechanism = chain_of(["revolute", "prismatic", "revolute"], rng)
     joints = [
@@ -250,7 +252,7 @@ def test_couplings_limits_motors_and_shapes(target, tmp_path):
             assert two.color == pytest.approx(one.color, abs=1e-7)
 
 
-def test_three_terms_are_a_tendon_in_mjcf_and_lost_elsewhere(tmp_path):
+def test_three_terms_are_a_tendon_in_mjcf_and_lost_elsewhere(tmp_path: Path) -> None:
     mechanism = chain_of(["revolute"] * 3, np.random.default_rng(11))
     terms = (("j0", 0, 1.0), ("j1", 0, 2.0), ("j2", 0, 3.0))
     mechanism = replace(mechanism, couplings=(Coupling("c", "gear", terms, 0.5),))
@@ -264,7 +266,7 @@ def test_three_terms_are_a_tendon_in_mjcf_and_lost_elsewhere(tmp_path):
         assert any(f.code == "REG302" and "`c` is lost" in f.message for f in findings)
 
 
-def test_open_loops_are_said_where_they_are_lost(tmp_path):
+def test_open_loops_are_said_where_they_are_lost(tmp_path: Path) -> None:
     mechanism = chain_of(["revolute"] * 6 + ["spherical"], np.random.default_rng(12), closed=True)
     closing = mechanism.joints[-1]
     T = np.array(closing.T_child_joint)
@@ -279,7 +281,7 @@ def test_open_loops_are_said_where_they_are_lost(tmp_path):
     assert any("10 mm" in f.message for f in findings)
 
 
-def test_hinge_in_mjcf_is_read_back_as_one_hinge(tmp_path):
+def test_hinge_in_mjcf_is_read_back_as_one_hinge(tmp_path: Path) -> None:
     mechanism = chain_of(["revolute"] * 7, np.random.default_rng(13), closed=True)
     other, findings = round_trip(mechanism, "mjcf", tmp_path)
     assert other.joint("j6").kind == "revolute"
@@ -287,7 +289,7 @@ def test_hinge_in_mjcf_is_read_back_as_one_hinge(tmp_path):
     assert "REG211" in {f.code for f in other.findings}
 
 
-def test_urdf_loads_in_pinocchio(tmp_path):
+def test_urdf_loads_in_pinocchio(tmp_path: Path) -> None:
     pin = pytest.importorskip("pinocchio")
     rng = np.random.default_rng(14)
     mechanism = chain_of(["revolute", "prismatic", "universal", "helical", "fixed"], rng)
@@ -305,7 +307,7 @@ def test_urdf_loads_in_pinocchio(tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted((CORPUS / "sdf/cassie").glob("cassie_[rsv]*.sdf")))
-def test_cassie_from_sdf_to_every_format(path, tmp_path):
+def test_cassie_from_sdf_to_every_format(path: Path, tmp_path: Path) -> None:
     mechanism = read(path)
     for target in FORMATS:
         other, _ = round_trip(mechanism, target, tmp_path)
@@ -313,12 +315,14 @@ def test_cassie_from_sdf_to_every_format(path, tmp_path):
         assert counts(other) == counts(mechanism)
 
 
-def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_files_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mechanism = chain_of(["revolute"], np.random.default_rng(15))
     path = tmp_path / "model.json"
     path.write_text("before")
 
-    def fail(*_):
+    def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
@@ -331,12 +335,12 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("composite", "fixed")])
-def test_serial_and_reversed_joints_move_alike(kind):
+def test_serial_and_reversed_joints_move_alike(kind: str) -> Any:
     rng = np.random.default_rng(16)
     [joint] = chain_of([kind], rng).joints
     joint = replace(joint, position=rng.uniform(-1, 1, joint.freedoms))
 
-    def pose(parts):
+    def pose(parts: Any) -> Any:
         T = np.eye(4)
         for part in parts:
             if part.group:
@@ -353,7 +357,7 @@ def test_serial_and_reversed_joints_move_alike(kind):
     np.testing.assert_allclose(pose([reversed_joint(joint)]), inverse(expected), atol=1e-12)
 
 
-def test_angles_are_exact_near_the_poles():
+def test_angles_are_exact_near_the_poles() -> None:
     rng = np.random.default_rng(17)
     for offset in (0.0, 1e-12, 1e-9, 1e-5, 0.3):
         for sign in (-1, 1):
@@ -361,6 +365,6 @@ def test_angles_are_exact_near_the_poles():
             np.testing.assert_allclose(rotation_rpy(*rpy(R)), R, atol=1e-15)
 
 
-def test_numbers_are_read_back_bit_for_bit():
+def test_numbers_are_read_back_bit_for_bit() -> None:
     for value in (*np.random.default_rng(18).normal(size=50), 1e-300, 1 / 3, 5.0, 1e22, -0.0):
         assert float(number(value)) == value
