@@ -131,15 +131,29 @@ class EquationOfMotion(ABC):
 
     def inverse_dynamics(self, theta: ArrayLike, rate: ArrayLike, acceleration: ArrayLike) -> Array:
         """Actuator efforts of a motion (eq. 1), N or N m, shape (..., s)."""
-        rows, shape = self._rows(theta)
-        H, D, p = unpack(rows, len(self.inputs))
-        efforts = (H @ self._table(acceleration)[..., None])[..., 0] - p
-        efforts += (D @ products(self._table(rate))[..., None])[..., 0]
-        return np.asarray(efforts.reshape(*shape, len(self.inputs)))
+        s = len(self.inputs)
+        shape, tables = self._states(theta, rate, acceleration)
+        N = len(tables[0])
+        efforts, size = np.zeros((N, s)), self.chunk(N)
+        for i in range(0, N, size):
+            x, dx, ddx = (table[i : i + size] for table in tables)
+            H, D, p = unpack(self.coefficients(x), s)
+            part = (H @ ddx[..., None])[..., 0] + (D @ products(dx)[..., None])[..., 0] - p
+            efforts[i : i + size] = part
+        return efforts.reshape(shape)
+
+    def chunk(self, count: int) -> int:
+        """Number of states, out of many, that are best computed at once."""
+        return max(1, count)
 
     def forward_dynamics(self, theta: ArrayLike, rate: ArrayLike, effort: ArrayLike) -> Array:
         """Accelerations of the inputs under actuator efforts, shape (..., s)."""
-        rows, shape = self._rows(theta)
-        H, D, p = unpack(rows, len(self.inputs))
-        forces = self._table(effort) + p - (D @ products(self._table(rate))[..., None])[..., 0]
-        return np.asarray(np.linalg.solve(H, forces[..., None])).reshape(*shape, len(self.inputs))
+        shape, (x, dx, tau) = self._states(theta, rate, effort)
+        H, D, p = unpack(self.coefficients(x), len(self.inputs))
+        forces = tau + p - (D @ products(dx)[..., None])[..., 0]
+        return np.asarray(np.linalg.solve(H, forces[..., None])).reshape(shape)
+
+    def _states(self, *values: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+        """Inputs, rates and so on broadcast against each other: their shape, and tables (N, s)."""
+        arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in values))
+        return arrays[0].shape, [self._table(array) for array in arrays]

@@ -14,7 +14,7 @@ from regularize.metamodel_fit import basis
 from regularize.metamodel_tree import BoxTree, Integers
 from regularize.screw import Array
 
-#: States per chunk where the weights of every state are gathered.
+#: States per chunk where the weights of every state are gathered, so that they stay in the cache.
 CHUNK = 4096
 #: From this many states per box on, states are sorted by box and multiplied box by box.
 CROWD = 24
@@ -62,16 +62,23 @@ class Metamodel(Interpolation):
         lost = np.flatnonzero(box == self.boxes)
         if len(lost):
             raise self._outside(theta[lost[0]])
-        t = self.constant.shape[1]
-        if len(theta) >= CROWD * self.boxes and t > 8:
+        if self._crowded(len(theta)):
             return self._by_box(theta, box)
-        rows = np.zeros((len(theta), t))
+        rows = np.zeros((len(theta), self.constant.shape[1]))
         for i in range(0, len(theta), CHUNK):
             here = box[i : i + CHUNK]
             u = basis(theta[i : i + CHUNK] - self.tree.center[here])
             linear = np.einsum("ntk,nk->nt", self.weights[here], u)
             rows[i : i + CHUNK] = self.constant[here] + linear
         return rows
+
+    def chunk(self, count: int) -> int:
+        """All states at once where they are sorted by box, else what fits into the cache."""
+        return max(1, count) if self._crowded(count) else 2 * CHUNK
+
+    def _crowded(self, count: int) -> bool:
+        """Whether sorting so many states by box is worth while; never with few coefficients."""
+        return count >= CROWD * self.boxes and self.constant.shape[1] > 8
 
     def _by_box(self, theta: Array, box: Integers) -> Array:
         """Many states per box: one matrix product per box."""

@@ -7,6 +7,7 @@ direction: points that boxes share are then equal, not nearly equal.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,23 @@ class BoxTree:
 
     def find(self, theta: Array) -> Integers:
         """Index of the box of each point (N, s), the number of boxes where there is none, (N,)."""
+        outside = np.any((theta < self.lower) | (theta > self.upper) | np.isnan(theta), axis=1)
+        if len(self.lower) == 1:
+            sides, boxes = self._line
+            inside = boxes[np.searchsorted(sides, theta[:, 0], side="right")]
+        else:
+            inside = self._descend(theta)
+        return np.where(outside, len(self.center), inside)
+
+    @cached_property
+    def _line(self) -> tuple[Array, Integers]:
+        """Of a single input: the sides of the boxes in order, and the boxes between them."""
+        sides = np.sort(self.threshold)
+        ends = np.concatenate([self.lower, sides, self.upper])
+        return sides, self._descend(0.5 * (ends[:-1] + ends[1:])[:, None])
+
+    def _descend(self, theta: Array) -> Integers:
+        """Boxes of points by comparisons from the root, shape (N,)."""
         node = np.full(len(theta), self.root, dtype=np.int64)
         active = np.flatnonzero(node >= 0)
         while len(active):
@@ -64,8 +82,7 @@ class BoxTree:
             above = theta[active, self.axis[here]] >= self.threshold[here]
             node[active] = self.children[here, above.astype(np.int64)]
             active = active[node[active] >= 0]
-        outside = np.any((theta < self.lower) | (theta > self.upper) | np.isnan(theta), axis=1)
-        return np.where(outside, len(self.center), -1 - node)
+        return -1 - node
 
 
 @dataclass(eq=False)

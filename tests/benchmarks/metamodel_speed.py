@@ -1,0 +1,156 @@
+"""Speed of metamodels, in one run: python tests/benchmarks/metamodel_speed.py
+
+Per mechanism: the full reduced model, vectorised, in closed form where it has one; the metamodel,
+vectorised; its C export in a loop; Pinocchio's rnea of the open tree, without the loops, in a loop
+of C++. Times are per evaluation of the inverse dynamics.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+import regularize as rg
+from regularize.metamodel import Metamodel, metamodel
+from regularize.pinocchio_ import to_pinocchio
+from regularize.reduced_model import ReducedModel, reduced_model
+from regularize.screw import Array
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets" / "metamodel"
+CASES = (
+    ("swinging_fourbar", ["A"], [[-1.6, 1.6]], 0.01),
+    ("orthoglide_long_rods", ["M1", "M2", "M3"], [[-0.26, 0.06]] * 3, 0.005),
+)
+#: States of the metamodel; the full model runs a hundredth of them.
+STATES = 1_000_000
+
+LOOP = """
+#include "model.c"
+void loop(long count, const double *theta, const double *rate, const double *acceleration,
+          double *effort) {{
+    for (long i = 0; i < count; ++i) {{
+        robot_inverse_dynamics(theta + i * {s}, rate + i * {s}, acceleration + i * {s},
+                               effort + i * {s});
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Microseconds per evaluation of the inverse dynamics; NaN where there is no compiler.
+
+    Attributes name what is evaluated; ``worst`` is the metamodel's largest relative error.
+    """
+
+    name: str
+    full: float
+    metamodel: float
+    c: float
+    rnea: float
+    tree_freedoms: int
+    worst: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster the metamodel is than the full model, both vectorised."""
+        return self.full / self.metamodel
+
+
+def seconds(function: Callable[[], object], repeat: int = 3) -> float:
+    """The best of a few runs."""
+    best = np.inf
+    for _ in range(repeat):
+        start = time.perf_counter()
+        function()
+        best = min(best, time.perf_counter() - start)
+    return float(best)
+
+
+def measure(name: str, inputs: list[str], bounds: list[list[float]], tolerance: float) -> Speed:
+    """All times of one mechanism."""
+    reduction = rg.reduce(rg.load(ASSETS / f"{name}.urdf"))
+    reduced = reduced_model(reduction, inputs)
+    model = metamodel(reduced, bounds, tolerance=tolerance, smallest=1e-4)
+    rng = np.random.default_rng(0)
+    theta = rng.uniform(model.lower, model.upper, size=(STATES, len(inputs)))
+    rate, acceleration = rng.normal(size=(2, *theta.shape))
+    few = STATES // 100
+    full = seconds(
+        lambda: reduced.inverse_dynamics(theta[:few], rate[:few], acceleration[:few]), repeat=1
+    )
+    fast = seconds(lambda: model.inverse_dynamics(theta, rate, acceleration))
+    return Speed(
+        name,
+        full / few * 1e6,
+        fast / STATES * 1e6,
+        in_c(model, theta, rate, acceleration) * 1e6,
+        of_open_tree(reduction, reduced, theta[:few]) * 1e6,
+        to_pinocchio(reduction).model.nv,
+        model.accuracy.worst,
+    )
+
+
+def in_c(model: Metamodel, theta: Array, rate: Array, acceleration: Array) -> float:
+    """Seconds per call of the exported source."""
+    if shutil.which("cc") is None:
+        return float("nan")
+    effort = np.zeros_like(theta)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "model.c").write_text(model.to_c("robot"))
+        (folder / "loop.c").write_text(LOOP.format(s=len(model.inputs)))
+        command = ["cc", "-std=c99", "-O2", "-shared", "-fPIC", "loop.c", "-o", "loop.so"]
+        subprocess.run(command, cwd=folder, check=True)
+        library = ctypes.CDLL(str(folder / "loop.so"))
+        pointers = [
+            a.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+            for a in (theta, rate, acceleration, effort)
+        ]
+        elapsed = seconds(lambda: library.loop(ctypes.c_long(len(theta)), *pointers))
+    np.testing.assert_allclose(
+        effort[:1000],
+        model.inverse_dynamics(theta[:1000], rate[:1000], acceleration[:1000]),
+        rtol=1e-9,
+        atol=1e-9,
+    )
+    return elapsed / len(theta)
+
+
+def of_open_tree(reduction: rg.Reduction, reduced: ReducedModel, theta: Array) -> float:
+    """Seconds per rnea of the spanning tree in one thread of C++."""
+    robot = to_pinocchio(reduction)
+    q = np.array([robot.configuration(q) for q in reduced.configuration(theta[:200])])
+    q = np.asfortranarray(np.tile(q.T, -(-len(theta) // len(q)))[:, : len(theta)])
+    v = np.asfortranarray(np.random.default_rng(1).normal(size=(robot.model.nv, q.shape[1])))
+    out = np.asfortranarray(np.zeros_like(v))
+    pool = pin.ModelPool(robot.model, 1)
+    elapsed = seconds(lambda: pin.rneaInParallel(1, pool, q, v, v, out))
+    return elapsed / len(theta)
+
+
+def main() -> int:
+    """Print a table; fails where the metamodel is less than a hundred times faster."""
+    results = [measure(*case) for case in CASES]
+    for r in results:
+        print(
+            f"{r.name}: full reduced model {r.full:.1f} us, metamodel {r.metamodel:.3f} us "
+            f"({r.ratio:.0f} times faster, largest error {100 * r.worst:.2g} %), "
+            f"C {1e3 * r.c:.0f} ns, rnea of the open tree with {r.tree_freedoms} freedoms "
+            f"{1e3 * r.rnea:.0f} ns"
+        )
+    return int(any(r.ratio < 100.0 for r in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
