@@ -54,6 +54,19 @@ class _Motion:
 
 
 @dataclass(frozen=True, eq=False)
+class Limit:
+    """A singular configuration at which the workspace ends.
+
+    Attributes:
+        theta: The inputs there, shape (s,).
+        joints: Coordinates that can move there although the inputs are locked.
+    """
+
+    theta: Array
+    joints: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class ReducedModel(EquationOfMotion):
     r"""Inverse and forward dynamics of a mechanism in its actuator coordinates.
 
@@ -93,6 +106,33 @@ class ReducedModel(EquationOfMotion):
         """Distance from singularities: reciprocal condition of the equations, shape (...)."""
         q = self.equations.require(self._table(theta))
         return self.equations.clearance(q).reshape(np.asarray(theta).shape[:-1])
+
+    def limits(self, bounds: ArrayLike, rays: int = 64, seed: int = 0) -> tuple[Limit, ...]:
+        """Where singularities bound the workspace, seen from the reference.
+
+        Straight ways lead from the reference inputs to the bounds; those that end before are
+        reported. With one input there are two ways; with more, random ones.
+
+        Args:
+            bounds: Lower and upper bound of every input, shape (s, 2).
+            rays: Number of ways.
+            seed: Seed of their directions.
+        """
+        s = len(self.inputs)
+        table = np.asarray(bounds, dtype=np.float64).reshape(s, 2)
+        if s == 1:
+            ends = table.T
+        else:
+            fraction = np.random.default_rng(seed).uniform(size=(rays, s))
+            # One coordinate of every end lies on one of the faces.
+            face = np.arange(rays) % (2 * s)
+            fraction[np.arange(rays), face // 2] = face % 2
+            ends = table[:, 0] + fraction * (table[:, 1] - table[:, 0])
+        found = self.equations.solve(ends)
+        return tuple(
+            Limit(read_only(found.stopped[i]), tuple(self.equations.moving_joints(found.q[[i]])))
+            for i in np.flatnonzero(~found.reached)
+        )
 
     def q_theta(self, theta: ArrayLike) -> Array:
         """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""

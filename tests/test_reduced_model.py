@@ -405,6 +405,21 @@ def test_four_bar_bounds_its_workspace() -> None:
         model.H([4.5])
 
 
+def test_limits_of_the_workspace() -> None:
+    model, _ = reduced("four-bar")
+    low, high = model.limits([[-3.0, 4.5]])
+    assert low.theta[0] == pytest.approx(model.solve([[-3.0]]).stopped[0, 0], abs=1e-6)
+    assert high.theta[0] == pytest.approx(model.solve([[4.5]]).stopped[0, 0], abs=1e-6)
+    assert {"B", "C"} <= set(low.joints) and "A" not in low.joints
+    assert model.limits([[-0.2, 0.2]]) == ()
+    robot, _ = reduced("3-PRRR")
+    limits = robot.limits([[-0.6, 0.6]] * 3, rays=12)
+    assert limits
+    theta = np.array([limit.theta for limit in limits])
+    assert np.all(robot.solve(0.99 * theta).reached)
+    assert not np.any(robot.solve(1.01 * theta).reached)
+
+
 def test_clearance_falls_towards_a_singularity() -> None:
     model, _ = reduced("four-bar")
     end = float(model.solve(np.array([[-3.0]])).stopped[0, 0])

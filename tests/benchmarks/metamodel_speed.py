@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -31,6 +32,7 @@ CASES = (
     ("swinging_fourbar", ["A"], [[-1.6, 1.6]], 0.01),
     ("orthoglide_long_rods", ["M1", "M2", "M3"], [[-0.26, 0.06]] * 3, 0.005),
 )
+KINDS: tuple[Any, ...] = ("boxes", "splines", "rbf")
 #: States of the metamodel; the full model runs a hundredth of them.
 STATES = 1_000_000
 
@@ -101,6 +103,22 @@ def measure(name: str, inputs: list[str], bounds: list[list[float]], tolerance: 
     )
 
 
+def kinds(name: str, inputs: list[str], bounds: list[list[float]], tolerance: float) -> list[str]:
+    """Samples, errors and times of the kinds of metamodel at one tolerance."""
+    reduced = reduced_model(rg.load(ASSETS / f"{name}.urdf"), inputs)
+    lines = []
+    for kind in KINDS:
+        model = metamodel(reduced, bounds, tolerance=tolerance, kind=kind, smallest=1e-4)
+        rng = np.random.default_rng(0)
+        theta = rng.uniform(model.lower, model.upper, size=(STATES // 100, len(inputs)))
+        elapsed = seconds(lambda m=model, x=theta: m.inverse_dynamics(x, x, x))  # type: ignore[misc]
+        lines.append(
+            f"  {kind}: {model.samples} samples, largest error {100 * model.accuracy.worst:.2g} %, "
+            f"{elapsed / len(theta) * 1e6:.2f} us"
+        )
+    return lines
+
+
 def in_c(model: Metamodel, theta: Array, rate: Array, acceleration: Array) -> float:
     """Seconds per call of the exported source."""
     if shutil.which("cc") is None:
@@ -149,6 +167,9 @@ def main() -> int:
             f"C {1e3 * r.c:.0f} ns, rnea of the open tree with {r.tree_freedoms} freedoms "
             f"{1e3 * r.rnea:.0f} ns"
         )
+    for case in CASES:
+        print(f"{case[0]}, tolerance {100 * case[3]:.2g} %, {STATES // 100} states")
+        print("\n".join(kinds(*case)))
     return int(any(r.ratio < 100.0 for r in results))
 
 
