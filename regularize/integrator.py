@@ -301,11 +301,9 @@ class Integrator:
         for i, coefficients in enumerate(self._dense[::-1]):
             y = (y + coefficients) * (x if i % 2 == 0 else 1 - x)
         y = y + self._values[0]
-        return (
-            np.asarray(pin.integrate(self.robot.model, q_start, y[: self._n])),
-            y[self._n : -1],
-            float(y[-1]),
-        )
+        q = np.asarray(pin.integrate(self.robot.model, q_start, y[: self._n]))
+        q, v = self._project(q, y[self._n : -1])
+        return q, v, float(y[-1])
 
     def _polynomial(self, h: float) -> Array:
         """Coefficients of the dense output (Hairer, Nørsett, Wanner, II.6)."""

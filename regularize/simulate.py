@@ -1,0 +1,339 @@
+"""Simulation of a mechanism with closed loops, without a parameter to tune."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regularize.analysis import Reduction
+from regularize.analysis import reduce as reduce_mechanism
+from regularize.diagnostic import Diagnostic
+from regularize.dynamics import admissible_velocity, close_loops, energy, velocity_indices
+from regularize.errors import MissingExtra, ModelError, NotClosed, UnsupportedExport
+from regularize.integrator import Counters, Integrator
+from regularize.mechanism import Mechanism
+from regularize.pinocchio_ import Robot, to_pinocchio
+from regularize.screw import Array, read_only
+from regularize.topology import coordinate_names
+
+#: A joint force in N or a torque in N m: constant, or a function of the time in seconds.
+Actuation = float | Callable[[float], float]
+#: Further joint forces: a function of time, configuration and velocity, shape (nv,).
+JointForces = Callable[[float, Array, Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A simulated motion.
+
+    Attributes:
+        robot: The model that was integrated.
+        time: Times in seconds, shape (N,).
+        q: Configurations, shape (N, nq).
+        v: Velocities, shape (N, nv).
+        coordinates: The mechanism's joint coordinates, those of the cuts included, shape (N, n).
+        names: Name of each of these coordinates.
+        energy: Kinetic and gravitational energy less the joint forces' work, in J, shape (N,).
+        closure: Largest closure error of any loop, lengths scaled, shape (N,).
+        steps: Accepted steps.
+        leaps: Steps among them that pass a singular configuration beyond the tolerance.
+        correction: Sum of what ``conserve`` corrected in the energy balance, in J.
+        rejected: Rejected steps.
+        evaluations: Evaluations of the acceleration.
+        engine: What integrated it.
+        findings: What could not be carried over.
+    """
+
+    robot: Robot
+    time: Array
+    q: Array
+    v: Array
+    coordinates: Array
+    names: tuple[str, ...]
+    energy: Array
+    closure: Array
+    steps: int
+    leaps: int
+    correction: float
+    rejected: int
+    evaluations: int
+    engine: str
+    findings: tuple[Diagnostic, ...]
+
+    @property
+    def energy_drift(self) -> float:
+        """Largest change of the energy balance in J."""
+        return float(np.max(np.abs(self.energy - self.energy[0])))
+
+    @property
+    def closure_drift(self) -> float:
+        """Largest closure error, lengths scaled."""
+        return float(np.max(self.closure, initial=0.0))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Figures of the run, as plain numbers."""
+        return {
+            "engine": self.engine,
+            "duration_s": float(self.time[-1] - self.time[0]),
+            "steps": self.steps,
+            "rejected": self.rejected,
+            "leaps": self.leaps,
+            "energy_correction_J": self.correction,
+            "evaluations": self.evaluations,
+            "energy_drift_J": self.energy_drift,
+            "closure_drift": self.closure_drift,
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the motion as ``.csv`` (coordinates, energy, closure) or ``.npz`` (all arrays).
+
+        Raises:
+            UnsupportedExport: The file name ends otherwise.
+        """
+        path = Path(path)
+        if path.suffix == ".npz":
+            np.savez(
+                path,
+                time=self.time,
+                q=self.q,
+                v=self.v,
+                coordinates=self.coordinates,
+                names=np.array(self.names),
+                energy=self.energy,
+                closure=self.closure,
+            )
+        elif path.suffix == ".csv":
+            columns = [self.time, *self.coordinates.T, self.energy, self.closure]
+            header = ["time_s", *self.names, "energy_J", "closure"]
+            np.savetxt(
+                path,
+                np.column_stack(columns),
+                fmt="%.17g",
+                delimiter=",",
+                header=",".join(f'"{name}"' if "," in name else name for name in header),
+                comments="",
+            )
+        else:
+            raise UnsupportedExport(f"{path}: motions are written as .csv or .npz")
+        return path
+
+    def plot(self, path: str | Path, joints: Sequence[str] | None = None) -> Path:
+        """Draw joint coordinates, energy drift and closure error over time, ``.svg`` or ``.png``.
+
+        Args:
+            path: File to write.
+            joints: Names of coordinates to draw; by default the first eight.
+
+        Raises:
+            UnsupportedExport: The file name ends otherwise.
+            MissingExtra: Matplotlib is not installed.
+        """
+        path = Path(path)
+        if path.suffix not in (".svg", ".png"):
+            raise UnsupportedExport(f"{path}: plots are written as .svg or .png")
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise MissingExtra("a plot", "matplotlib", "viz") from error
+        chosen = list(self.names[:8]) if joints is None else list(joints)
+        unknown = [name for name in chosen if name not in self.names]
+        if unknown:
+            raise ModelError(f"there is no coordinate {unknown[0]!r} in {list(self.names)}")
+        figure = Figure(figsize=(8, 7), layout="constrained")
+        FigureCanvasAgg(figure)
+        top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))
+        for name in chosen:
+            top.plot(self.time, self.coordinates[:, self.names.index(name)], label=name)
+        top.set_ylabel("coordinates [rad, m]")
+        if chosen:
+            top.legend(loc="upper right", fontsize="small")
+        middle.plot(self.time, self.energy - self.energy[0])
+        middle.set_ylabel("energy drift [J]")
+        bottom.plot(self.time, self.closure)
+        bottom.set_ylabel("closure error")
+        bottom.set_xlabel("time [s]")
+        figure.savefig(path)
+        return path
+
+
+def simulate(
+    model: Mechanism | Reduction | Robot,
+    *,
+    duration: float,
+    torques: Mapping[str, Actuation] | None = None,
+    forces: JointForces | None = None,
+    q: Array | None = None,
+    v: Array | None = None,
+    rates: Mapping[str, float] | None = None,
+    times: Array | None = None,
+    engine: str = "rows",
+    rtol: float = 1e-9,
+    atol: float | None = None,
+    max_step: float = np.inf,
+    conserve: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Simulation:
+    """Let a mechanism move under gravity and joint forces.
+
+    The step size follows the error; every step ends on the loops' closure.
+
+    Args:
+        model: A mechanism, its reduction or its robot.
+        duration: Length of the simulation in seconds.
+        torques: Force or torque of joints with one freedom by name, constant or over time.
+        forces: Further joint forces: springs, dampers, controllers.
+        q: Configuration to begin with, shape (nq,); by default the assembled reference.
+        v: Velocity to begin with, shape (nv,); by default rest.
+        rates: Joint rates to begin with, by name, in place of ``v``; the other joints follow.
+        times: Times at which the motion is recorded, increasing, in seconds; by default 100 per
+            second.
+        engine: Export style that is integrated: ``rows``, ``anchors``, ``slack`` or ``legacy``; or
+            ``mujoco`` for MuJoCo with its soft constraints.
+        rtol: Relative error per step; with ``mujoco`` it is not used.
+        atol: Absolute error per step; by default ``rtol``.
+        max_step: Largest step in seconds; with ``mujoco`` the fixed step, 0.1 ms by default.
+        conserve: Whether every step ends on the energy balance as well as on the loops' closure:
+            velocities are lengthened by what the step's error took from them. For long runs.
+        progress: Called after every step with the fraction done.
+
+    Raises:
+        ModelError: The duration is not positive, or a name or a shape does not fit the model.
+        NotClosed: The loops are open.
+        StepTooSmall: The motion cannot be continued.
+    """
+    if not (np.isfinite(duration) and duration > 0):
+        raise ModelError(f"the duration must be a positive number of seconds, got {duration}")
+    robot = _robot(model, "slack" if engine == "mujoco" else engine)
+    q = robot.q0 if q is None else _checked(q, robot.model.nq, "q")
+    q = close_loops(robot, q) if robot.rows else np.array(q)
+    if rates:
+        v = admissible_velocity(robot, q, rates)
+    v = np.zeros(robot.model.nv) if v is None else _checked(v, robot.model.nv, "v")
+    recorded = _times(times, duration)
+    applied = joint_forces(robot, torques or {}, forces)
+    if engine == "mujoco":
+        from regularize.mujoco_ import integrate
+
+        step = 1e-4 if np.isinf(max_step) else max_step
+        return _finish(robot, engine, *integrate(robot, q, v, applied, recorded, step, progress))
+    integrator = Integrator(
+        robot,
+        applied,
+        rtol,
+        rtol if atol is None else atol,
+        0.0,
+        q,
+        v,
+        max_step=max_step,
+        conserve=conserve,
+    )
+    samples = [(integrator.q, integrator.v, 0.0)] if recorded[0] == 0.0 else []
+    waiting = list(recorded[len(samples) :])
+    while waiting:
+        integrator.step(duration)
+        while waiting and waiting[0] <= integrator.end:
+            samples.append(integrator.sample(waiting.pop(0)))
+        integrator.advance()
+        if progress is not None:
+            progress(integrator.time / duration)
+    counters = integrator.counters
+    return _finish(robot, engine, recorded, samples, counters)
+
+
+def _finish(
+    robot: Robot,
+    engine: str,
+    time: Array,
+    samples: Sequence[tuple[Array, Array, float]],
+    counters: Counters,
+) -> Simulation:
+    """The recorded motion with its checks."""
+    q, v = np.array([s[0] for s in samples]), np.array([s[1] for s in samples])
+    work = np.array([s[2] for s in samples])
+    balance = np.array([energy(robot, a, b) for a, b in zip(q, v, strict=True)]) - work
+    errors = [np.max(np.abs(robot.residual(sample)), initial=0.0) for sample in q]
+    return Simulation(
+        robot=robot,
+        time=read_only(time),
+        q=read_only(q),
+        v=read_only(v),
+        coordinates=read_only([robot.coordinates(sample) for sample in q]),
+        names=coordinate_names(robot.reduction.mechanism),
+        energy=read_only(balance),
+        closure=read_only(errors),
+        steps=counters.steps,
+        leaps=counters.leaps,
+        correction=counters.correction,
+        rejected=counters.rejected,
+        evaluations=counters.evaluations,
+        engine=engine,
+        findings=robot.findings,
+    )
+
+
+def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:
+    if isinstance(model, Robot):
+        robot = model if model.style == style else to_pinocchio(model.reduction, style)
+    else:
+        reduction = model if isinstance(model, Reduction) else reduce_mechanism(model)
+        robot = to_pinocchio(reduction, style)
+    if robot.model.nv == 0:
+        raise ModelError("the mechanism has no joint that could move")
+    assembly = robot.reduction.assembly
+    if not assembly.closed:
+        gap = max(assembly.after, key=lambda g: g.translation + g.rotation)
+        raise NotClosed(gap.joint, gap.translation, gap.rotation)
+    return robot
+
+
+def _checked(values: Array, size: int, name: str) -> Array:
+    values = np.array(values, dtype=np.float64)
+    if values.shape != (size,):
+        raise ModelError(f"{name} has shape {values.shape}, but the model needs ({size},)")
+    return values
+
+
+def _times(times: Array | None, duration: float) -> Array:
+    if times is None:
+        return np.linspace(0.0, duration, max(2, round(100 * duration) + 1))
+    times = np.array(times, dtype=np.float64).reshape(-1)
+    if len(times) == 0 or times[0] < 0 or np.any(np.diff(times) <= 0) or times[-1] > duration:
+        raise ModelError("times must increase from 0 or later up to the duration at most")
+    return times
+
+
+def joint_forces(
+    robot: Robot, torques: Mapping[str, Actuation], forces: JointForces | None
+) -> JointForces:
+    """All joint forces of a simulation as one function of time, configuration and velocity.
+
+    Raises:
+        ModelError: A name is unknown or its joint has several freedoms.
+        UnsupportedExport: An actuated joint is a cut; choose other cuts.
+    """
+    constant = np.zeros(robot.model.nv)
+    varying: list[tuple[int, Callable[[float], float]]] = []
+    for name, torque in torques.items():
+        index = velocity_indices(robot, [name])
+        if len(index) != 1:
+            raise ModelError(f"joint {name!r} has {len(index)} freedoms; actuate joints with one")
+        if callable(torque):
+            varying.append((int(index[0]), torque))
+        else:
+            constant[index[0]] += torque
+    constant.setflags(write=False)
+    if not varying and forces is None:
+        return lambda t, q, v: constant
+
+    def applied(t: float, q: Array, v: Array) -> Array:
+        tau = constant.copy()
+        for index, torque in varying:
+            tau[index] += torque(t)
+        return tau if forces is None else tau + forces(t, q, v)
+
+    return applied

@@ -1,0 +1,264 @@
+"""The shipped benchmark problems against their published and exact answers."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from scipy.integrate import solve_ivp
+
+import regularize as rg
+from regularize.pinocchio_ import Robot, to_pinocchio
+from regularize.screw import Array
+from regularize.simulate import Simulation, simulate
+
+FOLDER = Path(__file__).resolve().parents[1] / "assets" / "benchmarks"
+ANSWERS = json.loads((FOLDER / "answers.json").read_text())
+
+
+def maker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_benchmarks", FOLDER / "make_benchmarks.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def problem(name: str) -> rg.Reduction:
+    return rg.reduce(rg.load(FOLDER / f"{name}.json"))
+
+
+def test_the_shipped_files_are_those_of_the_script(tmp_path: Path) -> None:
+    maker().main(tmp_path)
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == [
+        "andrews.json",
+        "bricard.json",
+        "governor.json",
+        "n_fourbar_2.json",
+        "n_fourbar_40.json",
+    ]
+    for name in written:
+        assert (tmp_path / name).read_text() == (FOLDER / name).read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "mobility", "redundant", "remaining"),
+    [("n_fourbar_2", 1, 6, 0), ("bricard", 1, 1, 1), ("andrews", 1, 9, 0), ("governor", 2, 6, 0)],
+)
+def test_counts(name: str, mobility: int, redundant: int, remaining: int) -> None:
+    reduction = problem(name)
+    assert (reduction.mobility, reduction.redundant) == (mobility, redundant)
+    assert reduction.remaining == remaining
+
+
+def oracle(windows: int, time: float) -> Array:
+    """Position of B0 on the parallelogram branch, by its exact equation of motion."""
+    a, c = (windows + 1) / 3 + windows, ((windows + 1) / 2 + windows) * 9.81
+    theta = solve_ivp(
+        lambda t, y: [y[1], -c / a * np.cos(y[0])],
+        (0, time),
+        [np.pi / 2, -1.0],
+        method="DOP853",
+        rtol=1e-13,
+        atol=1e-13,
+    ).y[0, -1]
+    return np.array([np.cos(theta), np.sin(theta)])
+
+
+def crank_end(motion: Simulation, sample: int) -> Array:
+    theta = np.pi / 2 + motion.coordinates[sample, motion.names.index("A0")]
+    return np.array([np.cos(theta), np.sin(theta)])
+
+
+def test_the_oracle_reproduces_the_published_values() -> None:
+    for windows in (2, 40):
+        for time, value in ANSWERS["n_fourbar"][str(windows)].items():
+            assert oracle(windows, float(time)) == pytest.approx(value, abs=2e-9)
+
+
+def test_two_windows_pass_the_singular_pose_on_their_branch() -> None:
+    motion = simulate(
+        problem("n_fourbar_2"),
+        duration=10.0,
+        rates={"A0": -1.0},
+        times=np.array([0.0, 1.0, 5.0, 10.0]),
+        rtol=1e-10,
+    )
+    for sample, time in ((1, "1"), (2, "5"), (3, "10")):
+        expected = ANSWERS["n_fourbar"]["2"][time]
+        assert crank_end(motion, sample) == pytest.approx(expected, abs=1e-6)
+    assert motion.closure_drift < 1e-12
+
+
+@pytest.mark.slow
+def test_two_windows_for_a_hundred_seconds() -> None:
+    motion = simulate(
+        problem("n_fourbar_2"),
+        duration=100.0,
+        rates={"A0": -1.0},
+        times=np.linspace(0.0, 100.0, 101),
+        rtol=1e-11,
+        conserve=True,
+    )
+    scale = abs(motion.energy[0])
+    assert motion.energy_drift < 1e-9 * scale
+    # What was corrected on the way is small, too, and the exact motion is met.
+    assert motion.correction < 1e-5 * scale
+    assert crank_end(motion, -1) == pytest.approx(oracle(2, 100.0), abs=1e-5)
+
+
+@pytest.mark.slow
+def test_forty_windows() -> None:
+    motion = simulate(
+        problem("n_fourbar_40"),
+        duration=10.0,
+        rates={"A0": -1.0},
+        times=np.array([0.0, 1.0, 5.0, 10.0]),
+        rtol=1e-6,
+        conserve=True,
+    )
+    for sample, time in ((1, "1"), (2, "5"), (3, "10")):
+        expected = ANSWERS["n_fourbar"]["40"][time]
+        assert crank_end(motion, sample) == pytest.approx(expected, abs=1e-4)
+
+
+def point_of(robot: Robot, q: Array, body: str, point: Array) -> Array:
+    """World position of a point that a body carries, given at the reference configuration."""
+    frame = robot.model.getFrameId(body)
+    pin.framesForwardKinematics(robot.model, robot.data, robot.q0)
+    local = robot.data.oMf[frame].actInv(point)
+    pin.framesForwardKinematics(robot.model, robot.data, q)
+    return np.asarray(robot.data.oMf[frame].act(local))
+
+
+@pytest.mark.parametrize("engine", ["rows", "anchors", "slack"])
+def test_bricard(engine: str) -> None:
+    answer = ANSWERS["bricard"]
+    times = np.array([0.0, *(float(t) for t in answer["P3"])])
+    motion = simulate(problem("bricard"), duration=10.0, times=times, rtol=1e-9, engine=engine)
+    for q, expected in zip(motion.q[1:], answer["P3"].values(), strict=True):
+        found = point_of(motion.robot, q, answer["body"], np.array(answer["point"], dtype=float))
+        assert found == pytest.approx(expected, abs=1e-7)
+    assert motion.energy_drift < 1e-6
+    assert motion.closure_drift < 1e-12
+
+
+def squeezer_spring(robot: Robot, module: ModuleType):  # type: ignore[no-untyped-def]
+    """Joint forces of the spring between C and D."""
+    points = module.squeezer_points(module.SQUEEZER["start"])
+    spring, model = module.SQUEEZER["spring"], robot.model
+    body = model.frames[model.getFrameId("K3")]
+    end = pin.Frame(
+        "D",
+        body.parentJoint,
+        body.placement * pin.SE3(np.eye(3), points["D"]),
+        pin.FrameType.OP_FRAME,
+    )
+    frame = model.addFrame(end)
+    data = model.createData()
+
+    def position(q: Array) -> Array:
+        pin.framesForwardKinematics(model, data, q)
+        return np.asarray(data.oMf[frame].translation)
+
+    def forces(t: float, q: Array, v: Array) -> Array:
+        aligned = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        jacobian = pin.computeFrameJacobian(model, data, q, frame, aligned)[:3]
+        towards = points["C"] - position(q)
+        length = np.linalg.norm(towards)
+        pull = spring["stiffness"] * (length - spring["rest_length"]) / length
+        return np.asarray(jacobian.T @ (pull * towards))
+
+    def stored(q: Array) -> float:
+        length = float(np.linalg.norm(points["C"] - position(q)))
+        return 0.5 * float(spring["stiffness"]) * (length - float(spring["rest_length"])) ** 2
+
+    return forces, stored
+
+
+def test_andrews_squeezer() -> None:
+    module = maker()
+    start, answer = module.SQUEEZER["start"], ANSWERS["andrews"]
+    robot = to_pinocchio(problem("andrews"))
+    forces, stored = squeezer_spring(robot, module)
+    zero = np.zeros(robot.model.nv)
+    tau = forces(0.0, robot.q0, zero)
+    tau[robot.velocity_index("beta")] += module.SQUEEZER["torque"]
+    a = robot.forward_dynamics(robot.q0, zero, tau)
+    for name, value in answer["start"].items():
+        assert a[robot.velocity_index(name)] == pytest.approx(value, rel=1e-12)
+    motion = simulate(
+        robot,
+        duration=answer["end_time"],
+        torques={"beta": module.SQUEEZER["torque"]},
+        forces=forces,
+        times=np.array([0.0, answer["end_time"]]),
+        rtol=1e-10,
+    )
+    found = dict(zip(motion.names, motion.coordinates[-1], strict=True))
+    for name, value in answer["end"].items():
+        assert found[name] + start[name] == pytest.approx(value, abs=1e-7)
+    # What the drive puts in is kinetic energy or in the spring.
+    kinetic = pin.computeKineticEnergy(robot.model, robot.data, motion.q[-1], motion.v[-1])
+    gained = kinetic + stored(motion.q[-1]) - stored(motion.q[0])
+    assert gained == pytest.approx(module.SQUEEZER["torque"] * found["beta"], rel=1e-8)
+
+
+def governor_motion(time: float) -> Array:
+    """Arm angle and shaft angle of the governor by Lagrange's equations."""
+    density, width, gravity = 3000.0, 0.01, 9.81
+
+    def across(mass: float, length: float) -> float:
+        return mass * (length**2 + width**2) / 12
+
+    arm, link = density * 1e-4, density * 0.5e-4
+    slider, spindle = density * 1e-3, density * 1e-4
+
+    def about_shaft(x: float) -> float:
+        s, c = np.sin(x), np.cos(x)
+        one = arm * width**2 / 6 * c**2 + across(arm, 1.0) * s**2 + arm * (s / 2) ** 2
+        two = link * width**2 / 6 * c**2 + across(link, 0.5) * s**2 + link * (s / 4) ** 2
+        fixed = slider * 0.01 / 6 + spindle * width**2 / 6
+        return float(2 * (one + 5.0 * s**2 + two) + fixed)
+
+    def of_arms(x: float) -> float:
+        s, c = np.sin(x), np.cos(x)
+        one = across(arm, 1.0) + arm / 4 + 5.0
+        two = across(link, 0.5) + link * ((c / 4) ** 2 + (3 * s / 4) ** 2)
+        return float(2 * (one + two) + slider * s**2)
+
+    weight = gravity * (2 * (arm / 2 + 5.0 + 3 * link / 4) + slider)
+    momentum = about_shaft(np.pi / 6) * 2 * np.pi
+
+    def slope(t: float, y: Array) -> list[float]:
+        x, rate = y[0], y[1]
+        h = 1e-5
+        by_shaft = (about_shaft(x + h) - about_shaft(x - h)) / (2 * h)
+        by_arms = (of_arms(x + h) - of_arms(x - h)) / (2 * h)
+        spin = momentum / about_shaft(x)
+        force = 0.5 * by_shaft * spin**2 - 0.5 * by_arms * rate**2 - weight * np.sin(x)
+        return [rate, force / of_arms(x), spin]
+
+    end = solve_ivp(
+        slope, (0, time), [np.pi / 6, 0.0, 0.0], method="DOP853", rtol=1e-12, atol=1e-12
+    ).y[:, -1]
+    return np.array([end[0], end[2]])
+
+
+def test_governor_against_lagrange() -> None:
+    motion = simulate(
+        problem("governor"),
+        duration=10.0,
+        rates={"shaft": 2 * np.pi, "right_arm": 0.0},
+        times=np.array([0.0, 10.0]),
+        rtol=1e-10,
+    )
+    found = dict(zip(motion.names, motion.coordinates[-1], strict=True))
+    arm, shaft = governor_motion(10.0)
+    assert np.pi / 6 + found["right_arm"] == pytest.approx(arm, abs=1e-6)
+    assert found["left_arm"] == pytest.approx(-found["right_arm"], abs=1e-9)
+    assert found["shaft"] == pytest.approx(shaft, abs=1e-5)

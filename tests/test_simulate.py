@@ -1,0 +1,213 @@
+"""The simulation: accuracy, actuation, output, and what it says when it cannot go on."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from pinocchio_cases import MECHANISMS, fourbar, massive, stewart
+from scipy.integrate import solve_ivp
+
+import regularize as rg
+from regularize.dynamics import project_velocity
+from regularize.errors import ModelError, NotClosed, UnsupportedExport
+from regularize.mechanism import Inertia, joint_in_world, mechanism_of
+from regularize.pinocchio_ import to_pinocchio
+from regularize.simulate import simulate
+
+PENDULUM = mechanism_of(
+    "pendulum", [joint_in_world("hinge", "ground", "rod", "revolute", (0, 1, 0))]
+)
+
+
+def pendulum() -> rg.Mechanism:
+    rod = Inertia(2.0, np.array([1.0, 0.0, 0.0]), np.diag([1e-3, 0.5, 0.5]))
+    bodies = tuple(replace(b, inertia=rod if b.name == "rod" else None) for b in PENDULUM.bodies)
+    return replace(PENDULUM, bodies=bodies)
+
+
+def test_pendulum_with_a_torque_over_time() -> None:
+    motion = simulate(
+        pendulum(),
+        duration=3.0,
+        torques={"hinge": lambda t: 3.0 * np.sin(2 * t)},
+        times=np.array([0.0, 0.7, 1.9, 3.0]),
+        rtol=1e-11,
+    )
+    expected = solve_ivp(
+        lambda t, y: [y[1], (3.0 * np.sin(2 * t) + 2.0 * 9.81 * np.cos(y[0])) / 2.5],
+        (0.0, 3.0),
+        [0.0, 0.0],
+        t_eval=motion.time,
+        rtol=1e-12,
+        atol=1e-12,
+        method="DOP853",
+    ).y
+    assert np.allclose(motion.q[:, 0], expected[0], atol=1e-8)
+    assert np.allclose(motion.v[:, 0], expected[1], atol=1e-8)
+    assert motion.energy_drift < 1e-8
+
+
+@pytest.mark.parametrize("name", ["tilted", "RSSR", "floating Stewart", "Bricard", "RCSE"])
+def test_energy_and_closure(name: str) -> None:
+    motion = simulate(massive(MECHANISMS[name]()), duration=0.5, rtol=1e-10)
+    scale = np.ptp([abs(motion.energy[0]), *np.sum(motion.v**2, axis=1)]) + 1.0
+    assert motion.energy_drift < 1e-7 * scale
+    assert motion.closure_drift < 1e-11
+    assert len(motion.time) == 51
+    assert np.ptp(motion.coordinates, axis=0).max() > 1e-3
+
+
+def test_error_follows_the_tolerance() -> None:
+    reduction = rg.reduce(massive(fourbar(0.4)))
+    ends = [
+        simulate(reduction, duration=2.0, rtol=rtol, times=np.array([0.0, 2.0])).q[-1]
+        for rtol in (1e-5, 1e-8, 1e-12)
+    ]
+    coarse, fine = (float(np.max(np.abs(end - ends[-1]))) for end in ends[:2])
+    assert fine < 1e-6
+    assert fine < coarse < 1e-2
+
+
+def test_engines_agree() -> None:
+    reduction = rg.reduce(massive(fourbar(0.4)))
+    times = np.array([0.0, 0.5, 1.0])
+    motions = {
+        engine: simulate(reduction, duration=1.0, rtol=1e-10, times=times, engine=engine)
+        for engine in ("rows", "anchors", "slack", "legacy")
+    }
+    for motion in motions.values():
+        assert np.allclose(motion.coordinates, motions["rows"].coordinates, atol=1e-7)
+
+
+def test_a_falling_mechanism_keeps_its_angular_momentum() -> None:
+    """Whichever way it tumbles, and whatever its legs do; its centre of mass falls freely."""
+    robot = to_pinocchio(rg.reduce(massive(stewart(floating=True))))
+    v = np.random.default_rng(6).normal(size=robot.model.nv)
+    v = project_velocity(robot, robot.q0, v)
+    motion = simulate(robot, duration=1.0, v=v, rtol=1e-11)
+    model, data = robot.model, robot.data
+    momenta = [
+        pin.computeCentroidalMomentum(model, data, q, rate).vector
+        for q, rate in zip(motion.q, motion.v, strict=True)
+    ]
+    fallen = np.array(momenta) - momenta[0]
+    fallen[:, 2] += pin.computeTotalMass(model) * 9.81 * motion.time
+    assert np.max(np.abs(fallen)) < 1e-7
+    turned = pin.difference(model, motion.q[0], motion.q[-1])
+    assert np.linalg.norm(turned[robot.velocity_index("float", 3) :][:3]) > 0.3
+
+
+def test_conserve_ends_on_the_balance() -> None:
+    reduction = rg.reduce(massive(fourbar(0.4)))
+    plain = simulate(reduction, duration=5.0, rtol=1e-6)
+    kept = simulate(reduction, duration=5.0, rtol=1e-6, conserve=True, times=np.array([5.0]))
+    assert plain.correction == 0.0
+    assert 0.0 < kept.correction < 1e-2
+    balance = simulate(reduction, duration=5.0, rtol=1e-6, conserve=True)
+    assert abs(balance.energy[-1] - balance.energy[0]) < 1e-9
+
+
+def test_output(tmp_path: Path) -> None:
+    motion = simulate(massive(MECHANISMS["RCSE"]()), duration=0.1)
+    with open(motion.save(tmp_path / "motion.csv"), newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["time_s", *motion.names, "energy_J", "closure"]
+    assert np.allclose(np.array(rows[1:], dtype=float)[:, 1:-2], motion.coordinates, atol=0)
+    with np.load(motion.save(tmp_path / "motion.npz")) as arrays:
+        assert np.array_equal(arrays["q"], motion.q)
+        assert list(arrays["names"]) == list(motion.names)
+    with pytest.raises(UnsupportedExport, match=r"\.csv or \.npz"):
+        motion.save(tmp_path / "motion.xls")
+    figures = motion.as_dict()
+    assert figures["steps"] == motion.steps > 0
+    assert figures["duration_s"] == pytest.approx(0.1)
+
+
+def test_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    motion = simulate(massive(fourbar()), duration=0.1)
+    root = ElementTree.parse(motion.plot(tmp_path / "motion.svg")).getroot()
+    assert root.tag.endswith("svg") and len(list(root.iter())) > 100
+    picture = motion.plot(tmp_path / "motion.png", joints=["j0"]).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    with pytest.raises(UnsupportedExport):
+        motion.plot(tmp_path / "motion.pdf")
+    with pytest.raises(ModelError, match="no coordinate 'j9'"):
+        motion.plot(tmp_path / "motion.svg", joints=["j9"])
+
+
+def test_progress_reaches_one() -> None:
+    done: list[float] = []
+    simulate(massive(fourbar()), duration=0.2, progress=done.append)
+    assert done == sorted(done) and done[-1] == 1.0
+
+
+def test_wrong_arguments() -> None:
+    mechanism = massive(fourbar())
+    reduction = rg.reduce(mechanism, cuts=["j2"])
+    with pytest.raises(ModelError, match="duration"):
+        simulate(reduction, duration=0.0)
+    with pytest.raises(ModelError, match="no joint 'motor'"):
+        simulate(reduction, duration=1.0, torques={"motor": 1.0})
+    with pytest.raises(UnsupportedExport, match="closes a loop"):
+        simulate(reduction, duration=1.0, torques={"j2": 1.0})
+    with pytest.raises(UnsupportedExport, match="unknown style"):
+        simulate(reduction, duration=1.0, engine="springs")
+    with pytest.raises(ModelError, match="shape"):
+        simulate(reduction, duration=1.0, q=np.zeros(7))
+    with pytest.raises(ModelError, match="times"):
+        simulate(reduction, duration=1.0, times=np.array([0.0, 2.0]))
+    ball = massive(MECHANISMS["RSSR"]())
+    free = next(j.name for j in ball.joints if j.freedoms == 3)
+    with pytest.raises(ModelError, match="3 freedoms"):
+        simulate(
+            to_pinocchio(rg.reduce(ball), "anchors"),
+            duration=1.0,
+            engine="slack",
+            torques={"B": 1.0},
+        )
+    assert free == "B"
+
+
+def test_open_loops_are_not_simulated() -> None:
+    mechanism = massive(fourbar())
+    last = mechanism.joints[-1]
+    moved = np.array(last.T_child_joint)
+    moved[0, 3] += 5.0
+    broken = replace(mechanism, joints=(*mechanism.joints[:-1], replace(last, T_child_joint=moved)))
+    with pytest.raises(NotClosed):
+        simulate(broken, duration=1.0)
+
+
+@pytest.mark.parametrize("name", ["tilted", "RSSR", "Stewart", "floating Stewart", "RCSE"])
+def test_mujoco_agrees_within_its_softness(name: str) -> None:
+    pytest.importorskip("mujoco")
+    reduction = rg.reduce(massive(MECHANISMS[name]()))
+    times = np.array([0.0, 0.1, 0.25])
+    torques = {"R": 1.5} if name == "RCSE" else {}
+    exact = simulate(reduction, duration=0.25, rtol=1e-10, times=times, torques=torques)
+    soft = [
+        simulate(
+            reduction,
+            duration=0.25,
+            engine="mujoco",
+            max_step=step,
+            times=times,
+            torques=torques,
+        )
+        for step in (1e-3, 1e-4)
+    ]
+    errors = [float(np.max(np.abs(s.coordinates - exact.coordinates))) for s in soft]
+    assert errors[1] < 1e-6
+    assert errors[1] < 0.2 * errors[0] + 1e-12
+    assert soft[1].steps == 2500 and soft[1].closure_drift < 1e-6
+
+
+def test_mujoco_says_what_it_cannot_carry() -> None:
+    pytest.importorskip("mujoco")
+    with pytest.raises(UnsupportedExport, match="no joint like"):
+        simulate(massive(MECHANISMS["helices"]()), duration=0.1, engine="mujoco")
