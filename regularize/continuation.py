@@ -1,23 +1,26 @@
-r"""From inputs to configurations: :math:`q(\theta)` by Newton corrections along a path.
+r"""From inputs to configurations: :math:`q(\theta)` in closed form, or along a path.
 
 The kept rows of the loops and one row per input are as many equations as there are joint
 coordinates (Brüls 2003, eq. 10). Away from singular configurations they determine a configuration
-near any known one. Paths run straight from the reference inputs to the given ones, all at once;
-a step is accepted when Newton's corrections stay small and the determinant keeps its sign, so a
-path never changes to another assembly mode unnoticed. Rows that special dimensions make dependent
-may be among them: everything is solved in the sense of least squares then, which is exact because
-the equations are consistent.
+near any known one. Where a closed form exists it gives the configuration at once, and is checked
+against all equations. Elsewhere Newton corrections follow paths that run straight from the
+reference inputs to the given ones, all at once; a step is accepted when the corrections stay small
+and the determinant keeps its sign, so a path never changes to another assembly mode unnoticed.
+Rows that special dimensions make dependent may be among them: everything is solved in the sense of
+least squares then, which is exact because the equations are consistent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from regularize.closed_branch import ClosedBranch, closed_branch
 from regularize.errors import SingularConfiguration
 from regularize.kinematics import LoopKinematics, State
 from regularize.reduction import ReducedLoops
@@ -65,6 +68,7 @@ class ActuatedLoops:
         reduced: The kept rows.
         inputs: Columns of the actuated coordinates.
         q: A closed configuration, shape (n,): where every path begins.
+        search: Whether to look for a closed form when configurations are first asked for.
     """
 
     def __init__(
@@ -73,12 +77,28 @@ class ActuatedLoops:
         reduced: ReducedLoops,
         inputs: Sequence[int],
         q: Array,
+        *,
+        search: bool = True,
     ) -> None:
         """Index the inputs."""
         self.loops, self.reduced, self.inputs = loops, reduced, list(inputs)
         self.q, self.units = q, loops.units
+        self._closed: ClosedBranch | None = None
+        self._searched = not search
         self.selection = np.zeros((len(self.inputs), loops.freedoms))
         self.selection[range(len(self.inputs)), self.inputs] = 1.0 / self.units[self.inputs]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Closed forms are compiled functions: in other processes paths are followed."""
+        return {**self.__dict__, "_closed": None, "_searched": True}
+
+    @property
+    def closed(self) -> ClosedBranch | None:
+        """The closed form of the reference's branch, where there is one; found at first use."""
+        if not self._searched:
+            self._closed = closed_branch(self.loops, self.inputs, self.q)
+            self._searched = True
+        return self._closed
 
     @property
     def theta(self) -> Array:
@@ -121,7 +141,19 @@ class ActuatedLoops:
         """
         theta = np.asarray(theta, dtype=np.float64)
         N, s = theta.shape
-        result = self._follow(np.repeat(self.q[None], N, axis=0), theta, shortest)
+        result = Configurations(
+            theta, np.repeat(self.q[None], N, axis=0), np.zeros(N, dtype=bool), theta.copy()
+        )
+        if self.closed is not None:
+            q, good = self.closed(theta)
+            if good.any():
+                good[good] = self._fulfilled(q[good], theta[good])
+            result.q[good], result.reached[good] = q[good], True
+        rest = np.flatnonzero(~result.reached)
+        if len(rest):
+            followed = self._follow(result.q[rest], theta[rest], shortest)
+            result.q[rest], result.reached[rest] = followed.q, followed.reached
+            result.stopped[rest] = followed.stopped
         # One input leaves only one way to go.
         for _ in range(DETOURS if s > 1 else 0):
             lost = np.flatnonzero(~result.reached)
@@ -182,6 +214,13 @@ class ActuatedLoops:
             target, q, reached, np.where(reached[:, None], target, q[:, self.inputs])
         )
 
+    def _fulfilled(self, q: Array, theta: Array) -> NDArray[np.bool_]:
+        """Whether configurations fulfil every equation, those removed included, shape (N,)."""
+        state = self.loops.state(q)
+        errors = np.abs(self.residual(state, theta)).max(axis=1, initial=0.0)
+        every = np.abs(self.loops.residual(state)).max(axis=1, initial=0.0)
+        return np.asarray((errors <= TOLERANCE) & (every < CLOSED))
+
     def _same_side(self, q: Array, trial: Array) -> NDArray[np.bool_]:
         """Whether no singularity lies between configurations near each other, shape (N,)."""
         before = self.jacobian(self.loops.state(q))
@@ -219,9 +258,8 @@ class ActuatedLoops:
                 first[going] = moved
             change /= np.maximum(1.0, moved)[:, None]
             trial[going] = loops.integrate(trial[going], change * self.units)
-        good = (error <= TOLERANCE) & (corrected <= 0.5 * size + 1e-9) & (size <= 1.0)
-        # What the kept rows leave out has to hold as well.
-        good &= np.max(np.abs(loops.residual(loops.state(trial))), axis=1, initial=0.0) < CLOSED
+        good = np.asarray((corrected <= 0.5 * size + 1e-9) & (size <= 1.0))
+        good &= self._fulfilled(trial, goal)
         good &= self._same_side(q, trial)
         return trial, good, good & (first < 0.05 * size + 1e-12)
 

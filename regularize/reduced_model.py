@@ -230,6 +230,7 @@ def reduced_model(
     inputs: Sequence[str],
     *,
     start: Mapping[str, float] | None = None,
+    closed: bool = True,
 ) -> ReducedModel:
     """The dynamics of a mechanism in the coordinates of its actuators.
 
@@ -240,6 +241,8 @@ def reduced_model(
             spin between two spherical joints are held, and named in ``findings``.
         start: Values of some joint coordinates from which the loops are closed; they choose the
             branch and need not be met exactly. By default the model's own.
+        closed: Use the closed form of the configurations where there is one; otherwise paths are
+            followed by Newton corrections, which takes longer.
 
     Raises:
         ModelError: An input is unknown, repeated or not a coordinate of its own, or the number of
@@ -266,7 +269,7 @@ def reduced_model(
     loops.center, loops.length = center_and_length(loops, q)
     reduced = ReducedLoops(loops, reduction.cuts)
     _require_closed(assembly)
-    equations = ActuatedLoops(loops, reduced, columns, q)
+    equations = ActuatedLoops(loops, reduced, columns, q, search=closed)
     if equations.clearance(q[None])[0] < SINGULAR:
         joints = equations.moving_joints(q[None])
         raise SingularConfiguration(inputs, q[columns].tolist(), q[columns].tolist(), joints)

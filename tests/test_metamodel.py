@@ -219,9 +219,10 @@ def test_executors_give_the_same_model(kind: str) -> None:
     alone = metamodel(four_bar(), [-1.5, 1.5], tolerance=0.01)
     with _workers(kind) as executor:
         together = metamodel(four_bar(), [-1.5, 1.5], tolerance=0.01, executor=executor)
-    np.testing.assert_array_equal(together.constant, alone.constant)
-    np.testing.assert_array_equal(together.weights, alone.weights)
-    assert together.accuracy == alone.accuracy
+    # Other processes follow paths instead of evaluating a closed form: equal up to rounding.
+    np.testing.assert_allclose(together.constant, alone.constant, rtol=1e-9)
+    np.testing.assert_allclose(together.weights, alone.weights, atol=1e-9)
+    assert together.accuracy.worst == pytest.approx(alone.accuracy.worst, rel=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -237,7 +238,7 @@ def test_dask_executor() -> None:
             four_bar(), [-1.5, 1.5], size=0.25, executor=client.get_executor(), held_out=300
         )
     alone = metamodel(four_bar(), [-1.5, 1.5], size=0.25, held_out=300)
-    np.testing.assert_array_equal(model.weights, alone.weights)
+    np.testing.assert_allclose(model.weights, alone.weights, atol=1e-9)
 
 
 def test_samples_are_shared_and_computed_once() -> None:

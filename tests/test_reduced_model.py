@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -303,6 +304,31 @@ def test_loops_stay_closed(name: str) -> None:
     loops = model.equations.loops
     assert np.max(np.abs(loops.residual(loops.state(q)))) < 1e-11
     np.testing.assert_array_equal(q[:, model.equations.inputs], theta)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "five-bar", "geared five-bar"])
+def test_closed_form_and_paths_agree(name: str) -> None:
+    pytest.importorskip("regularize.closed_form")
+    model, reduction = reduced(name)
+    equations = model.equations
+    assert equations.closed is not None
+    theta, _, _ = states(model, 200, spread=0.5)
+    other = reduced_model(reduction, model.inputs, closed=False).equations
+    assert other.closed is None and pickle.loads(pickle.dumps(equations)).closed is None
+    by_form, by_path = equations.solve(theta), other.solve(theta)
+    np.testing.assert_array_equal(by_form.reached, by_path.reached)
+    reached = by_form.reached
+    poses = [equations.loops.state(f.q[reached]).T_world_node for f in (by_form, by_path)]
+    np.testing.assert_allclose(poses[0], poses[1], atol=1e-10)
+
+
+def test_closed_form_stops_where_the_path_stops() -> None:
+    """Beyond a gap the branch is assembled again, but only after being taken apart."""
+    pytest.importorskip("regularize.closed_form")
+    model, _ = reduced("four-bar")
+    assert model.equations.closed is not None
+    theta = np.array([[np.pi], [1.5 * np.pi], [2 * np.pi + 0.1]])
+    assert model.solve(theta).reached.tolist() == [True, False, False]
 
 
 def test_redundant_constraints_do_not_disturb() -> None:
