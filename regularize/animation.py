@@ -26,6 +26,8 @@ from regularize.walk import correct, tangents
 STRIDE = 0.1
 #: Frames in each direction; enough for a crank to turn once while another joint goes faster.
 FRAMES = 128
+#: Frames times coordinates at most: long chains are slow to follow.
+WORK = 1500
 #: Range of a sliding driver in each direction, in lengths of its cell.
 SLIDE = 0.6
 #: Motions worked out at most.
@@ -84,7 +86,7 @@ class _Drive:
         cyclic = False
         for side, sign in enumerate((1.0, -1.0)):
             q, heading = start[None], sign * unit[None]
-            for frame in range(FRAMES):
+            for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
                 heading = tangents(loops, constraints, q, heading, reduction.rtol)
                 trial = loops.integrate(q, STRIDE * heading * loops.units)
                 trial, closed = correct(loops, constraints, trial, tolerance=1e-8)
@@ -143,7 +145,8 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
         if edge.index in inside or edge.index in held:
             continue
         loops = LoopKinematics(reduction.graph, [edge.index], [edge.index])
-        _, loops.length = center_and_length(reduction.loops, reduction.q)
+        if len(reduction.graph.edges) > 1:
+            _, loops.length = center_and_length(reduction.loops, reduction.q)
         for k in range(edge.freedoms):
             others = tuple(i for i in range(edge.freedoms) if i != k)
             yield _Drive(loops, k, others, not np.any(edge.screws[3:, k]))

@@ -91,6 +91,8 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         kind = "is locked"
     elif loop.category == "trivial":
         kind = f"is {loop.motion.name}"
+    elif all(len(equation.fixed_by) == 1 for equation in loop.removed):
+        kind = f"closes a {loop.removed[0].fixed_by[0].motion.name} chain"
     elif all(equation.fixed_by for equation in loop.removed):
         kind = "consists of two chains that never move in some direction"
     else:

@@ -39,6 +39,7 @@ class BodyMotion:
         motion: The motion algebra that holds all its twists, world frame.
         joint: Joint to something at rest about or along whose axis it moves, if that is all.
         point: Whether words tell where an axis lies.
+        floats: Whether it is the first body of a part that nothing joins to the ground.
     """
 
     body: str
@@ -46,10 +47,13 @@ class BodyMotion:
     motion: MotionType
     joint: str | None = None
     point: bool = True
+    floats: bool = False
 
     @property
     def words(self) -> str:
         """For example ``rotates about A (axis along Y)``."""
+        if self.floats:
+            return "floats freely"
         return _words(self.motion, self.joint, self.point)
 
     def as_dict(self) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     Floating bases are held: what the other bodies do is told relative to them. Nothing is said of
     a mechanism whose loops cannot be closed.
     """
-    if not reduction.assembly.closed:
+    if not reduction.assembly.closed or not reduction.graph.edges:
         return ()
     graph, loops = reduction.graph, reduction.loops
     q, velocities = _samples(reduction)
@@ -106,6 +110,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
         ],
         axis=1,
     )
+    held = floating(reduction)
     algebras: dict[int, Array] = {}
     found: dict[int, BodyMotion] = {}
     for node, members in enumerate(graph.members):
@@ -123,7 +128,8 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
         algebra = subalgebra.lie_closure(columns, RTOL)
         algebras[node] = algebra
         motion = in_world(subalgebra.motion_type(algebra, RTOL), center, length)
-        found[node] = BodyMotion(graph.nodes[node], int(freedoms), motion)
+        floats = any(e in held for e in graph.adjacency[node])
+        found[node] = BodyMotion(graph.nodes[node], int(freedoms), motion, floats=floats)
     resting = {n for n, algebra in algebras.items() if algebra.shape[1] == 0} | {graph.ground}
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 

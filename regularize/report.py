@@ -24,8 +24,9 @@ from regularize.reactions import Reaction, reactions
 SCHEMA_VERSION = 1
 #: Changes of joint types that are proposed.
 CURES = 3
-#: Redundant equations up to which such proposals are looked for; with more they are no help.
-MOST_CURED = 12
+#: Redundant equations and joints up to which such proposals are looked for: the number of
+#: combinations grows fast, and a long list of changes is no help.
+MOST_CURED, MOST_JOINTS = 6, 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +262,8 @@ def check(
     loops = tuple(loop_reports(reduction))
     found = reactions(reduction) if reduction.assembly.closed else ()
     diagnostics = tuple(findings(reduction, loops, found, near))
-    proposals = cures(reduction, limit=CURES) if reduction.redundant <= MOST_CURED else ()
+    few = reduction.redundant <= MOST_CURED and len(reduction.graph.edges) <= MOST_JOINTS
+    proposals = cures(reduction, limit=CURES) if few else ()
     return Report(
         reduction,
         loops,

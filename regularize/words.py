@@ -102,7 +102,7 @@ def motion_words(motion: MotionType) -> str:
     return ", ".join(words)
 
 
-VERBS = ("rotates", "slides", "screws", "translates", "moves", "shifts", "turns", "stays")
+VERBS = ("rotates", "slides", "screws", "translates", "moves", "shifts", "turns", "stays", "floats")
 
 
 def plural(words: str) -> str:

@@ -13,7 +13,7 @@ import trimesh
 
 import regularize as rg
 from regularize.animation import motions
-from regularize.mechanism import Body, Geometry, joint_in_world, mechanism_of
+from regularize.mechanism import Body, Geometry, Mechanism, joint_in_world, mechanism_of
 from regularize.render.camera import camera
 from regularize.render.drawing import REDUNDANT, draw
 from regularize.render.picture import picture, png, svg
@@ -220,3 +220,15 @@ def test_a_mechanism_without_loops_or_freedoms_can_be_drawn() -> None:
     )
     assert svg(picture(single)).startswith("<svg")
     assert scene(single, ghosts=2).geometry
+    alone = rg.check(Mechanism("alone", (Body("ground"),), ()))
+    assert svg(picture(alone)).startswith("<svg")
+    assert not scene(alone).geometry
+
+
+def test_one_link_is_drawn_at_the_size_of_its_shapes() -> None:
+    from dataclasses import replace
+
+    shape = Geometry("box", np.array([0.02, 0.02, 0.2]))
+    arm = mechanism_of("arm", [joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))])
+    arm = replace(arm, bodies=(Body("ground"), Body("arm", geometry=(shape,))))
+    assert 0.05 < draw(rg.check(arm)).length < 0.2

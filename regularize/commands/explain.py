@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+import textwrap
 
 from regularize.rules import RULES, rule
 
@@ -27,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"regularize: no code {arguments.code!r}; `regularize explain` lists all codes\n"
         )
         return 2
+    width = min(100, shutil.get_terminal_size((100, 24)).columns)
     sections = {
         "What it is": found.what,
         "Why it matters": found.why,
@@ -37,5 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
     sys.stdout.write(f"{found.code} {found.name} ({found.severity})\n")
     for title, text in sections.items():
         if text:
-            sys.stdout.write(f"\n{title}\n  {text}\n")
+            lines = textwrap.fill(text, width, initial_indent="  ", subsequent_indent="  ")
+            sys.stdout.write(f"\n{title}\n{lines}\n")
     return 0

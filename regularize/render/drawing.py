@@ -105,21 +105,31 @@ class _Artist:
 
     def __init__(self, report: Report) -> None:
         self.report, self.graph = report, report.reduction.graph
-        _, self.length = center_and_length(report.reduction.loops, report.reduction.q)
+        self.shapes = tuple(self._shapes())
+        self.length = self._size()
         self.radius = 0.014 * self.length
         self.colors = {loop.name: PALETTE[i % len(PALETTE)] for i, loop in enumerate(report.loops)}
 
     def drawing(self) -> Drawing:
         """Everything."""
-        shapes = list(self.shapes())
-        shaped = {piece.node for piece in shapes}
-        pieces = [*shapes, *self.bars(shaped), *self.joints(), *self.redundant()]
+        shaped = {piece.node for piece in self.shapes}
+        pieces = [*self.shapes, *self.bars(shaped), *self.joints(), *self.redundant()]
         return Drawing(self.report, self.length, tuple(pieces), tuple(self.labels()), self.colors)
 
-    def shapes(self) -> Iterator[Piece]:
+    def _size(self) -> float:
+        """Largest distance of a joint from the middle of all; of the shapes if all joints meet."""
+        r = self.report.reduction
+        if len(self.graph.edges) > 1:
+            center, length = center_and_length(r.loops, r.q)
+            if length > 1e-6 * max(1.0, float(np.linalg.norm(center))):
+                return length
+        return max((0.5 * float(piece.mesh.scale) for piece in self.shapes), default=1.0)
+
+    def _shapes(self) -> Iterator[Piece]:
         """Shapes of the model, visual ones where there are any."""
         mechanism = self.report.mechanism
-        for body in mechanism.bodies:
+        # Without joints there are no poses to draw anything at.
+        for body in mechanism.bodies if self.graph.edges else ():
             visual = [g for g in body.geometry if not g.collision]
             node = self.graph.node_of[body.name]
             for i, geometry in enumerate(visual or body.geometry):

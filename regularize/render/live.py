@@ -9,7 +9,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from regularize.animation import Motion, motions
-from regularize.assembly import center_and_length
 from regularize.render.camera import camera
 from regularize.render.drawing import draw
 from regularize.report import Report
@@ -47,7 +46,7 @@ class Live:
             )
         self.move(report.reduction.q)
         view = camera(report)
-        center, length = center_and_length(report.reduction.loops, report.reduction.q)
+        center, length = np.mean(self._places(), axis=0), drawing.length
 
         @server.on_client_connect  # type: ignore[untyped-decorator]
         def _(client: Any) -> None:
@@ -65,6 +64,10 @@ class Live:
             pose = poses[loops.row(node)]
             x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat()
             frame.wxyz, frame.position = (w, x, y, z), tuple(pose[:3, 3])
+
+    def _places(self) -> Array:
+        """Places of all bodies with something to draw, shape (n, 3)."""
+        return np.array([frame.position for frame in self.frames.values()] or [np.zeros(3)])
 
     def _slider(self, motion: Motion) -> None:
         slider = self.server.gui.add_slider(

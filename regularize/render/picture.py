@@ -59,16 +59,18 @@ class Picture:
 
 def picture(
     report: Report,
+    q: Array | None = None,
     *,
     ghosts: int = GHOSTS,
     width: int = WIDTH,
     height: int = HEIGHT,
     drawing: Drawing | None = None,
 ) -> Picture:
-    """The mechanism at its assembled pose, with faint poses of its first motion.
+    """The mechanism with faint poses of its first motion.
 
     Args:
         report: From ``regularize.check``.
+        q: Coordinates of all joints, shape (n,); by default the assembled ones.
         ghosts: Number of faint poses.
         width: Pixels.
         height: Pixels.
@@ -79,18 +81,20 @@ def picture(
     r = report.reduction
     layers = []
     moving = motions(r, most=1) if ghosts else ()
-    for q in ghost_poses(moving, ghosts):
-        layers.append(_layer(drawing, r.loops.state(q).T_world_node[0], view, ghost=True))
-    layers.append(_layer(drawing, r.reference.T_world_node[0], view, ghost=False))
+    for ghost in ghost_poses(moving, ghosts):
+        layers.append(_layer(drawing, r.loops.state(ghost).T_world_node[0], view, ghost=True))
+    poses = r.loops.state(r.q if q is None else q).T_world_node[0]
+    layers.append(_layer(drawing, poses, view, ghost=False))
     triangles = np.concatenate([layer[0] for layer in layers])
     colors = np.concatenate([layer[1] for layer in layers])
     opacity = np.concatenate([layer[2] for layer in layers])
     order = np.argsort(triangles[..., 2].mean(axis=1))
     # Ghosts lie behind everything, as a hint and not as bodies.
-    ghost = np.concatenate([np.full(len(layer[0]), layer[3]) for layer in layers])
-    order = np.concatenate([order[ghost[order]], order[~ghost[order]]])
+    ghosts_end = sum(len(layer[0]) for layer in layers[:-1])
+    order = np.concatenate([order[order < ghosts_end], order[order >= ghosts_end]])
     corners = triangles[..., :2]
-    low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
+    low = corners.min(axis=(0, 1), initial=np.inf if len(corners) else 0.0)
+    high = corners.max(axis=(0, 1), initial=-np.inf if len(corners) else 0.0)
     scale = float(np.min((np.array([width, height]) - 2 * MARGIN) / np.maximum(high - low, 1e-9)))
     middle = 0.5 * (low + high)
 
@@ -103,7 +107,7 @@ def picture(
     if len(named) > MOST_LABELS:
         named = tuple(label for label in named if label.cut)[:MOST_LABELS]
     for label in named:
-        pose = r.reference.T_world_node[0, r.loops.row(label.node)]
+        pose = poses[r.loops.row(label.node)]
         point = view.rotation @ (pose[:3, :3] @ label.point + pose[:3, 3])
         x, y = place(point[:2])
         labels.append((label.text, float(x), float(y), label.cut))
@@ -121,7 +125,7 @@ def picture(
 
 def _layer(
     drawing: Drawing, poses: Array, view: Camera, *, ghost: bool
-) -> tuple[Array, Array, Array, bool]:
+) -> tuple[Array, Array, Array]:
     """Visible triangles in the picture's axes with their colours and opacities."""
     r = drawing.report.reduction
     triangles, colors, opacity = [np.zeros((0, 3, 3))], [np.zeros((0, 3))], [np.zeros(0)]
@@ -145,7 +149,7 @@ def _layer(
         triangles.append(corners)
         colors.append(shaded)
         opacity.append(np.full(len(corners), piece.color[3] / 255))
-    return np.concatenate(triangles), np.concatenate(colors), np.concatenate(opacity), ghost
+    return np.concatenate(triangles), np.concatenate(colors), np.concatenate(opacity)
 
 
 def _divided(corners: Array, colors: Array, longest: float) -> tuple[Array, Array]:

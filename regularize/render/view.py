@@ -297,10 +297,11 @@ def remedies(report: Report) -> list[tuple[str, str]]:
             )
         )
     if report.cures:
-        first, *others = report.cures
-        words = f"or build it without redundancy: {_changes(first)}"
+        # Universal joints may differ in their axes only, which words do not tell.
+        first, *others = dict.fromkeys(_changes(cure) for cure in report.cures)
+        words = f"or build it without redundancy: {first}"
         if others:
-            words += "; other ways: " + ", or ".join(_changes(cure) for cure in others)
+            words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
     return found
 

@@ -1,0 +1,145 @@
+"""The report as a value: findings, components, causes, residuals, choices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
+from regularize.report import Report
+
+POINTS = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.2), (0.6, 0.0, 0.3), (0.5, 0.0, 0.0)]
+BODIES = ["ground", "crank", "coupler", "rocker"]
+
+
+def fourbar_joints(prefix: str = "", offset: float = 0.0) -> list[Joint]:
+    """Hinges of a four-bar in the plane normal to Y, the last one closing it."""
+    bodies = ["ground", *(prefix + name for name in BODIES[1:])]
+    return [
+        joint_in_world(
+            prefix + "ABCD"[i],
+            bodies[i],
+            bodies[(i + 1) % 4],
+            "revolute",
+            (0, 1, 0),
+            point=np.add(POINTS[i], (0, offset, 0)),
+            closure=i == 3,
+        )
+        for i in range(4)
+    ]
+
+
+@pytest.fixture(scope="module")
+def fourbar() -> Report:
+    return rg.check(mechanism_of("fourbar", fourbar_joints()))
+
+
+def moved(mechanism: Mechanism, joint: str, T: np.ndarray) -> Mechanism:
+    """The mechanism with the child frame of a joint moved in the joint's own frame."""
+    joints = [
+        replace(j, T_child_joint=j.T_child_joint @ T) if j.name == joint else j
+        for j in mechanism.joints
+    ]
+    return replace(mechanism, joints=tuple(joints))
+
+
+def test_exit_status(fourbar: Report) -> None:
+    assert [fourbar.exit_status(f) for f in ("error", "warning", "note", "never")] == [0, 1, 1, 0]
+    assert fourbar.selected(ignore=["REG2"]).exit_status("note") == 0
+
+
+def test_selected_keeps_beginnings_of_codes(fourbar: Report) -> None:
+    found = {d.code for d in fourbar.diagnostics}
+    assert found == {"REG201", "REG220"}
+    assert {d.code for d in fourbar.selected(["REG22"]).diagnostics} == {"REG220"}
+    assert fourbar.selected(["REG2"], ["REG201"]).summary == {"error": 0, "warning": 0, "note": 1}
+
+
+def test_findings_are_sorted_by_severity(assets: Path) -> None:
+    report = rg.check(rg.load(assets / "nearly_planar_fourbar.urdf"))
+    order = ["error", "warning", "note"]
+    severities = [order.index(d.severity) for d in report.diagnostics]
+    assert severities == sorted(severities) and len(set(severities)) > 1
+
+
+def test_equations_of_the_closing_joint(fourbar: Report) -> None:
+    (loop,) = fourbar.loops
+    assert {e.label for e in loop.removed} == {
+        "translation along Y",
+        "rotation about X",
+        "rotation about Z",
+    }
+    assert {e.label for e in loop.kept} == {"translation along X", "translation along Z"}
+    assert [d.words("translation", "rotation") for d in loop.free] == ["rotation about Y"]
+    for equation in (*loop.removed, *loop.kept):
+        assert equation.residual < 1e-12
+    for equation in loop.removed:
+        (chain,) = equation.fixed_by
+        assert set(chain.joints) == set(loop.joints) - {loop.closing}
+        assert chain.motion.name == "planar"
+
+
+def test_interchangeable_choices_hold(fourbar: Report) -> None:
+    """What the report promises of other closing joints is what the analysis finds there."""
+    (loop,) = fourbar.loops
+    assert set(loop.interchangeable) == set("ABCD")
+    for joint in loop.interchangeable:
+        other = rg.reduce(fourbar.mechanism, cuts=[joint])
+        assert (other.constraints, other.removed) == (5, loop.redundant)
+
+
+def test_components_are_loops_that_share_bodies() -> None:
+    joints = [*fourbar_joints("left_", 0.1), *fourbar_joints("right_", -0.1)]
+    report = rg.check(mechanism_of("two", joints))
+    assert [len(component.loops) for component in report.components] == [1, 1]
+    assert {loop.component for loop in report.loops} == {"component 1", "component 2"}
+    assert sum(component.redundant for component in report.components) == 6
+
+
+def test_a_twisted_hinge_contradicts_itself(fourbar: Report) -> None:
+    """A degree about X can be met by no configuration: the others never turn about X."""
+    angle = np.radians(1.0)
+    T = np.eye(4)
+    T[1:3, 1:3] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    report = rg.check(moved(fourbar.mechanism, "D", T))
+    (error,) = [d for d in report.diagnostics if d.severity == "error"]
+    assert error.code == "REG205" and error.joints
+    (loop,) = report.loops
+    worst = max(loop.kept, key=lambda equation: equation.residual)
+    assert worst.label.startswith("rotation about")
+    assert report.moving == () and not report.as_dict()["mobility"]["consistent"]
+
+
+def test_a_shifted_hinge_contradicts_itself_across_the_plane(fourbar: Report) -> None:
+    T = np.eye(4)
+    T[1, 3] = 0.01
+    report = rg.check(moved(fourbar.mechanism, "D", T))
+    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG205"]
+    worst = max(report.loops[0].kept, key=lambda equation: equation.residual)
+    assert worst.label == "translation along Y"
+    assert worst.residual == pytest.approx(0.01, rel=0.05)
+
+
+def test_a_bar_that_is_too_short_does_not_fit(fourbar: Report) -> None:
+    T = np.eye(4)
+    T[0, 3] = 3.0
+    report = rg.check(moved(fourbar.mechanism, "D", T))
+    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG101"]
+
+
+def test_large_redundancy_is_reported_without_proposals(assets: Path) -> None:
+    assert rg.check(rg.load(assets / "walker.urdf")).cures == ()
+    assert rg.check(rg.load(assets / "sarrus.urdf")).cures
+
+
+def test_functions_stay_functions_when_their_modules_are_imported() -> None:
+
+    assert callable(rg.check) and callable(rg.load)
+
+
+def test_printing_a_report(fourbar: Report) -> None:
+    assert "3 redundant constraint equations" in str(fourbar)
