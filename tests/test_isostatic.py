@@ -1,0 +1,161 @@
+"""Isostatic models: nothing redundant, the same mobility, the same motion."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from pinocchio_cases import MECHANISMS, massive
+
+import regularize as rg
+from regularize.errors import UnsupportedExport
+from regularize.isostatic import isostatic
+from regularize.mechanism import joint_in_world, mechanism_of
+from regularize.reduction_file import write_reduction
+from regularize.simulate import simulate
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = ROOT.parent / "shared" / "corpus"
+SCHEMA = json.loads((ROOT / "regularize" / "schema" / "reduction-1.json").read_text())
+ASSETS = [
+    "planar_fourbar",
+    "spherical_9r",
+    "three_prrr",
+    "gripper",
+    "knee_leg",
+    "three_cranks",
+    "bennett",
+    "delta_universal",
+]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_textbook_mechanisms(name: str) -> None:
+    mechanism = massive(MECHANISMS[name]())
+    report = isostatic(mechanism)
+    assert report.equivalent
+    assert report.result.redundant == 0
+    assert report.proved == (name != "Bricard")
+    mass = sum(b.inertia.mass for b in mechanism.bodies if b.inertia)
+    assert sum(b.inertia.mass for b in report.mechanism.bodies if b.inertia) == pytest.approx(mass)
+
+
+@pytest.mark.parametrize("name", ASSETS)
+def test_examples(name: str) -> None:
+    report = isostatic(rg.load(ROOT / "assets" / f"{name}.urdf"))
+    assert report.equivalent and report.result.redundant == 0
+    assert bool(report.changes) == (report.reduction.redundant > 0)
+
+
+def test_a_shaky_loop_is_refused() -> None:
+    report = isostatic(rg.load(ROOT / "assets" / "shaky_7r.urdf"))
+    assert not report.equivalent
+    assert "REG308" in {finding.code for finding in report.findings}
+
+
+@pytest.mark.parametrize("name", ["tilted", "3-PRRR", "Sarrus"])
+def test_the_motion_is_the_same(name: str) -> None:
+    mechanism = massive(MECHANISMS[name]())
+    report = isostatic(mechanism)
+    times = np.array([0.0, 0.2, 0.4])
+    motions = [
+        simulate(m, duration=0.4, rtol=1e-10, times=times) for m in (mechanism, report.mechanism)
+    ]
+    for joint in mechanism.joints:
+        first, second = (
+            motion.coordinates[:, motion.names.index(joint.name)] for motion in motions
+        )
+        assert np.allclose(first, second, atol=1e-7), joint.name
+    slack = [k for k, n in enumerate(motions[1].names) if "_slack_" in n]
+    assert slack and np.max(np.abs(motions[1].coordinates[:, slack])) < 1e-9
+
+
+def test_a_weld_becomes_a_ball_where_that_is_enough() -> None:
+    """Four slides around a loop: the weld's rotational rows are the redundant ones."""
+    bodies = "gabcd"
+    axes = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1)]
+    slides = [
+        joint_in_world(f"s{k}", bodies[k], bodies[k + 1], "prismatic", axis)
+        for k, axis in enumerate(axes)
+    ]
+    weld = joint_in_world("weld", "d", "g", "fixed", closure=True)
+    report = isostatic(massive(mechanism_of("slides", [*slides, weld])))
+    assert report.equivalent and report.proved
+    (change,) = report.changes
+    assert (change.joint, change.kind, change.after) == ("weld", "lowered", "spherical")
+
+
+def test_what_is_isostatic_already_stays_as_it_is() -> None:
+    path = CORPUS / "gepetto_yaml" / "5bar_linkage_iso3d"
+    if not path.exists():
+        pytest.skip("the corpus is not here")
+    mechanism = rg.load(path)
+    report = isostatic(mechanism)
+    assert report.changes == () and report.mechanism is mechanism
+
+
+@pytest.mark.parametrize("name", ["5bar_linkage", "robot_delta"])
+def test_gepetto_models_come_back_as_gepetto_models(name: str, tmp_path: Path) -> None:
+    path = CORPUS / "gepetto_yaml" / name
+    if not path.exists():
+        pytest.skip("the corpus is not here")
+    report = isostatic(rg.load(path))
+    written = write_reduction(report, tmp_path / "out")
+    assert written.format == "urdf"
+    again = rg.load(written.model)
+    reduction = rg.reduce(again)
+    assert again.files and reduction.redundant == 0
+    assert reduction.mobility == report.reduction.mobility
+
+
+@pytest.mark.parametrize(
+    ("file", "format"),
+    [
+        ("assets/planar_fourbar.urdf", "urdf+"),
+        ("assets/three_prrr.urdf", "urdf+"),
+        ("assets/benchmarks/andrews.json", "json"),
+    ],
+)
+def test_files_reload_and_are_isostatic(file: str, format: str, tmp_path: Path) -> None:
+    report = isostatic(rg.load(ROOT / file))
+    written = write_reduction(report, tmp_path)
+    assert written.format == format
+    assert written.model.name == Path(file).name
+    reduction = rg.reduce(rg.load(written.model))
+    assert reduction.redundant == 0
+    assert reduction.mobility == report.reduction.mobility
+    entry = json.loads(written.reduction.read_text())
+    jsonschema.validate(entry, SCHEMA)
+    assert entry["kept"] == sum(len(cut["kept"]) for cut in entry["cuts"])
+    assert entry["guarantee"]["proved"] and entry["result"]["equivalent"]
+
+
+def test_rows_of_the_file_are_those_of_the_reduction(tmp_path: Path) -> None:
+    """Rebuilt from the file alone, the rows see no velocity that keeps the loops closed."""
+    report = isostatic(rg.load(ROOT / "assets" / "three_prrr.urdf"))
+    entry = json.loads(write_reduction(report, tmp_path).reduction.read_text())
+    reduction = report.reduction
+    loops, state = reduction.loops, reduction.reference
+    twists = state.screws[0].T
+    rows = []
+    for i, cut in enumerate(entry["cuts"]):
+        node = reduction.graph.nodes.index(cut["frame"]["body"])
+        pose = state.T_world_node[0, loops.row(node)] @ np.array(cut["frame"]["pose"])
+        R, p = pose[:3, :3], pose[:3, 3]
+        for row in cut["kept"]:
+            force = R @ row[:3]
+            moment = R @ row[3:] + np.cross(p, force)
+            rows.append(np.concatenate([force, moment]) @ (loops.incidence[i] * twists))
+    full = loops.jacobian(state)[0]
+    free = np.linalg.svd(full)[2][np.linalg.matrix_rank(full, tol=1e-9) :].T
+    assert np.max(np.abs(np.array(rows) @ free)) < 1e-9
+    assert np.linalg.matrix_rank(np.array(rows), tol=1e-9) == entry["kept"]
+
+
+def test_open_loops_are_refused() -> None:
+    path = CORPUS / "gepetto_yaml" / "kangaroo_like"
+    if not path.exists():
+        pytest.skip("the corpus is not here")
+    with pytest.raises(UnsupportedExport, match="loops are open"):
+        isostatic(rg.load(path))
