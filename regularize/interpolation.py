@@ -102,6 +102,30 @@ class Interpolation(EquationOfMotion):
         )
 
 
+def missed_tolerance(
+    inputs: Sequence[str], theta: Array, errors: Array, tolerance: float | None
+) -> tuple[Diagnostic, ...]:
+    """A finding where errors at random points (N, 3) exceed the tolerance, else none."""
+    largest = np.max(np.nan_to_num(errors), axis=1, initial=0.0)
+    if tolerance is None or largest.max(initial=0.0) <= tolerance:
+        return ()
+    i = int(np.argmax(largest))
+    place = ", ".join(f"{n} = {v:.4g}" for n, v in zip(inputs, theta[i], strict=True))
+    return (
+        Diagnostic(
+            "REG312",
+            "warning",
+            f"the metamodel errs by {100 * largest[i]:.3g} % at {place}, and "
+            f"{100 * tolerance:.3g} % were wanted",
+            joints=tuple(inputs),
+            help=(
+                "keep away from singularities: clearance=0.01, or narrower bounds",
+                "allow smaller boxes and more samples: smallest=, max_samples=",
+            ),
+        ),
+    )
+
+
 def accuracy_of(errors: Array, truth: Array) -> Accuracy:
     """Largest and mean relative errors over the points of the workspace."""
     inside = np.isfinite(truth[:, 0])

@@ -10,7 +10,7 @@ import numpy as np
 from regularize.diagnostic import Diagnostic
 from regularize.equation_of_motion import count
 from regularize.errors import ModelError
-from regularize.interpolation import Accuracy
+from regularize.interpolation import Accuracy, missed_tolerance
 from regularize.metamodel_boxes import Metamodel
 from regularize.metamodel_fit import Scale, design, estimate, fit, in_inputs, scale_of
 from regularize.metamodel_samples import Sampler, Samples
@@ -100,7 +100,8 @@ class Builder:
                 break
             self._mask()
             self._refine()
-        return result.checked(errors, truth, self._findings())
+        missed = missed_tolerance(self.settings.inputs, theta, errors, self.settings.tolerance)
+        return result.checked(errors, truth, [*self._findings(), *missed])
 
     def _findings(self) -> list[Diagnostic]:
         dropped = float(

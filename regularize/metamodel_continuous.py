@@ -16,7 +16,7 @@ from scipy.spatial import KDTree
 
 from regularize.equation_of_motion import count
 from regularize.errors import ModelError
-from regularize.interpolation import Accuracy, Interpolation
+from regularize.interpolation import Accuracy, Interpolation, missed_tolerance
 from regularize.metamodel_build import Settings
 from regularize.metamodel_fit import scale_of
 from regularize.metamodel_samples import Samples
@@ -91,9 +91,9 @@ class _Refinement:
             theta = settings.random_points(rng)
             truth = self.samples.compute(theta)
             errors = result.relative_errors(theta, truth)
-            result = result.checked(errors, truth)
-            enough = settings.tolerance is None or result.accuracy.worst <= settings.tolerance
-            if enough or np.prod(2 * self.intervals + 1) > settings.max_samples:
+            missed = missed_tolerance(settings.inputs, theta, errors, settings.tolerance)
+            result = result.checked(errors, truth, missed)
+            if not missed or np.prod(2 * self.intervals + 1) > settings.max_samples:
                 return result
             self.intervals = 2 * self.intervals
 

@@ -387,6 +387,16 @@ RULES: tuple[Rule, ...] = (
         "The rods of a Delta robot between two spherical joints.",
         "Make one of its joints universal in the model.",
     ),
+    Rule(
+        "REG312",
+        "tolerance-missed",
+        "warning",
+        "A metamodel is less accurate than asked for at some random points.",
+        "Near singularities inertia and forces grow without bound, and no polynomial follows.",
+        "Bounds of a 3-PRRR that reach to where a leg is stretched.",
+        "Keep away from singularities with --clearance, or allow smaller boxes with --smallest.",
+        _BRULS,
+    ),
 )
 
 BY_CODE = {rule.code: rule for rule in RULES}

@@ -155,7 +155,8 @@ def test_workspace_ends_at_singularities() -> None:
     widths = 2 * model.tree.half[:, 0]
     order = np.argsort(model.tree.center[:, 0])
     assert widths[order[0]] <= 2 * finest and widths.max() > 20 * finest
-    assert [d.code for d in model.findings] == ["REG310"]
+    # Up to the singularity itself no box is small enough, and that is said too.
+    assert [d.code for d in model.findings] == ["REG310", "REG312"]
     with pytest.raises(OutsideWorkspace, match=r"does not cover A = 2\.1"):
         model.H([2.1])
     with pytest.raises(OutsideWorkspace, match=r"does not cover A = 3"):
@@ -195,7 +196,7 @@ def test_workspace_of_two_inputs() -> None:
     assert 0.2 < reachable.mean() < 0.95
     assert covered[~reachable].mean() < 0.03
     assert 0.6 < model.accuracy.covered <= 1.0
-    assert [d.code for d in model.findings] == ["REG310"]
+    assert [d.code for d in model.findings] == ["REG310", "REG312"]
 
 
 def right_half(theta: Array) -> NDArray[np.bool_]:
@@ -361,6 +362,9 @@ def test_wrong_calls(bounds: object, options: dict[str, object], message: str) -
 def test_limit_on_samples() -> None:
     model = metamodel(four_bar(), [-1.8, 1.8], tolerance=1e-9, smallest=1e-6, max_samples=100)
     assert model.samples < 250 and model.accuracy.worst > 1e-9
+    (finding,) = model.findings
+    assert finding.code == "REG312" and "1e-07 % were wanted" in finding.message
+    assert f"{100 * model.accuracy.worst:.3g} % at A = " in finding.message
 
 
 def test_picture_has_full_model_metamodel_and_error() -> None:
@@ -400,9 +404,12 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "bar_inverse_dynamics" in source.with_suffix(".h").read_text()
 
 
-def test_command_reports_a_missed_tolerance(tmp_path: Path) -> None:
+def test_command_reports_a_missed_tolerance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ["--bounds", "-1.75", "1.75", "-o", str(tmp_path / "m.npz"), "--smallest", "0.25"]
     assert run(str(FOUR_BAR), *options, "--tolerance", "0.001") == 1
+    assert "warning[REG312]: the metamodel errs by" in capsys.readouterr().out
 
 
 def test_command_wants_fitting_bounds(tmp_path: Path) -> None:

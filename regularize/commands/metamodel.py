@@ -110,9 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         figure(model, reduced).savefig(picture, format=path.suffix[1:] or "svg")
         write_bytes(path, picture.getvalue())
     sys.stdout.write(report(model))
-    if tolerance is not None and model.accuracy.worst > tolerance:
-        return 1
-    return 0
+    return int(any(finding.severity != "note" for finding in model.findings))
 
 
 def report(model: Metamodel) -> str:
