@@ -9,7 +9,7 @@ import numpy as np
 from regularize.equation_of_motion import groups, pairs
 from regularize.errors import MissingExtra
 from regularize.interpolation import Interpolation
-from regularize.reduced_model import ReducedModel
+from regularize.reduced_dynamics import ReducedModel
 from regularize.screw import Array
 
 #: Points of every curve.

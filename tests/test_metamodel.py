@@ -19,9 +19,9 @@ from regularize.equation_of_motion import groups
 from regularize.errors import ModelError, OutsideWorkspace
 from regularize.interpolation import Interpolation
 from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world
-from regularize.metamodel import Continuous, Metamodel, metamodel
 from regularize.metamodel_plot import figure
-from regularize.reduced_model import ReducedModel, reduced_model
+from regularize.metamodels import Continuous, Metamodel, metamodel
+from regularize.reduced_dynamics import ReducedModel, reduced_model
 from regularize.screw import Array
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "metamodel"

@@ -12,7 +12,7 @@ from regularize.commands.files import add_model_options, load_model, write_bytes
 from regularize.errors import ModelError
 
 if TYPE_CHECKING:
-    from regularize.metamodel import Metamodel
+    from regularize.metamodels import Metamodel
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
     from contextlib import AbstractContextManager, nullcontext
     from multiprocessing import get_context
 
-    from regularize.metamodel import metamodel
     from regularize.metamodel_file import to_bytes
-    from regularize.reduced_model import reduced_model
+    from regularize.metamodels import metamodel
+    from regularize.reduced_dynamics import reduced_model
 
     mechanism = load_model(arguments.file, arguments)
     inputs = arguments.inputs or [joint.name for joint in mechanism.joints if joint.actuated]

@@ -22,7 +22,7 @@ from regularize.metamodel_boxes import Metamodel as Metamodel
 from regularize.metamodel_build import Builder, Settings
 from regularize.metamodel_continuous import Continuous as Continuous
 from regularize.metamodel_continuous import rbf, splines
-from regularize.reduced_model import ReducedModel
+from regularize.reduced_dynamics import ReducedModel
 from regularize.screw import Array
 
 Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Sequence[float]
