@@ -70,8 +70,8 @@ class Checking:
         width = text.WIDTH
         if columns.isdigit() and int(columns) >= 40:
             width = int(columns)
-        elif terminal:
-            width = max(40, os.get_terminal_size().columns)
+        elif terminal:  # a terminal that does not know its width says 0
+            width = os.get_terminal_size().columns or text.WIDTH
         # The function of a verb is of no use to other processes and cannot always be sent there.
         options = argparse.Namespace(**{k: v for k, v in vars(arguments).items() if k != "run"})
         return cls(options, single, width, color)
