@@ -187,5 +187,5 @@ def _without(
     setting: Setting, part: Part, chosen: Sequence[int], count: int, kind: Kind, q: Array
 ) -> Part:
     loops, cuts = setting.loops(part.edges, part.cuts)
-    reduced = without_rows(cuts, loops, q[loops.columns], chosen, count, kind)
+    reduced = without_rows(cuts, loops, q[loops.columns], chosen, count, kind, setting.rtol)
     return replace(part, cuts=tuple(reduced))

@@ -183,16 +183,21 @@ def without_rows(
     chosen: Sequence[int],
     count: int,
     kind: Kind,
+    rtol: float,
 ) -> list[Cut]:
     """Drop kept rows that depend on the others at a configuration.
+
+    Rows that may not be dropped can be dependent among themselves; then fewer rows are dropped, for
+    none that is independent of the others may go.
 
     Args:
         cuts: All cuts of the loops, in the order of ``loops.chords``.
         loops: Kinematics whose chords are the cuts.
         q: The configuration, shape (n,).
         chosen: Indices of the cuts whose rows may be dropped.
-        count: Number of rows to drop.
+        count: Largest number of rows to drop.
         kind: ``thinned`` or ``numerical``: the attribute of ``Cut`` that receives them.
+        rtol: Relative tolerance of ranks.
     """
     reduced = ReducedLoops(loops, cuts)
     jacobian = reduced.residual_jacobian(loops.state(q))[0] * loops.units
@@ -204,9 +209,11 @@ def without_rows(
     # What the rows that stay anyway say already is projected out before rows are picked.
     rest = jacobian[free]
     if fixed:
-        basis = row_space(jacobian[fixed])
+        basis = row_space(jacobian[fixed], rtol)
         rest = rest - (rest @ basis.T) @ basis
-    picked = {free[i] for i in independent_rows(rest, len(free) - count)}
+    size = float(np.max(np.linalg.norm(jacobian, axis=1), initial=0.0))
+    needed = int(np.linalg.matrix_rank(rest, tol=rtol * size))
+    picked = {free[i] for i in independent_rows(rest, max(len(free) - count, needed))}
     result = list(cuts)
     for i in chosen:
         mine = [r for r in free if owner[r][0] == i]
@@ -222,7 +229,7 @@ def without_rows(
     return result
 
 
-def row_space(rows: Array) -> Array:
+def row_space(rows: Array, rtol: float = 1e-9) -> Array:
     """Orthonormal rows that span the row space."""
     _, s, vt = np.linalg.svd(rows, full_matrices=False)
-    return np.asarray(vt[s > 1e-9 * max(float(s[0]), 1e-300)]) if len(s) else vt
+    return np.asarray(vt[s > rtol * max(float(s[0]), 1e-300)]) if len(s) else vt
