@@ -97,13 +97,17 @@ def cycle_incidence(loops: LoopKinematics, cycles: Sequence[Cycle]) -> Array:
     return signs
 
 
-def singular_values(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle]) -> Array:
+def singular_values(
+    loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], *, couplings: bool = True
+) -> Array:
     """Singular values of the scaled closure equations of independent loops, shape (N, k).
 
     The loops are the short ones whatever the spanning tree: along the tree of a long row of loops
     the equations get worse conditioned with every loop, and a rank is harder to tell.
     """
     jacobian = loops.jacobian(loops.state(q), cycle_incidence(loops, cycles)) * loops.units
+    if not couplings:
+        jacobian = jacobian[:, : 6 * len(cycles)]
     return np.asarray(np.linalg.svd(jacobian, compute_uv=False))
 
 

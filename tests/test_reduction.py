@@ -145,3 +145,16 @@ def test_a_model_without_loops_has_nothing_to_reduce():
     reduction = reduce(mechanism_of("arm", [joint_in_world("j", "ground", "a", "revolute")]))
     assert (reduction.kept, reduction.removed, reduction.mobility) == (0, 0, 1)
     assert reduction.condition()[0] == 1.0
+
+
+def test_a_coupling_between_two_joints_of_a_loop_does_not_hide_its_redundancy():
+    points = [(0, 0, 0), (0.2, 0.5, 0), (0.6, 0.8, 0), (1, 0.4, 0), (1.1, 0, 0)]
+    bodies = ["ground", "a", "b", "c", "d", "ground"]
+    joints = [
+        joint_in_world(f"j{i}", bodies[i], bodies[i + 1], "revolute", Z, points[i])
+        for i in range(5)
+    ]
+    gear = Coupling("gear", "gear", (("j0", 0, 1.0), ("j4", 0, 1.0)))
+    reduction = reduce(mechanism_of("geared five-bar", joints, couplings=(gear,)))
+    assert (reduction.gruebler, reduction.mobility) == (-2, 1)
+    assert (reduction.kept, reduction.removed, reduction.remaining) == (2, 3, 0)
