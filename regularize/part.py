@@ -130,7 +130,8 @@ def with_rank(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     own = [columns.index(int(c)) for c in loops.columns]
     q = mobility.configurations[:, own]
     loops.center, loops.length = center_and_length(loops, q[0])
-    rank = max(decide_rank(s, setting.rtol).rank for s in singular_values(loops, q, part.cycles))
+    values = singular_values(loops, q, part.cycles, couplings=False)
+    rank = max(decide_rank(s, setting.rtol).rank for s in values)
     return replace(part, rank=rank)
 
 
