@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from regularize.mechanism import Mechanism as Mechanism
     from regularize.pinocchio_ import Robot as Robot
     from regularize.pinocchio_ import to_pinocchio as to_pinocchio
+    from regularize.pinocchio_import import from_pinocchio as from_pinocchio
     from regularize.report import Report as Report
     from regularize.report import check as check
 
@@ -45,6 +46,7 @@ _HOME = {
     "Robot": "pinocchio_",
     "assemble": "assembly",
     "check": "report",
+    "from_pinocchio": "pinocchio_import",
     "load": "loading",
     "reduce": "analysis",
     "to_pinocchio": "pinocchio_",

@@ -318,7 +318,7 @@ RULES: tuple[Rule, ...] = (
         "error",
         "The target of the export cannot express this set of rows exactly.",
         "Pinocchio's constraint models have three or six rows.",
-        "A helical motion algebra as anchors.",
+        "A helical joint as a closure of MJCF.",
         "Choose another style, for example rows.",
     ),
     Rule(

@@ -1,0 +1,123 @@
+"""Objects of URDF parsers: the same mechanism as from the file, and nothing invented."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.adapters.objects import from_urdf_object
+from regularize.errors import ModelError
+
+urchin = pytest.importorskip("urchin")
+yourdfpy = pytest.importorskip("yourdfpy")
+
+ARM = """<robot name="arm">
+ <link name="base"/>
+ <link name="upper">
+  <inertial><origin xyz="0.1 0 0.2" rpy="0.3 0 0"/><mass value="2.5"/>
+   <inertia ixx="0.1" ixy="0.01" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial>
+  <visual><origin xyz="0 0 0.1"/><geometry><box size="0.1 0.2 0.3"/></geometry></visual>
+  <collision><geometry><cylinder radius="0.05" length="0.4"/></geometry></collision>
+ </link>
+ <link name="lower"><inertial><mass value="1"/>
+  <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.01"/></inertial></link>
+ <link name="tool"/>
+ <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+  <origin xyz="0 0 0.5" rpy="0.1 0.2 0.3"/><axis xyz="0 1 0"/>
+  <limit lower="-1" upper="2" effort="1" velocity="1"/></joint>
+ <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/>
+  <origin xyz="0.4 0 0"/><axis xyz="0 0 1"/></joint>
+ <joint name="finger" type="prismatic"><parent link="lower"/><child link="tool"/>
+  <origin xyz="0.3 0 0"/><axis xyz="1 0 0"/>
+  <limit lower="0" upper="0.1" effort="1" velocity="1"/>
+  <mimic joint="elbow" multiplier="0.5" offset="0.02"/></joint>
+ <transmission name="t"><type>simple</type><joint name="shoulder">
+  <hardwareInterface>e</hardwareInterface></joint>
+  <actuator name="m"><hardwareInterface>e</hardwareInterface></actuator></transmission>
+</robot>
+"""
+LOOP = """<robot name="loop">
+ <link name="base"/><link name="left"/><link name="right"/><link name="bar"/>
+ <joint name="a" type="continuous"><parent link="base"/><child link="left"/>
+  <axis xyz="0 1 0"/></joint>
+ <joint name="b" type="continuous"><parent link="base"/><child link="right"/>
+  <origin xyz="1 0 0"/><axis xyz="0 1 0"/></joint>
+ <joint name="c" type="continuous"><parent link="left"/><child link="bar"/>
+  <origin xyz="0 0 1"/><axis xyz="0 1 0"/></joint>
+ <joint name="d" type="continuous"><parent link="right"/><child link="bar"/>
+  <origin xyz="-1 0 1"/><axis xyz="0 1 0"/></joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    return path
+
+
+@pytest.mark.parametrize("parser", [urchin, yourdfpy], ids=["urchin", "yourdfpy"])
+@pytest.mark.filterwarnings("ignore")
+def test_same_mechanism_as_from_the_file(arm: Path, parser: Any) -> None:
+    expected = rg.load(arm)
+    found = from_urdf_object(parser.URDF.load(str(arm)))
+    assert [b.name for b in found.bodies] == [b.name for b in expected.bodies]
+    assert found.ground == expected.ground and found.name == "arm"
+    for one, two in zip(found.joints, expected.joints, strict=True):
+        assert (one.name, one.parent, one.child, one.kind) == (
+            two.name,
+            two.parent,
+            two.child,
+            two.kind,
+        )
+        assert np.allclose(one.screws, two.screws, atol=1e-12)
+        assert np.allclose(one.T_parent_joint, two.T_parent_joint, atol=1e-12)
+        assert (one.limits is None) == (two.limits is None)
+        if one.limits is not None and two.limits is not None:
+            assert np.allclose(one.limits, two.limits)
+    for first, second in zip(found.bodies, expected.bodies, strict=True):
+        assert (first.inertia is None) == (second.inertia is None), first.name
+        if first.inertia is not None and second.inertia is not None:
+            assert first.inertia.mass == second.inertia.mass
+            assert np.allclose(first.inertia.matrix, second.inertia.matrix, atol=1e-12)
+            assert np.allclose(first.inertia.center, second.inertia.center, atol=1e-12)
+        kinds = sorted((g.kind, g.collision, tuple(g.size)) for g in first.geometry)
+        assert kinds == sorted((g.kind, g.collision, tuple(g.size)) for g in second.geometry)
+    assert found.couplings[0].terms == expected.couplings[0].terms
+    assert found.couplings[0].offset == expected.couplings[0].offset
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_inventions_are_recognised(arm: Path) -> None:
+    parsed = urchin.URDF.load(str(arm))
+    assert parsed.link_map["base"].inertial.mass == 1.0
+    found = from_urdf_object(parsed)
+    assert found.body("base").inertia is None and found.body("lower").inertia is not None
+    (note,) = [f for f in found.findings if f.code == "REG014"]
+    assert "base" in note.message and "tool" in note.message
+    assert found.joint("shoulder").actuated
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_second_parent_closes_a_loop(tmp_path: Path) -> None:
+    path = tmp_path / "loop.urdf"
+    path.write_text(LOOP)
+    found = from_urdf_object(urchin.URDF.load(str(path)))
+    assert found.joint("d").closure
+    assert "REG010" in {finding.code for finding in found.findings}
+    assert rg.reduce(found).mobility == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_floating_base(arm: Path) -> None:
+    found = rg.load(urchin.URDF.load(str(arm)), floating=True)
+    assert found.ground == "world"
+    assert found.joint("floating_base").freedoms == 6
+
+
+def test_other_objects_are_refused() -> None:
+    with pytest.raises(ModelError, match="type 'dict'"):
+        from_urdf_object({"links": []})

@@ -1,0 +1,178 @@
+"""Pinocchio models with constraints, the other way round."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from pinocchio_cases import MECHANISMS, massive
+
+import regularize as rg
+from regularize.errors import ModelError
+from regularize.kinematics import LoopKinematics
+from regularize.pinocchio_ import to_pinocchio
+from regularize.pinocchio_import import from_pinocchio
+from regularize.topology import build, spanning_tree
+
+
+def open_fourbar() -> Any:
+    """Crank, coupler and rocker in a row, all hinges along Y; the last one ends at (1, 0, 0)."""
+    model = pin.Model()
+    points = [(0, 0, 0), (0.1, 0, 0.35), (0.9, 0, 0.6)]
+    parent, last = 0, np.zeros(3)
+    for k, point in enumerate(points):
+        step = pin.SE3(np.eye(3), np.array(point, dtype=float) - last)
+        parent = model.addJoint(parent, pin.JointModelRY(), step, f"hinge {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Identity())
+        last = np.array(point, dtype=float)
+    return model, parent, pin.SE3(np.eye(3), np.array([1.0, 0, 0]) - last)
+
+
+GROUND_PIVOT = pin.SE3(np.eye(3), np.array([1.0, 0.0, 0.0]))
+
+
+def closures(model: Any, tip: int, end: Any) -> dict[str, tuple[Any, int, int]]:
+    """Constraint models with the redundancy and mobility that they give."""
+    six = (pin.ContactType.CONTACT_6D, model, tip, end, 0, GROUND_PIVOT)
+    three = (pin.ContactType.CONTACT_3D, model, tip, end, 0, GROUND_PIVOT)
+    point = pin.PointAnchorConstraintModel(model, tip, end, 0, GROUND_PIVOT)
+    frame = pin.FrameAnchorConstraintModel(model, tip, end, 0, GROUND_PIVOT)
+    return {
+        "rigid 6d": (pin.RigidConstraintModel(*six), 3, 0),
+        "rigid 3d": (pin.RigidConstraintModel(*three), 1, 1),
+        "point": (point, 1, 1),
+        "frame": (frame, 3, 0),
+        "wrapped": (pin.ConstraintModel(point), 1, 1),
+    }
+
+
+@pytest.mark.parametrize("name", ["rigid 6d", "rigid 3d", "point", "frame", "wrapped"])
+def test_every_closure(name: str) -> None:
+    model, tip, end = open_fourbar()
+    constraint, redundant, mobility = closures(model, tip, end)[name]
+    mechanism = rg.from_pinocchio(model, [constraint], pin.neutral(model))
+    reduction = rg.reduce(mechanism)
+    assert (reduction.redundant, reduction.mobility) == (redundant, mobility)
+    assert mechanism.joints[-1].closure and mechanism.format == "pinocchio"
+
+
+def test_a_vector_of_constraints_and_their_names() -> None:
+    model, tip, end = open_fourbar()
+    constraints = pin.StdVec_RigidConstraintModel()
+    for k in range(2):
+        constraints.append(
+            pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, tip, end, 0, GROUND_PIVOT)
+        )
+        constraints[k].name = "pivot"
+    mechanism = from_pinocchio(model, constraints)
+    assert [j.name for j in mechanism.joints[-2:]] == ["pivot", "pivot 2"]
+    assert rg.reduce(mechanism).redundant == 4
+
+
+@pytest.mark.parametrize("style", ["anchors", "slack", "legacy"])
+@pytest.mark.parametrize("name", ["tilted", "ball in plane", "3-PRRR", "floating Stewart", "RCSE"])
+def test_there_and_back(name: str, style: str) -> None:
+    """Exported, read back and reduced again, every joint accelerates as before."""
+    reduction = rg.reduce(massive(MECHANISMS[name]()))
+    first = to_pinocchio(reduction, style)
+    mechanism = from_pinocchio(first.model, first.constraint_models, first.q0)
+    again = rg.reduce(mechanism)
+    expected = 0 if style == "slack" else reduction.redundant
+    assert (again.mobility, again.redundant) == (reduction.mobility, expected)
+    # Cut where the constraints are, the tree is the same again, joint by joint.
+    second = to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
+    index = [
+        second.velocity_index(name, k)
+        for i, name in enumerate(first.model.names)
+        if i > 0
+        for k in range(first.model.joints[i].nv)
+    ]
+    assert sorted(index) == list(range(first.model.nv))
+    tau = np.random.default_rng(2).normal(size=first.model.nv)
+    mapped = np.zeros(second.model.nv)
+    mapped[index] = tau
+    zero = np.zeros(first.model.nv)
+    a = first.forward_dynamics(first.q0, zero, tau)
+    b = second.forward_dynamics(second.q0, zero, mapped)
+    assert np.max(np.abs(a)) > 0.1
+    assert np.allclose(b[index], a, rtol=1e-8, atol=1e-8 * np.max(np.abs(a)))
+
+
+def joint_models() -> dict[str, Any]:
+    axis = np.array([0.6, 0.0, 0.8])
+    composite = pin.JointModelComposite()
+    composite.addJoint(pin.JointModelRX(), pin.SE3.Identity())
+    composite.addJoint(pin.JointModelPY(), pin.SE3(np.eye(3), np.array([0.1, 0.2, 0.3])))
+    composite.addJoint(pin.JointModelRevoluteUnaligned(axis), pin.SE3.Random())
+    return {
+        "RX": pin.JointModelRX(),
+        "PZ": pin.JointModelPZ(),
+        "HY": pin.JointModelHY(0.2),
+        "revolute": pin.JointModelRevoluteUnaligned(axis),
+        "prismatic": pin.JointModelPrismaticUnaligned(axis),
+        "helical": pin.JointModelHelicalUnaligned(axis, 0.3),
+        "unbounded": pin.JointModelRUBZ(),
+        "spherical": pin.JointModelSpherical(),
+        "free": pin.JointModelFreeFlyer(),
+        "translation": pin.JointModelTranslation(),
+        "ZYX": pin.JointModelSphericalZYX(),
+        "planar": pin.JointModelPlanar(),
+        "universal": pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0])),
+        "composite": composite,
+    }
+
+
+@pytest.mark.parametrize("name", joint_models())
+def test_joint_types(name: str) -> None:
+    """The body stands where Pinocchio puts it, at any configuration."""
+    model = pin.Model()
+    placement = pin.SE3.Random()
+    joint = model.addJoint(0, joint_models()[name], placement, "joint")
+    model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Identity())
+    data = model.createData()
+    rng = np.random.default_rng(8)
+    for _ in range(3):
+        q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
+        mechanism = from_pinocchio(model, q=q)
+        graph = build(mechanism)
+        loops = LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
+        pose = loops.state(graph.position).T_world_node[0, loops.row(graph.node_of["joint link"])]
+        pin.forwardKinematics(model, data, q)
+        assert np.allclose(pose, data.oMi[joint].homogeneous, atol=1e-12)
+        assert mechanism.joint("joint").freedoms == model.nv
+
+
+def test_body_names_limits_and_gravity() -> None:
+    model = pin.buildSampleModelManipulator()
+    model.gravity.linear = np.array([0.0, -9.81, 0.0])
+    mechanism = from_pinocchio(model)
+    assert mechanism.gravity == pytest.approx([0.0, -9.81, 0.0])
+    assert len(mechanism.bodies) == model.njoints
+    names = {f.name for f in model.frames if f.type == pin.FrameType.BODY}
+    assert names & {body.name for body in mechanism.bodies}
+    limits = mechanism.joints[0].limits
+    assert limits is not None
+    assert limits[0] == pytest.approx([model.lowerPositionLimit[0], model.upperPositionLimit[0]])
+
+
+def test_what_has_no_counterpart_is_refused() -> None:
+    model, _, _ = open_fourbar()
+    with pytest.raises(ModelError, match="shape"):
+        from_pinocchio(model, q=np.zeros(9))
+    limit = pin.JointLimitConstraintModel(model, [1])
+    with pytest.raises(ModelError, match="closes no loop"):
+        from_pinocchio(model, [limit])
+    composite = pin.JointModelComposite()
+    composite.addJoint(pin.JointModelSpherical(), pin.SE3.Identity())
+    composite.addJoint(pin.JointModelRX(), pin.SE3.Identity())
+    model.addJoint(0, composite, pin.SE3.Identity(), "odd")
+    with pytest.raises(ModelError, match="series of joints"):
+        from_pinocchio(model)
+
+
+def test_massless_bodies_state_nothing() -> None:
+    model = pin.Model()
+    model.addJoint(0, pin.JointModelRX(), pin.SE3.Identity(), "bare")
+    assert from_pinocchio(model).bodies[1].inertia is None
+    assert replace(from_pinocchio(model), name="x").ground == "universe"
