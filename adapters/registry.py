@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import re
 import warnings
@@ -318,10 +319,24 @@ def read(source: str | os.PathLike[str], *, format: str | None = None, **options
     else:
         raise UnknownFormat(format, _readable())
     reader = adapter.load_reader()
+    _check_options(adapter.name, reader, options)
     try:
         return reader(path, **options)
     except ModelError as error:
         raise ReadError(path, f"the model is inconsistent: {error}") from error
+
+
+def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse options that the reader of a format does not have."""
+    parameters = inspect.signature(reader).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for name in options:
+        if name not in parameters:
+            known = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
+            raise RegularizeError(
+                f"the reader of {format} has no option {name!r}; it has {', '.join(known) or 'none'}"
+            )
 
 
 def _model_file(source: str | os.PathLike[str]) -> str:

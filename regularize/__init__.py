@@ -20,13 +20,24 @@ if TYPE_CHECKING:
     from regularize.analysis import reduce as reduce
     from regularize.assembly import Assembly as Assembly
     from regularize.assembly import assemble as assemble
+    from regularize.cures import cures as cures
+    from regularize.isostatic import isostatic as isostatic
+    from regularize.joint_forces import joint_forces as joint_forces
     from regularize.loading import load as load
     from regularize.mechanism import Mechanism as Mechanism
+    from regularize.metamodels import Metamodel as Metamodel
+    from regularize.metamodels import metamodel as metamodel
+    from regularize.minimal import minimal_dynamics as minimal_dynamics
+    from regularize.partition import partition as partition
     from regularize.pinocchio_ import Robot as Robot
     from regularize.pinocchio_ import to_pinocchio as to_pinocchio
     from regularize.pinocchio_import import from_pinocchio as from_pinocchio
+    from regularize.reactions import reactions as reactions
+    from regularize.reduced_dynamics import reduced_model as reduced_model
     from regularize.report import Report as Report
     from regularize.report import check as check
+    from regularize.save import save as save
+    from regularize.simulate import simulate as simulate
 
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError

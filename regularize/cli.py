@@ -6,13 +6,23 @@ Exit status: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage or u
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
-from regularize.commands import check, explain, formats, show
+from regularize.commands import (
+    check,
+    explain,
+    export,
+    formats,
+    metamodel,
+    reduce,
+    show,
+    simulate,
+)
 from regularize.errors import RegularizeError
 
-VERBS = (check, show, explain, formats)
+VERBS = (check, reduce, export, simulate, metamodel, show, explain, formats)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,6 +65,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         sys.stderr.write(f"regularize: {place}{error.strerror or error}\n")
+        return 2
+    except Exception as error:
+        if "REGULARIZE_DEBUG" in os.environ:
+            raise
+        reason = " ".join(str(error).split())
+        sys.stderr.write(
+            f"regularize: internal error, {type(error).__name__}: {reason}; this is a bug: please "
+            "report it with the model (REGULARIZE_DEBUG=1 shows where it happened)\n"
+        )
         return 2
 
 

@@ -16,12 +16,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add_model_options(parser)
     parser.add_argument("--to", required=True, metavar="FORMAT", help="see `regularize formats`")
     parser.add_argument("-o", dest="out", required=True, type=Path, metavar="FILE")
-    parser.add_argument(
-        "--density",
-        type=float,
-        metavar="KG_M3",
-        help="mass properties from shapes of this density where the model states none",
-    )
     parser.set_defaults(run=run)
 
 

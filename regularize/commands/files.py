@@ -21,6 +21,13 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", help="format of the model (default: by its content)")
     parser.add_argument("--loops", metavar="SIDECAR", help="file that describes the loops")
     parser.add_argument("--floating", action="store_true", help="free the root from the ground")
+    parser.add_argument("--keyframe", metavar="NAME", help="reference pose of an MJCF model")
+    parser.add_argument(
+        "--density",
+        type=float,
+        metavar="KG_M3",
+        help="mass properties from shapes of this density where the model states none",
+    )
 
 
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
@@ -28,7 +35,17 @@ def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     from regularize.loading import load
 
     options: dict[str, Any] = {"floating": True} if arguments.floating else {}
-    return load(file, format=arguments.format, loops=arguments.loops, **options)
+    if arguments.keyframe is not None:
+        options["keyframe"] = arguments.keyframe
+    mechanism = load(file, format=arguments.format, loops=arguments.loops, **options)
+    if arguments.density is None:
+        return mechanism
+    from regularize.density import with_density
+
+    try:
+        return with_density(mechanism, arguments.density)
+    except ValueError as error:
+        raise RegularizeError(f"--density: {error}") from error
 
 
 def expanded(files: Sequence[str]) -> list[str]:

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             bar.update(task, completed=fraction)
 
         if arguments.coordinates == "minimal":
-            from regularize.minimal import simulate_minimal
+            from regularize.minimal_motion import simulate_minimal
 
             motion = simulate_minimal(
                 mechanism,

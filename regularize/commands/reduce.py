@@ -1,0 +1,41 @@
+"""`regularize reduce`: write the model with independent constraints, and the reduction itself."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from regularize.commands.files import add_model_options, load_model
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb and its options."""
+    parser = subparsers.add_parser("reduce", help=__doc__.split(": ")[1].rstrip("."))
+    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    add_model_options(parser)
+    parser.add_argument("-o", dest="out", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--to", metavar="FORMAT", help="format to write (default: the one read)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the model; the exit status is 1 if something of it could not be kept."""
+    from regularize.isostatic import isostatic
+    from regularize.reduction_file import write_reduction
+
+    report = isostatic(load_model(arguments.file, arguments), seed=arguments.seed)
+    written = write_reduction(report, arguments.out, format=arguments.to)
+    before, after = report.reduction, report.result
+    lines = [
+        f"redundant constraint equations: {before.redundant} before, {after.redundant} after",
+        f"mobility: {before.mobility} before, {after.mobility} after",
+        *(f"  {change}" for change in report.changes),
+        f"wrote {written.model}  ({written.format})",
+        f"wrote {written.reduction}",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    for finding in written.findings:
+        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
+    return int(any(finding.severity == "error" for finding in written.findings))
