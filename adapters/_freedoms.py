@@ -17,7 +17,7 @@ GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
 def axis_of_letter(letter: str) -> Array:
     """Unit vector of an axis by its letter."""
-    return np.eye(3)[AXES.index(letter)]
+    return np.asarray(np.eye(3)[AXES.index(letter)])
 
 
 def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Array]:

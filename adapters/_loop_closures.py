@@ -170,8 +170,11 @@ class _Entry:
 
     def vector(self, key: str) -> Array:
         values = self.data.get(key)
-        good = isinstance(values, list) and len(values) == 3
-        if not good or not all(isinstance(v, int | float) and math.isfinite(v) for v in values):
+        if not (
+            isinstance(values, list)
+            and len(values) == 3
+            and all(isinstance(v, int | float) and math.isfinite(v) for v in values)
+        ):
             raise self.error(f"`{key}` is not a list of three numbers: {values!r:.60}")
         return np.array(values, dtype=np.float64)
 

@@ -192,8 +192,8 @@ def _stand_in(spec: Any) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
         if geom.meshname:
             mesh = files.get(geom.meshname)
             uri = geom.meshname if mesh is None or not mesh.file else mesh.file
-            scale = (1.0, 1.0, 1.0) if mesh is None else tuple(float(x) for x in mesh.scale)
-            pairs.append((geom, MeshShape(uri, scale)))
+            x, y, z = (1.0, 1.0, 1.0) if mesh is None else (float(s) for s in mesh.scale)
+            pairs.append((geom, MeshShape(uri, (x, y, z))))
         body = geom.parent
         weighs = not (geom.mass == 0.0 or (math.isnan(geom.mass) and geom.density == 0.0))
         counts = always or not (never or body.explicitinertial)

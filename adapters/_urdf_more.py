@@ -40,8 +40,8 @@ def read_gazebo(node: Node, draft: Draft) -> None:
             axis = _axis(each, "axis", child, T_child, draft)
             screws = joint_screws(kind, axis, pitch=thread_pitch(each))
         elif kind == "universal":
-            axes = [_axis(each, tag, child, T_child, draft) for tag in ("axis", "axis2")]
-            screws = joint_screws(kind, *axes)
+            first, second = (_axis(each, t, child, T_child, draft) for t in ("axis", "axis2"))
+            screws = joint_screws(kind, first, second)
         joint = Joint(
             each.text("name"),
             parent,

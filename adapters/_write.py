@@ -104,15 +104,12 @@ def serial(joint: Joint) -> list[Joint]:
         )
         if abs(size - 1.0) < 1e-12:
             size = 1.0  # a unit axis, but for rounding
-        kind = "prismatic" if pitch is None else "revolute" if abs(pitch) < 1e-12 else "helical"
-        if kind == "prismatic":
-            screw = prismatic(direction)
+        if pitch is None:
+            kind, screw = "prismatic", prismatic(direction)
+        elif abs(pitch) < 1e-12:
+            kind, screw = "revolute", revolute(direction)
         else:
-            screw = (
-                revolute(direction)
-                if kind == "revolute"
-                else helical(direction, np.zeros(3), pitch)
-            )
+            kind, screw = "helical", helical(direction, np.zeros(3), pitch)
         child = joint.child if last else f"{joint.name}/{k + 1}"
         parts.append(
             Joint(
@@ -141,7 +138,7 @@ def standard(joint: Joint) -> bool:
         return bool(np.array_equal(joint.screws, joint_screws(joint.kind)))
     axes = [axis_in_frame(joint, k) for k in range(joint.freedoms)]
     normal = axes[-1] if joint.kind == "planar" else axes[0]
-    if joint.kind == "universal" and float(np.linalg.norm(np.cross(*axes))) < 1e-9:
+    if joint.kind == "universal" and float(np.linalg.norm(np.cross(axes[0], axes[1]))) < 1e-9:
         return False
     plain = joint_screws(
         joint.kind, normal, axes[-1], 0.0 if joint.kind != "helical" else pitch_of(joint)

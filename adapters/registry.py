@@ -334,9 +334,8 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
     for name in options:
         if name not in parameters:
             known = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
-            raise RegularizeError(
-                f"the reader of {format} has no option {name!r}; it has {', '.join(known) or 'none'}"
-            )
+            has = ", ".join(known) or "none"
+            raise RegularizeError(f"the reader of {format} has no option {name!r}; it has {has}")
 
 
 def _model_file(source: str | os.PathLike[str]) -> str:

@@ -61,7 +61,7 @@ class Setting:
 
     def T_world_node(self, node: int) -> Array:
         """Assembled pose of a node, shape (4, 4)."""
-        return self.reference.T_world_node[0, self.whole.row(node)]
+        return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
 
     def scaled_screws(self, e: int, center: Array, length: float) -> Array:
         """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""

@@ -108,7 +108,7 @@ def test_format_that_only_writes(installed: dict[str, Any], tmp_path: Path) -> N
         read(path, format="out")
     with pytest.raises(UnknownFormat):
         detect(path)
-    with pytest.raises(UnknownFormat, match="known: .*out"):
+    with pytest.raises(UnknownFormat, match=r"known: .*out"):
         Adapter("in", "Only read", reader="json:loads").load_writer()
 
 
