@@ -112,10 +112,9 @@ class Integrator:
 
     def __post_init__(self) -> None:
         """Evaluate the beginning and guess a step."""
-        self._acceleration = self.robot.acceleration_near(self.q)
         self._projecting = self._near_singular = False
         self._best = 0.0
-        self._near_singular = self._condition() < SINGULAR
+        self._near_singular = self._look() < SINGULAR
         self._flat = self.robot.model.nq == self.robot.model.nv
         self._n = int(self.robot.model.nv)
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
@@ -267,12 +266,18 @@ class Integrator:
         self.counters.correction += abs(missing)
         return np.asarray(v * np.sqrt(1.0 + missing / kinetic))
 
-    def _condition(self) -> float:
-        """Smallest singular value of the rows that counts, relative to the largest."""
+    def _look(self) -> float:
+        """Choose the acceleration's form at a step's beginning.
+
+        Returns:
+            The smallest singular value of the rows that counts, relative to the largest.
+        """
         rank = self.robot.rank
         if rank == 0:
+            self._acceleration = self.robot.acceleration_near(np.zeros((0, 0)))
             return 1.0
-        values = np.linalg.svd(self.robot.jacobian(self.q), compute_uv=False)
+        left, values, _ = np.linalg.svd(self.robot.jacobian(self.q), full_matrices=False)
+        self._acceleration = self.robot.acceleration_near(left)
         ratio = float(values[rank - 1] / values[0])
         self._best = max(self._best, ratio)
         return ratio
@@ -280,8 +285,7 @@ class Integrator:
     def advance(self) -> None:
         """Go to the end of the step made last."""
         self.time, self.q, self.v, self.work = self._end
-        self._acceleration = self.robot.acceleration_near(self.q)
-        self._near_singular = self._condition() < DEPENDENT * self._best
+        self._near_singular = self._look() < DEPENDENT * self._best
         self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
 
     @property

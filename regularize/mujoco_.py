@@ -22,7 +22,8 @@ def mujoco_model(robot: Robot, step: float) -> Any:
     """A ``mujoco.MjModel`` with the robot's joints in their order, and a weld for every cut.
 
     Args:
-        robot: A robot of the style ``slack``, ``anchors`` or ``legacy``.
+        robot: A robot of the style ``legacy``, ``slack`` or ``anchors``; soft welds do not mind
+            redundant rows.
         step: Time step in seconds; the welds' time constant is two steps.
 
     Raises:

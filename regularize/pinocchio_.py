@@ -120,16 +120,18 @@ class Robot:
         """
         return self._accelerate(q, v, tau)
 
-    def acceleration_near(self, q: Array) -> Callable[[Array, Array, Array], Array]:
+    def acceleration_near(self, left: Array) -> Callable[[Array, Array, Array], Array]:
         """``forward_dynamics`` in a form that is quick near a configuration.
 
         Where rows depend on each other, as many combinations of them as are independent are chosen
-        at q, and stand for all rows in its neighbourhood.
+        at a configuration, and stand for all rows in its neighbourhood.
+
+        Args:
+            left: Left singular vectors of the Jacobian there, shape (m, m).
         """
         if self.rank == self.rows or self.style == "legacy" or not self.massive:
             return self._accelerate
-        u, _, _ = np.linalg.svd(self.jacobian(q))
-        combine = u[:, : self.rank].T
+        combine = left[:, : self.rank].T
 
         def accelerate(q: Array, v: Array, tau: Array) -> Array:
             jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +208,8 @@ def simulate(
     """
     if not (np.isfinite(duration) and duration > 0):
         raise ModelError(f"the duration must be a positive number of seconds, got {duration}")
-    robot = _robot(model, "slack" if engine == "mujoco" else engine)
+    named = {*(torques or {}), *(rates or {})}
+    robot = _robot(model, "legacy" if engine == "mujoco" else engine, named)
     q = robot.q0 if q is None else _checked(q, robot.model.nq, "q")
     q = close_loops(robot, q) if robot.rows else np.array(q)
     if rates:
@@ -276,11 +277,15 @@ def _finish(
     )
 
 
-def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:
+def _robot(model: Mechanism | Reduction | Robot, style: str, named: set[str]) -> Robot:
+    """The robot; loops of a mechanism are not cut at the named joints if that can be avoided."""
     if isinstance(model, Robot):
         robot = model if model.style == style else to_pinocchio(model.reduction, style)
     else:
-        reduction = model if isinstance(model, Reduction) else reduce_mechanism(model)
+        if isinstance(model, Mechanism):
+            joints = [replace(j, actuated=True) if j.name in named else j for j in model.joints]
+            model = reduce_mechanism(replace(model, joints=tuple(joints)))
+        reduction = model
         robot = to_pinocchio(reduction, style)
     if robot.model.nv == 0:
         raise ModelError("the mechanism has no joint that could move")

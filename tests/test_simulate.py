@@ -173,6 +173,12 @@ def test_wrong_arguments() -> None:
     assert free == "B"
 
 
+def test_loops_are_cut_away_from_the_joints_that_are_driven() -> None:
+    for joint in ("j0", "j1", "j2", "j3"):
+        motion = simulate(massive(fourbar(0.4)), duration=0.1, torques={joint: 1.0})
+        assert motion.robot.reduction.cuts[0].edge.name != joint
+
+
 def test_open_loops_are_not_simulated() -> None:
     mechanism = massive(fourbar())
     last = mechanism.joints[-1]
