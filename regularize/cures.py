@@ -25,7 +25,11 @@ from regularize.solving import center_and_length
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
 #: kept costs less, and every kind has to be available as a part.
-COST = {"cylindrical": 1, "universal": 2, "spherical": 2}
+COST = {"cylindrical": 1, "universal": 2, "spherical": 2, "slotted": 3}
+
+#: A pin in a slot is no standard joint, but it is the only one that gives way within the plane of
+#: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
+STANDARD = ("cylindrical", "universal", "spherical")
 
 #: Combinations looked at per cell before the search settles for what it has.
 NODES = 40_000
@@ -56,7 +60,7 @@ class Change:
 
     @property
     def cost(self) -> int:
-        """Small where an axis is kept; closing welds are the easiest to replace."""
+        """Small where an axis is kept and the part is a standard one."""
         return COST[self.after]
 
     def __str__(self) -> str:
@@ -125,7 +129,7 @@ def cures(
     limit: int = 5,
     keep: Collection[str] = (),
     idle: bool = False,
-    kinds: Collection[str] = tuple(COST),
+    kinds: Collection[str] | None = None,
 ) -> tuple[Cure, ...]:
     """Smallest sets of joint changes that take all redundancy away, the best first.
 
@@ -138,7 +142,8 @@ def cures(
         limit: Number of proposals.
         keep: Names of joints that must stay as they are.
         idle: Also propose changes that leave a body free to spin about its own line.
-        kinds: Kinds of joints that may be proposed.
+        kinds: Kinds of joints that may be proposed: ``cylindrical``, ``universal``, ``spherical``
+            and ``slotted`` (a pin in a slot); by default the last one only where it is needed.
 
     Returns:
         Verified proposals; empty where nothing is redundant or none was found.
@@ -150,9 +155,11 @@ def cures(
     for cell in reduction.cells:
         if not cell.redundant:
             continue
-        options = stressed.options(cell.edges, set(keep), kinds)
-        blocks, states = stressed.seen(cell.edges, options)
-        candidates = _candidates(options, blocks, states, idle, 6 * limit)
+        candidates: list[tuple[Change, ...]] = []
+        for allowed in (STANDARD, tuple(COST)) if kinds is None else (kinds,):
+            options = stressed.options(cell.edges, set(keep), allowed)
+            blocks, states = stressed.seen(cell.edges, options)
+            candidates = candidates or _candidates(options, blocks, states, idle, 6 * limit)
         if not candidates:
             return ()
         per_cell.append(candidates)
@@ -229,14 +236,12 @@ class _Stressed:
             joint = mechanism.joint(edge.joint.name)
             if joint.name in keep | coupled or (joint.actuated and not motors):
                 continue
-            for replacement, shift in _replacements(joint):
-                if replacement.kind in kinds:
+            for after, replacement, shift in _replacements(joint):
+                if after in kinds:
                     pose = self.equilibrium.origin(e) @ shift
                     added = _added(joint, replacement, pose, self.q[list(edge.columns)])
                     found.append(
-                        Change(
-                            joint.name, joint.kind, replacement.kind, replacement, read_only(added)
-                        )
+                        Change(joint.name, joint.kind, after, replacement, read_only(added))
                     )
         return found
 
@@ -270,14 +275,16 @@ def _added(joint: Joint, replacement: Joint, pose: Array, q: Array) -> Array:
     if replacement.kind == "cylindrical":
         gained = screw.revolute(R @ axis, point) if pitch is None else screw.prismatic(R @ axis)
         return gained[:, None]
+    if replacement.kind == "composite":
+        return screw.prismatic(R @ replacement.screws[:3, 0])[:, None]
     if replacement.kind == "universal":
         turned = R @ screw.exp(screw.revolute(axis) * q[0])[:3, :3]
         return screw.revolute(turned @ replacement.screws[3:, 1], point)[:, None]
     return np.column_stack([screw.revolute(R @ e, point) for e in perpendiculars(axis)])
 
 
-def _replacements(joint: Joint) -> Iterator[tuple[Joint, Array]]:
-    """Standard joints with more freedoms in the same position, and the shift of their frame."""
+def _replacements(joint: Joint) -> Iterator[tuple[str, Joint, Array]]:
+    """Joints with more freedoms in the same position: what, which, and the shift of its frame."""
     if joint.kind == "fixed" and joint.closure:
         yield _with(joint, "spherical", joint_screws("spherical"), np.zeros(3), IDENTITY)
         return
@@ -295,21 +302,24 @@ def _replacements(joint: Joint) -> Iterator[tuple[Joint, Array]]:
         screws = joint_screws("universal", axis, second)
         yield _with(joint, "universal", screws, np.array([value, 0.0]), shift)
     yield _with(joint, "spherical", joint_screws("spherical"), value * axis, shift)
+    for along in perpendiculars(axis):
+        screws = np.column_stack([screw.prismatic(along), screw.revolute(axis)])
+        yield _with(joint, "slotted", screws, np.array([0.0, value]), shift)
 
 
 def _with(
-    joint: Joint, kind: str, screws: Array, position: Array, shift: Array
-) -> tuple[Joint, Array]:
+    joint: Joint, after: str, screws: Array, position: Array, shift: Array
+) -> tuple[str, Joint, Array]:
     replacement = replace(
         joint,
-        kind=kind,
+        kind="composite" if after == "slotted" else after,
         screws=screws,
         position=position,
         T_parent_joint=joint.T_parent_joint @ shift,
         T_child_joint=joint.T_child_joint @ shift,
         limits=None,
     )
-    return replacement, shift
+    return after, replacement, shift
 
 
 def _candidates(

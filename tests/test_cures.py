@@ -1,0 +1,201 @@
+"""Cures: smallest sets of joint changes that make a mechanism isostatic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.analysis import Reduction
+from regularize.cures import Cure, cure, cures
+from regularize.errors import ModelError
+from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
+from regularize.reactions import reactions
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+Y = (0, 1, 0)
+
+
+def four_bar() -> Mechanism:
+    return mechanism_of(
+        "four_bar",
+        [
+            joint_in_world("A", "ground", "crank", "revolute", Y, (0, 0, 0)),
+            joint_in_world("B", "crank", "coupler", "revolute", Y, (0.3, 0, 0.4)),
+            joint_in_world("C", "coupler", "rocker", "revolute", Y, (1.2, 0, 0.6)),
+            joint_in_world("D", "ground", "rocker", "revolute", Y, (1, 0, 0)),
+        ],
+    )
+
+
+def isostatic(found: Cure, before: Reduction) -> bool:
+    """What a cure promises, looked at on the changed model itself."""
+    after = found.reduction
+    return (
+        after.redundant == 0
+        and after.assembly.closed
+        and after.mobility - before.mobility == len(found.idle)
+        and all(reaction.unique for reaction in reactions(after))
+    )
+
+
+def test_planar_four_bar_is_cured_by_a_ball_and_a_cylinder() -> None:
+    reduction = rg.reduce(four_bar())
+    found = cures(reduction, limit=100)
+    assert {"C": "spherical", "D": "cylindrical"} in [c.kinds for c in found]
+    assert all(isostatic(c, reduction) for c in found)
+    assert all(len(c.changes) == 2 and not c.idle for c in found[:12])
+    # Every ordered pair of hinges can be the ball and the cylinder.
+    pairs = [c.kinds for c in found if set(c.kinds.values()) == {"spherical", "cylindrical"}]
+    assert len(pairs) == 12
+
+
+def test_proposals_are_ranked_by_changes_then_by_what_they_keep() -> None:
+    found = cures(rg.reduce(four_bar()), limit=100)
+    keys = [(len(c.idle), len(c.changes), sum(change.cost for change in c.changes)) for c in found]
+    assert keys == sorted(keys)
+    assert str(found[0]) == "C: revolute to spherical; D: revolute to cylindrical"
+
+
+def test_idle_freedoms_are_named() -> None:
+    reduction = rg.reduce(four_bar())
+    two_balls = cure(reduction, {"B": "spherical", "C": "spherical"})
+    assert two_balls is not None
+    assert two_balls.idle == ("coupler",)
+    assert two_balls.mobility == 2
+    assert str(two_balls).endswith("(idle: coupler)")
+    offered = cures(reduction, limit=100, idle=True)
+    assert {"B": "spherical", "C": "spherical"} in [c.kinds for c in offered]
+    assert {"B": "spherical", "C": "spherical"} not in [
+        c.kinds for c in cures(reduction, limit=100)
+    ]
+
+
+def test_changes_that_are_no_cure_are_told_apart() -> None:
+    reduction = rg.reduce(four_bar())
+    assert cure(reduction, {"D": "spherical"}) is None
+    assert cure(reduction, {"C": "cylindrical", "D": "cylindrical"}) is None
+    with pytest.raises(ModelError, match="'A' is revolute and cannot be made planar"):
+        cure(reduction, {"A": "planar"})
+
+
+def test_motors_couplings_and_what_is_to_be_kept_stay() -> None:
+    mechanism = four_bar()
+    joints = tuple(replace(j, actuated=j.name == "A") for j in mechanism.joints)
+    for found in cures(rg.reduce(replace(mechanism, joints=joints)), limit=50, keep=["B"]):
+        assert set(found.kinds) <= {"C", "D"}
+    coupled = replace(
+        mechanism, couplings=(Coupling("pair", "gear", (("A", 0, 1.0), ("B", 0, 0.5)), 0.0),)
+    )
+    for found in cures(rg.reduce(coupled), limit=10):
+        assert set(found.kinds) <= {"C", "D"}
+
+
+def test_only_the_kinds_asked_for_are_proposed() -> None:
+    found = cures(rg.reduce(four_bar()), limit=50, kinds=("cylindrical", "universal"))
+    assert found
+    assert {k for c in found for k in c.kinds.values()} <= {"cylindrical", "universal"}
+
+
+def test_nothing_to_cure() -> None:
+    cured = cures(rg.reduce(four_bar()), limit=1)[0]
+    assert cures(cured.reduction) == ()
+
+
+def test_a_weld_becomes_a_point() -> None:
+    """Three skew hinges and a weld are rigid three times over; a point instead is enough."""
+    joints = [
+        joint_in_world("A", "ground", "a", "revolute", (0, 1, 0.2), (0, 0, 0)),
+        joint_in_world("B", "a", "b", "revolute", (0.3, 0, 1), (0, 0, 1)),
+        joint_in_world("C", "b", "c", "revolute", (1, 0.1, 0), (1, 0.5, 1)),
+        joint_in_world("W", "c", "ground", "fixed", point=(0.4, -0.3, 0.2), closure=True),
+    ]
+    reduction = rg.reduce(mechanism_of("welded", joints))
+    assert (reduction.mobility, reduction.redundant) == (0, 3)
+    (found,) = cures(reduction, limit=1)
+    assert found.kinds == {"W": "spherical"}
+    assert isostatic(found, reduction)
+
+
+def test_slots_are_proposed_only_where_standard_joints_do_not_help() -> None:
+    """Equal cranks fight within the plane: hinges that tilt or slide across it are of no use."""
+    reduction = asset("three_cranks")
+    assert cures(reduction, kinds=("cylindrical", "universal", "spherical")) == ()
+    found = cures(reduction, limit=3)
+    assert all(list(c.kinds.values()).count("slotted") == 1 for c in found)
+    assert all("slotted" not in c.kinds.values() for c in cures(asset("planar_fourbar")))
+
+
+def test_a_mechanism_stored_in_a_singular_pose_is_cured_where_it_is_not() -> None:
+    flat = rg.load(str(ASSETS / "spherical_fourbar_flat.urdf"))
+    reduction = rg.reduce(flat)
+    assert any(cell.here.rank < cell.generic.rank for cell in reduction.cells)
+    found = cures(reduction, limit=2)
+    assert found
+    assert all(c.reduction.redundant == 0 for c in found)
+
+
+@cache
+def asset(name: str) -> Reduction:
+    return rg.reduce(rg.load(str(ASSETS / f"{name}.urdf")))
+
+
+CURABLE = (
+    "planar_fourbar",
+    "slider_crank",
+    "three_cranks",
+    "n_fourbar_1",
+    "n_fourbar_5",
+    "spherical_fourbar",
+    "bennett",
+    "goldberg_5r",
+    "goldberg_6r",
+    "bricard",
+    "schatz",
+    "sarrus",
+    "three_leg_sarrus",
+    "double_sarrus",
+    "waldron_6r",
+    "three_prrr",
+    "spherical_9r",
+    "braced_fourbar",
+    "roberval_balance",
+    "delta_parallelograms",
+    "orthoglide",
+    "three_upu",
+    "quadrupteron",
+    "thesis/redundant_four_bar",
+    "thesis/agile_eye",
+)
+
+
+@pytest.mark.parametrize("name", CURABLE)
+def test_every_proposal_for_the_assets_holds(name: str) -> None:
+    reduction = asset(name)
+    found = cures(reduction, limit=3)
+    if reduction.redundant and reduction.assembly.closed:
+        assert found, f"{name}: {reduction.redundant} redundant and no cure"
+    for proposal in found:
+        assert isostatic(proposal, reduction)
+        # The changed model is assembled in the same pose.
+        np.testing.assert_allclose(proposal.reduction.assembly.residual_after, 0.0, atol=1e-8)
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="corpus not at hand")
+def test_five_bar_is_cured_as_its_authors_did_by_hand() -> None:
+    """They made a closing hinge a ball and gave one hinge of a rod a second, crossed axis."""
+    path = CORPUS / "gepetto_yaml" / "5bar_linkage" / "robot.urdf"
+    reduction = rg.reduce(rg.load(str(path)))
+    found = [c.kinds for c in cures(reduction, limit=1000)]
+    closing = ("closedloop1_A", "closedloop1_B")
+    assert any(
+        sorted(kinds.values()) == ["spherical", "universal"]
+        and any(kinds.get(name) == "spherical" for name in closing)
+        and any(kinds.get(name) == "universal" for name in ("free1", "free2"))
+        for kinds in found
+    )
