@@ -7,7 +7,6 @@ decomposed at run time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,6 +21,8 @@ from regularize.errors import UnsupportedExport
 from regularize.kinematics import fit_joint
 from regularize.pinocchio_model import TreeBuilder, TreeJoint
 from regularize.pinocchio_rows import Closure, ConstraintRows
+from regularize.pinocchio_solvers import Acceleration, acceleration_of
+from regularize.pinocchio_solvers import mass_matrix as mass_matrix
 from regularize.pinocchio_styles import (
     PROXIMAL,
     anchor_models,
@@ -61,7 +62,7 @@ class Robot:
     data: Any = field(repr=False)
     _coupling: Array = field(repr=False)
     _coupling_offset: Array = field(repr=False)
-    _accelerate: Callable[[Array, Array, Array], Array] = field(repr=False)
+    _accelerate: Acceleration = field(repr=False)
 
     @property
     def rows(self) -> int:
@@ -120,7 +121,7 @@ class Robot:
         """
         return self._accelerate(q, v, tau)
 
-    def acceleration_near(self, left: Array) -> Callable[[Array, Array, Array], Array]:
+    def acceleration_near(self, left: Array) -> Acceleration:
         """``forward_dynamics`` in a form that is quick near a configuration.
 
         Where rows depend on each other, as many combinations of them as are independent are chosen
@@ -280,7 +281,7 @@ def _robot(
         _accelerate=lambda q, v, tau: np.zeros(model.nv),
     )
     object.__setattr__(robot, "q0", read_only(robot.configuration(reduction.q)))
-    object.__setattr__(robot, "_accelerate", _solver(robot))
+    object.__setattr__(robot, "_accelerate", acceleration_of(robot))
     if not robot.massive:
         finding = Diagnostic(
             "REG306",
@@ -348,84 +349,3 @@ def _velocity_rows(builder: TreeBuilder, coupling: Array) -> Array:
         columns = columns[::-1] if joint.reversed else columns
         rows[:, start : start + len(columns)] = coupling[:, columns]
     return read_only(rows)
-
-
-def _solver(robot: Robot) -> Callable[[Array, Array, Array], Array]:
-    """The function behind ``Robot.forward_dynamics``."""
-    model, data, rows = robot.model, robot.data, robot.constraints
-    if len(rows) == 0:
-        return lambda q, v, tau: np.array(pin.aba(model, data, q, v, tau))
-    massive = robot.massive
-    if robot.style == "legacy" and massive and not len(rows.coupling):
-        return _proximal(robot)
-    if robot.rank < len(rows) or not massive:
-        return lambda q, v, tau: null_space_acceleration(robot, q, v, tau)
-    if robot.style in ("anchors", "slack") and not len(rows.coupling):
-        return _cholesky(robot)
-
-    def exact(q: Array, v: Array, tau: Array) -> Array:
-        jacobian, bias = rows.jacobian_and_bias(data, q, v)
-        return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
-
-    return exact
-
-
-def mass_matrix(model: Any, data: Any, q: Array) -> Array:
-    """The full symmetric mass matrix, shape (nv, nv)."""
-    upper = np.triu(pin.crba(model, data, q))
-    return np.asarray(upper + np.triu(upper, 1).T)
-
-
-def null_space_acceleration(robot: Robot, q: Array, v: Array, tau: Array) -> Array:
-    """Acceleration by an orthonormal basis of the admissible velocities, shape (nv,).
-
-    For dependent rows and for trees with massless ends, where the mass matrix is singular although
-    the mechanism has mass in every direction in which it can move.
-    """
-    jacobian, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
-    u, s, vt = np.linalg.svd(jacobian)
-    rank = robot.rank
-    particular = vt[:rank].T @ ((u[:, :rank].T @ -bias) / s[:rank])
-    free = vt[rank:].T
-    M = mass_matrix(robot.model, robot.data, q)
-    force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v) - M @ particular
-    return np.asarray(particular + free @ np.linalg.solve(free.T @ M @ free, free.T @ force))
-
-
-def _cholesky(robot: Robot) -> Callable[[Array, Array, Array], Array]:
-    """Pinocchio's factorisation of mass matrix and anchors, without damping."""
-    model, data, models = robot.model, robot.data, robot.constraint_models
-    datas = pin.StdVec_ConstraintData()
-    for constraint in models:
-        datas.append(constraint.createData())
-    pairs = list(zip(models, datas, strict=True))
-    inner = [constraint_data.extract() for constraint_data in datas]
-    cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
-    zero = np.zeros(model.nv)
-
-    def accelerate(q: Array, v: Array, tau: Array) -> Array:
-        pin.crba(model, data, q, pin.Convention.WORLD)
-        pin.forwardKinematics(model, data, q, v, zero)
-        for constraint, constraint_data in pairs:
-            constraint.calc(model, data, constraint_data)
-        cholesky.compute(model, data, models, datas, 0.0)
-        drift = [-d.constraint_acceleration_error for d in inner]
-        force = tau - pin.nonLinearEffects(model, data, q, v)
-        return np.asarray(cholesky.solve(np.concatenate([*drift, force]))[-model.nv :])
-
-    return accelerate
-
-
-def _proximal(robot: Robot) -> Callable[[Array, Array, Array], Array]:
-    """Pinocchio's constrained dynamics, iterated on redundant rows."""
-    model, data, models = robot.model, robot.data, robot.constraint_models
-    datas = pin.StdVec_RigidConstraintData()
-    for constraint in models:
-        datas.append(constraint.createData())
-    pin.initConstraintDynamics(model, data, models, datas)
-    settings = robot.proximal_settings
-
-    def accelerate(q: Array, v: Array, tau: Array) -> Array:
-        return np.array(pin.constraintDynamics(model, data, q, v, tau, models, datas, settings))
-
-    return accelerate
