@@ -9,9 +9,9 @@ import numpy as np
 from regularize.adapters import mates as mating
 from regularize.adapters._cad_pairs import pair
 from regularize.adapters._cad_relations import Relation, resolve
-from regularize.adapters._cad_units import suspect
 from regularize.adapters._ground import connect
 from regularize.adapters._names import listed, unique
+from regularize.adapters._units import suspect
 from regularize.diagnostic import Diagnostic, Severity, Source
 from regularize.mechanism import (
     STANDARD_GRAVITY,

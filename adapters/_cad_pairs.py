@@ -42,6 +42,8 @@ from regularize.screw import Array, inverse, log_rotation, prismatic, revolute, 
 X, Y, Z = np.eye(3)
 #: Angles and relative lengths below which a special case holds.
 TINY = 1e-9
+#: Sine of an angle below which axes count as parallel.
+PARALLEL = 1e-6
 #: Half turns that leave all axes of a frame on their lines.
 FLIPS = tuple(
     transform(np.diag(signs)) for signs in ([1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1])
@@ -202,7 +204,7 @@ def _inclined(T_i_j: Array, angle: float) -> tuple[Array, Array]:
 
 
 def _angle(T_i_j: Array, value: float) -> Pair:
-    if abs(math.sin(value)) <= 1e-6:  # one equation with no derivative: it means parallel
+    if abs(math.sin(value)) <= PARALLEL:  # one equation with no derivative: it means parallel
         return _parallel(T_i_j, 0.0)
     T_i, T_j = _inclined(T_i_j, value)
     axis = np.array([math.sin(value), 0.0, math.cos(value)])

@@ -9,7 +9,7 @@ import numpy as np
 
 from regularize.adapters._freecad_document import Library, Object
 from regularize.errors import ReadError
-from regularize.screw import Array, inverse
+from regularize.screw import Array
 
 #: Deepest nesting of groups, links and sub-assemblies.
 DEEPEST = 64
@@ -174,10 +174,6 @@ class Parts:
             T = T @ self._placed(item)
             holder = self._target(item) if item.is_link else item
         return T
-
-    def relative(self, first: str, second: str) -> Array:
-        """The second part seen from the first one at their saved placements."""
-        return inverse(self.T_assembly_part[first]) @ self.T_assembly_part[second]
 
 
 def top_assembly(library: Library, chosen: str | None) -> Object:

@@ -15,6 +15,7 @@ import numpy as np
 
 from regularize.adapters._asmt_tree import Item, parse
 from regularize.adapters._cad_draft import CadDraft
+from regularize.adapters._cad_pairs import PARALLEL
 from regularize.adapters._cad_relations import Relation
 from regularize.adapters._names import listed, suggestion
 from regularize.diagnostic import Source
@@ -185,6 +186,14 @@ class _Reader:
         value *= 1.0 if pair == "angle" else self.scale
         if pair.startswith(("sphere_", "cylinder_", "revolute_")) and value < 0.0:
             raise item.error("distanceIJ is negative; a distance is not")
+        if pair == "angle" and abs(math.sin(value)) <= PARALLEL:
+            self.draft.note(
+                "REG013",
+                "note",
+                f"joint `{title}` keeps axes parallel: read as 2 equations, for the one that its "
+                "type writes has no derivative there",
+                source,
+            )
         name = self.draft.add_joint(title, pair, body_i, T_i, body_j, T_j, value, source=source)
         if name is not None:
             names[f"/{self.assembly.value('Name')}/{written}"] = name

@@ -102,6 +102,12 @@ def test_joint_type_leaves_its_freedoms(tmp_path: Path, kind: str) -> None:
     assert reduce(mechanism).mobility == FREEDOMS[kind]
 
 
+def test_angle_of_zero_is_read_as_parallel_axes_aloud(tmp_path: Path) -> None:
+    mechanism = load(tmp_path, pair_file("AngleJoint", {"theIzJz": 0.0}, np.eye(4)))
+    assert mechanism.joint("J").freedoms == 4
+    assert "joint `J` keeps axes parallel: read as 2 equations" in mechanism.findings[0].message
+
+
 def test_constant_velocity_joint_passes_the_speed_on(tmp_path: Path) -> None:
     """Two shafts at an angle, joined where their axes meet: equal angles at all times."""
     bend = Rotation.from_rotvec([0, 0.6, 0]).as_matrix()

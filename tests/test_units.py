@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regularize.adapters._cad_units import size, suspect
+from regularize.adapters._units import size, suspect
 from regularize.mechanism import Body, Inertia, Joint, joint_in_world
 
 
