@@ -24,6 +24,8 @@ from regularize.reactions import Reaction, reactions
 SCHEMA_VERSION = 1
 #: Changes of joint types that are proposed.
 CURES = 3
+#: Candidates that are analysed for them, so that the report stays quick.
+TRIES = 12
 #: Redundant equations and joints up to which such proposals are looked for: the number of
 #: combinations grows fast, and a long list of changes is no help.
 MOST_CURED, MOST_JOINTS = 6, 30
@@ -263,7 +265,7 @@ def check(
     found = reactions(reduction) if reduction.assembly.closed else ()
     diagnostics = tuple(findings(reduction, loops, found, near))
     few = reduction.redundant <= MOST_CURED and len(reduction.graph.edges) <= MOST_JOINTS
-    proposals = cures(reduction, limit=CURES) if few else ()
+    proposals = cures(reduction, limit=CURES, tries=TRIES) if few else ()
     return Report(
         reduction,
         loops,
