@@ -113,13 +113,16 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     held = floating(reduction)
     algebras: dict[int, Array] = {}
     found: dict[int, BodyMotion] = {}
+    motions = {root: np.zeros((len(q), 6, velocities.shape[2])) for root in loops.roots}
+    for e, node in loops.tree:
+        edge, local = graph.edges[e], loops.local(e)
+        sign = 1.0 if edge.child == node else -1.0
+        step = scaled[:, :, local] @ velocities[:, local]
+        motions[node] = motions[edge.other(node)] + sign * step
     for node, members in enumerate(graph.members):
         if not members or node == graph.ground:
             continue
-        signs = np.zeros(loops.freedoms)
-        for e, sign in loops.path_to_root(node):
-            signs[loops.local(e)] += sign
-        own = (scaled * signs) @ velocities
+        own = motions[node]
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
         freedoms = max(np.linalg.matrix_rank(entry, tol=RTOL * size) for entry in own)
         columns = np.concatenate(list(own), axis=1)
