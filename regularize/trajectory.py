@@ -7,22 +7,20 @@ choice is made and the integration goes on from the same configuration (Paul 202
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, Radau
 
 from regularize.errors import RegularizeError
-from regularize.minimal import ClosureLost, MinimalDynamics, NoInertia, Pose, SingularConfiguration
-from regularize.partition import columns_of
+from regularize.minimal import MinimalDynamics
+from regularize.partitioned_kinematics import Pose, SingularConfiguration
+from regularize.pivoting import columns_of
 from regularize.screw import Array, read_only
-
-#: Joint forces by time, configuration and velocity, shape (nv,).
-Torque = Callable[[float, Array, Array], Array]
+from regularize.segment import Segment, Torque
 
 #: The methods of ``scipy.integrate.solve_ivp`` by name.
 METHODS: dict[Any, Any] = {
@@ -36,9 +34,6 @@ METHODS: dict[Any, Any] = {
 #: Those that shorten a step at which the loops do not close.
 EXPLICIT = ("RK23", "RK45", "DOP853")
 
-#: Displacement of a group joint (radians) at which the reference is moved along: far from it the
-#: components of a displacement tell less of those of the velocity.
-FAR = 0.7
 #: Largest change of a prescribed coordinate in one step, so that the pose stays on its branch.
 STRIDE = 0.05
 
@@ -70,91 +65,6 @@ class Trajectory:
     forced: Array
     energy: Array
     partitions: tuple[tuple[float, tuple[str, ...]], ...]
-
-
-class _Segment:
-    """Integration with one choice of coordinates; remembers the last pose as a first guess."""
-
-    def __init__(self, dynamics: MinimalDynamics, torque: Torque | None, *, explicit: bool) -> None:
-        self.dynamics, self.torque, self.explicit = dynamics, torque, explicit
-        self.lost: ClosureLost | NoInertia | None = None
-        self.begun = False
-        self.free = [dynamics.known[i] for i in dynamics.free]
-        self.driven = [dynamics.known[i] for i in dynamics.driven]
-        self.motions = [dynamics.forced[dynamics.names[c]] for c in self.driven]
-        self.offset = dynamics.positions(dynamics.reference, self.driven)
-        self.pose = dynamics.close(np.zeros(dynamics.robot.model.nv))
-        self.guess = dynamics.displacement(self.pose.q)
-
-    @property
-    def far(self) -> bool:
-        """Whether displacements of group joints come near to where they are no longer unique."""
-        model = self.dynamics.robot.model
-        for j in range(1, model.njoints):
-            if model.nqs[j] != model.nvs[j]:
-                start = model.idx_vs[j] + model.nvs[j] - 3
-                if float(np.linalg.norm(self.guess[start : start + 3])) > FAR:
-                    return True
-        return False
-
-    def state(self, q: Array, v: Array) -> Array:
-        return np.concatenate([self.dynamics.displacement(q)[self.free], v[self.free]])
-
-    def resolve(self, t: float, state: Array) -> tuple[Pose, Array, Array]:
-        """Pose, velocities of all coordinates and prescribed accelerations."""
-        n = len(self.free)
-        target = self.guess.copy()
-        target[self.free] = state[:n]
-        prescribed = np.array([motion(t) for motion in self.motions]).reshape(-1, 3)
-        target[self.driven] = prescribed[:, 0] - self.offset
-        pose = self._follow(target)
-        known = np.zeros(len(self.dynamics.known))
-        known[self.dynamics.free], known[self.dynamics.driven] = state[n:], prescribed[:, 1]
-        return pose, self.dynamics.velocity(pose, known), prescribed[:, 2]
-
-    def _follow(self, target: Array) -> Pose:
-        """Close the loops, in several steps where the way is too far for one."""
-        dynamics = self.dynamics
-        columns = dynamics.known
-        done, step = 0.0, 1.0
-        start, before = self.guess.copy(), (self.guess, self.pose)
-        while done < 1.0:
-            trial = self.guess.copy()
-            trial[columns] = start[columns] + min(1.0, done + step) * (target - start)[columns]
-            rates = dynamics.rates(self.guess)
-            along = self.pose.transmission @ (rates @ (trial - self.guess))[columns]
-            dependent = list(dynamics.choice.dependent)
-            trial[dependent] += np.linalg.solve(rates, along)[dependent]
-            try:
-                self.pose = dynamics.close(trial)
-            except ClosureLost:
-                step *= 0.5
-                if step < 1e-3:
-                    self.guess, self.pose = before
-                    raise
-                continue
-            done = min(1.0, done + step)
-            self.guess = dynamics.displacement(self.pose.q)
-        return self.pose
-
-    def rate(self, t: float, state: Array) -> Array:
-        try:
-            pose, v, prescribed = self.resolve(t, state)
-            a, _ = self.dynamics.acceleration(pose, v, self.tau(t, pose.q, v), prescribed)
-        except (ClosureLost, NoInertia) as lost:
-            if not self.explicit or not self.begun:
-                raise
-            # An explicit method takes a shorter step when it meets no number.
-            self.lost = lost
-            return np.full(len(state), np.nan)
-        self.begun = True
-        rates = np.linalg.solve(self.dynamics.rates(self.guess), v)
-        return np.concatenate([rates[self.free], a[self.free]])
-
-    def tau(self, t: float, q: Array, v: Array) -> Array:
-        if self.torque is None:
-            return np.zeros(self.dynamics.robot.model.nv)
-        return np.asarray(self.torque(t, q, v), dtype=np.float64)
 
 
 def simulate(
@@ -197,12 +107,12 @@ def simulate(
     velocity = _velocities(dynamics, v)
     dynamics = dynamics.repartitioned(pose.q)
     explicit = method in EXPLICIT
-    segment = _Segment(dynamics, torque, explicit=explicit)
+    segment = Segment(dynamics, torque, explicit=explicit)
     state = segment.state(pose.q, velocity)
     partitions = [(t, dynamics.independent)]
     if not segment.free:
         return _trajectory(_driven(segment, times), partitions)
-    samples = [_sample(segment, t, state)]
+    samples = [segment.sample(t, state)]
     limit, started = degradation, segment.pose.condition
     while t < end:
         solver = METHODS.get(method, method)(
@@ -226,7 +136,7 @@ def simulate(
         if better is not None:
             partitions.append((t, better.independent))
         dynamics = better or dynamics.at(pose.q)
-        segment = _Segment(dynamics, torque, explicit=explicit)
+        segment = Segment(dynamics, torque, explicit=explicit)
         state = segment.state(pose.q, velocity)
         if better is not None:
             limit, started = degradation, segment.pose.condition
@@ -236,13 +146,13 @@ def simulate(
     return _trajectory(samples, partitions)
 
 
-def _within(segment: _Segment, solver: Any, times: Array) -> list[tuple[Array, ...]]:
+def _within(segment: Segment, solver: Any, times: Array) -> list[tuple[Array, ...]]:
     """Samples at the times that the last step passed."""
     passed = times[(times > solver.t_old) & (times <= solver.t)]
     if not len(passed):
         return []
     state = solver.dense_output()
-    return [_sample(segment, float(t), state(t) if t < solver.t else solver.y) for t in passed]
+    return [segment.sample(float(t), state(t) if t < solver.t else solver.y) for t in passed]
 
 
 def _trajectory(
@@ -254,15 +164,15 @@ def _trajectory(
     return Trajectory(t, q, v, a, closure, forced, energy, tuple(partitions))
 
 
-def _driven(segment: _Segment, times: Array) -> list[tuple[Array, ...]]:
+def _driven(segment: Segment, times: Array) -> list[tuple[Array, ...]]:
     """The motion where every freedom is prescribed: nothing is left to integrate."""
     nothing = np.zeros(0)
-    samples = [_sample(segment, times[0], nothing)]
+    samples = [segment.sample(times[0], nothing)]
     for before, after in pairwise(times):
         change = max(abs(motion(after)[0] - motion(before)[0]) for motion in segment.motions)
         for t in np.linspace(before, after, 2 + int(change / STRIDE))[1:]:
             segment.resolve(float(t), nothing)
-        samples.append(_sample(segment, after, nothing))
+        samples.append(segment.sample(after, nothing))
     return samples
 
 
@@ -283,23 +193,3 @@ def _velocities(dynamics: MinimalDynamics, v: Mapping[str, float] | Array | None
         result[columns_of(dynamics.names, v)] = list(v.values())
         return result
     return np.asarray(v, dtype=np.float64)
-
-
-def _sample(segment: _Segment, t: float, state: Array) -> tuple[Array, ...]:
-    dynamics = segment.dynamics
-    model = dynamics.robot.model
-    pose, v, prescribed = segment.resolve(float(t), state)
-    a, forced = dynamics.acceleration(pose, v, segment.tau(float(t), pose.q, v), prescribed)
-    data = model.createData()
-    energy = pin.computeKineticEnergy(model, data, pose.q, v)
-    energy += pin.computePotentialEnergy(model, data, pose.q)
-    closure = np.max(np.abs(dynamics.robot.residual(pose.q)), initial=0.0)
-    return (
-        np.asarray(t),
-        pose.q,
-        v,
-        a,
-        np.asarray(closure),
-        forced,
-        np.asarray(energy),
-    )

@@ -13,8 +13,9 @@ import pytest
 import regularize as rg
 from regularize.errors import ModelError, NotClosed
 from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal import ClosureLost, NoInertia, SingularConfiguration, minimal_dynamics
-from regularize.partition import NotIndependent
+from regularize.minimal import NoInertia, minimal_dynamics
+from regularize.partitioned_kinematics import ClosureLost, SingularConfiguration
+from regularize.pivoting import NotIndependent
 from regularize.screw import Array
 from regularize.trajectory import simulate
 

@@ -9,7 +9,8 @@ import regularize as rg
 from regularize.assembly import assemble
 from regularize.errors import ModelError, NotClosed
 from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.partition import NotIndependent, choose, complete_pivoting, partition
+from regularize.partition import partition
+from regularize.pivoting import NotIndependent, choose, complete_pivoting
 from regularize.screw import Array
 
 Y = (0, 1, 0)
