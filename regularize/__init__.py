@@ -20,24 +20,28 @@ if TYPE_CHECKING:
     from regularize.analysis import reduce as reduce
     from regularize.assembly import Assembly as Assembly
     from regularize.assembly import assemble as assemble
-    from regularize.cures import cures as cures
-    from regularize.isostatic import isostatic as isostatic
-    from regularize.joint_forces import joint_forces as joint_forces
+    from regularize.curing import cure as cure
+    from regularize.curing import cures as cures
+    from regularize.density import with_density as with_density
+    from regularize.isostatics import isostatic as isostatic
+    from regularize.joint_loads import joint_forces as joint_forces
     from regularize.loading import load as load
     from regularize.mechanism import Mechanism as Mechanism
     from regularize.metamodels import Metamodel as Metamodel
     from regularize.metamodels import metamodel as metamodel
     from regularize.minimal import minimal_dynamics as minimal_dynamics
-    from regularize.partition import partition as partition
+    from regularize.partitioning import partition as partition
     from regularize.pinocchio_ import Robot as Robot
     from regularize.pinocchio_ import to_pinocchio as to_pinocchio
     from regularize.pinocchio_import import from_pinocchio as from_pinocchio
-    from regularize.reactions import reactions as reactions
     from regularize.reduced_dynamics import reduced_model as reduced_model
     from regularize.report import Report as Report
     from regularize.report import check as check
-    from regularize.save import save as save
-    from regularize.simulate import simulate as simulate
+    from regularize.saving import save as save
+    from regularize.simulation import Simulation as Simulation
+    from regularize.simulator import simulate as simulate
+    from regularize.stress_states import self_stress as self_stress
+    from regularize.uniqueness import reactions as reactions
 
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
@@ -52,15 +56,30 @@ except PackageNotFoundError:  # a checkout that is not installed
 _HOME = {
     "Assembly": "assembly",
     "Mechanism": "mechanism",
+    "Metamodel": "metamodels",
     "Reduction": "analysis",
     "Report": "report",
     "Robot": "pinocchio_",
+    "Simulation": "simulation",
     "assemble": "assembly",
     "check": "report",
+    "cure": "curing",
+    "cures": "curing",
     "from_pinocchio": "pinocchio_import",
+    "isostatic": "isostatics",
+    "joint_forces": "joint_loads",
     "load": "loading",
+    "metamodel": "metamodels",
+    "minimal_dynamics": "minimal",
+    "partition": "partitioning",
+    "reactions": "uniqueness",
     "reduce": "analysis",
+    "reduced_model": "reduced_dynamics",
+    "save": "saving",
+    "self_stress": "stress_states",
+    "simulate": "simulator",
     "to_pinocchio": "pinocchio_",
+    "with_density": "density",
 }
 
 

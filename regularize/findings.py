@@ -12,7 +12,7 @@ from regularize.loop_report import LoopReport
 from regularize.nearly import in_world, nearly_special
 from regularize.open_loops import open_loops
 from regularize.part import Part
-from regularize.reactions import Reaction
+from regularize.uniqueness import Reaction
 from regularize.words import (
     counted,
     degrees,

@@ -11,7 +11,7 @@ from regularize.errors import ModelError
 from regularize.mechanism import Mechanism
 from regularize.minimal import minimal_dynamics
 from regularize.screw import Array, read_only
-from regularize.simulate import Simulation
+from regularize.simulation import Simulation
 from regularize.topology import coordinate_names
 from regularize.trajectory import simulate as integrate
 

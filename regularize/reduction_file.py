@@ -11,10 +11,10 @@ from regularize import __version__
 from regularize.adapters import adapters
 from regularize.analysis import Reduction
 from regularize.diagnostic import Diagnostic
-from regularize.isostatic import Isostatic
+from regularize.isostatics import Isostatic
 from regularize.mechanism import Mechanism
 from regularize.reduction import Cut
-from regularize.save import save
+from regularize.saving import save
 from regularize.screw import Array
 
 VERSION = 1

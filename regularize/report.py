@@ -11,7 +11,7 @@ from typing import Any
 import regularize
 from regularize import subalgebra
 from regularize.analysis import CONFIGURATIONS, Reduction, reduce
-from regularize.cures import Cure, cures
+from regularize.curing import Cure, cures
 from regularize.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.findings import findings
 from regularize.loop_report import LoopReport, loop_reports
@@ -19,7 +19,7 @@ from regularize.mechanism import Mechanism
 from regularize.motion import BodyMotion, moving
 from regularize.nearly import NEAR
 from regularize.part import Part
-from regularize.reactions import Reaction, reactions
+from regularize.uniqueness import Reaction, reactions
 
 SCHEMA_VERSION = 1
 #: Changes of joint types that are proposed.

@@ -11,10 +11,10 @@ import pytest
 
 import regularize as rg
 from regularize.analysis import Reduction
-from regularize.cures import Cure, cure, cures
+from regularize.curing import Cure, cure, cures
 from regularize.errors import ModelError
 from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.reactions import reactions
+from regularize.uniqueness import reactions
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

@@ -13,7 +13,8 @@ from scipy.integrate import solve_ivp
 import regularize as rg
 from regularize.pinocchio_ import Robot, to_pinocchio
 from regularize.screw import Array
-from regularize.simulate import Simulation, simulate
+from regularize.simulation import Simulation
+from regularize.simulator import simulate
 
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "benchmarks"
 ANSWERS = json.loads((FOLDER / "answers.json").read_text())

@@ -9,7 +9,7 @@ import regularize as rg
 from regularize.assembly import assemble
 from regularize.errors import ModelError, NotClosed
 from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.partition import partition
+from regularize.partitioning import partition
 from regularize.pivoting import NotIndependent, choose, complete_pivoting
 from regularize.screw import Array
 

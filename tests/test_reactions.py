@@ -11,7 +11,7 @@ import pytest
 
 import regularize as rg
 from regularize.errors import ModelError
-from regularize.joint_forces import JointForces, joint_forces
+from regularize.joint_loads import JointForces, joint_forces
 from regularize.mechanism import (
     Body,
     Inertia,
@@ -22,10 +22,10 @@ from regularize.mechanism import (
     mechanism_of,
 )
 from regularize.minimal import minimal_dynamics
-from regularize.reactions import reactions
 from regularize.screw import Array, adjoint, inverse, transform
-from regularize.self_stress import self_stress
+from regularize.stress_states import self_stress
 from regularize.trajectory import simulate
+from regularize.uniqueness import reactions
 
 Y, Z = (0, 1, 0), (0, 0, 1)
 

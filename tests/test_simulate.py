@@ -16,7 +16,7 @@ from regularize.dynamics import project_velocity
 from regularize.errors import ModelError, NotClosed, UnsupportedExport
 from regularize.mechanism import Inertia, joint_in_world, mechanism_of
 from regularize.pinocchio_ import to_pinocchio
-from regularize.simulate import simulate
+from regularize.simulator import simulate
 
 PENDULUM = mechanism_of(
     "pendulum", [joint_in_world("hinge", "ground", "rod", "revolute", (0, 1, 0))]

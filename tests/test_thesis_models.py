@@ -19,7 +19,7 @@ from regularize.analysis import Reduction
 from regularize.assembly import assemble, with_coordinates
 from regularize.mechanism import Mechanism
 from regularize.minimal import minimal_dynamics
-from regularize.partition import partition
+from regularize.partitioning import partition
 from regularize.screw import Array
 from regularize.topology import coordinate_names
 from regularize.trajectory import Trajectory, simulate

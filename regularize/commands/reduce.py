@@ -22,7 +22,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if something of it could not be kept."""
-    from regularize.isostatic import isostatic
+    from regularize.isostatics import isostatic
     from regularize.reduction_file import write_reduction
 
     report = isostatic(load_model(arguments.file, arguments), seed=arguments.seed)

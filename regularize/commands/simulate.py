@@ -11,7 +11,7 @@ from regularize.commands.files import add_model_options, load_model
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
-    from regularize.simulate import Simulation
+    from regularize.simulation import Simulation
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
                 progress=progress,
             )
         else:
-            from regularize.simulate import simulate
+            from regularize.simulator import simulate
 
             motion = simulate(
                 mechanism,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from regularize.causes import Chain
-from regularize.cures import Cure
+from regularize.curing import Cure
 from regularize.diagnostic import Diagnostic
 from regularize.directions import Direction, axis_words
 from regularize.loop_report import Equation, LoopReport
