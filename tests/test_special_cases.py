@@ -1,0 +1,171 @@
+"""Loops that are nearly special, locked joints, idle bodies, several modes, numerical reduction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mechanisms
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.diagnostic import Diagnostic
+from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
+
+
+def findings(mechanism: Mechanism, code: str, **options: Any) -> list[Diagnostic]:
+    return [d for d in rg.check(mechanism, **options).diagnostics if d.code == code]
+
+
+@pytest.mark.parametrize("joint", range(4))
+@pytest.mark.parametrize("size", [1e-2, 1.0, 10.0])
+def test_a_four_bar_tilted_by_half_a_milliradian_is_nearly_planar(joint: int, size: float) -> None:
+    names = ("A", "B", "C", "D")
+    axes = [(0.0, np.sin(5e-4), np.cos(5e-4)) if i == joint else (0, 0, 1) for i in range(4)]
+    points = [size * np.array(p) for p in ((0, 0, 0), (0.1, 0.3, 0), (0.9, 0.5, 0), (1, 0, 0))]
+    mechanism = mechanisms.single_loop("tilted", "RRRR", axes, points)
+    (found,) = findings(mechanism, "REG204")
+    assert found.severity == "warning"
+    assert found.joints == (names[joint],)
+    assert "planar" in found.message and "0.5 mrad" in found.message
+    # The counts are those of the geometry as given: the loop is rigid.
+    reduction = rg.reduce(mechanism)
+    assert (reduction.mobility, reduction.finite_mobility, reduction.redundant) == (0, 0, 2)
+
+
+def test_the_tolerance_of_nearly_planar_is_an_argument() -> None:
+    tilted = mechanisms.planar_fourbar(tilt=5e-4)
+    assert findings(tilted, "REG204")
+    assert not findings(tilted, "REG204", near=1e-4)
+    assert not findings(mechanisms.planar_fourbar(tilt=0.02), "REG204")
+    assert not findings(mechanisms.planar_fourbar(), "REG204")
+    # A coarser tolerance of ranks takes the loop for planar, as a drawing of that accuracy would.
+    assert rg.reduce(tilted, rtol=2e-3).mobility == 1
+
+
+def test_a_nearly_spherical_four_bar_names_axis_and_distance() -> None:
+    corners = np.array([(1, 1, -1), (-1, 1, -1), (1, 1, 1), (1, -1, -1)], dtype=float)
+    points = corners.copy()
+    points[1] += 2e-3 * np.cross(corners[1], (0.0, 0.0, 1.0)) / np.sqrt(2)
+    mechanism = mechanisms.single_loop("off centre", "RRRR", [*corners], [*points])
+    (found,) = findings(mechanism, "REG204")
+    assert found.joints == ("B",)
+    assert "spherical" in found.message and "2 mm" in found.message
+
+
+def test_locked_joints_are_named() -> None:
+    """A five-bar of four parallel hinges and one that is square to them."""
+    points = [(0, 0, 0), (0, 1, 0), (1, 1.3, 0), (1.5, 0.5, 0), (1.2, 0, 0)]
+    axes = [(0, 0, 1)] * 4 + [(1, 0, 0)]
+    mechanism = mechanisms.single_loop("five-bar", "RRRRR", axes, points)
+    (found,) = findings(mechanism, "REG206")
+    assert found.joints == ("E",)
+    reduction = rg.reduce(mechanism)
+    assert (reduction.mobility, reduction.redundant) == (1, 2)
+    assert reduction.certificate.holds
+
+
+def test_a_structure_of_locked_joints_keeps_what_locks_it() -> None:
+    """Four skew hinges: two of the six rows depend on the others at the only configuration."""
+    axes = [(1, 0, 0.2), (0.3, 1, 0), (0, 0.4, 1), (1, 1, 1)]
+    points = [(0, 0, 0), (1, 0, 0.3), (1.2, 1, 0), (0, 1, 0.5)]
+    mechanism = mechanisms.single_loop("skew", "RRRR", axes, points)
+    reduction = rg.reduce(mechanism)
+    assert (reduction.mobility, reduction.finite_mobility, reduction.remaining) == (0, 0, 0)
+    (part,) = reduction.parts
+    assert len(part.locked) == 4
+    (cut,) = reduction.cuts
+    assert (cut.kept, cut.removed.shape[1], cut.thinned.shape[1]) == (3, 0, 2)
+    assert {"REG206", "REG209"} <= {d.code for d in rg.check(mechanism).diagnostics}
+
+
+def test_a_tilted_axis_leaves_what_the_other_three_prove() -> None:
+    """Three parallel hinges stay planar whatever the fourth does: the geometry proves two rows."""
+    (cut,) = rg.reduce(mechanisms.planar_fourbar(tilt=0.1)).cuts
+    assert (cut.kept, cut.removed.shape[1], cut.thinned.shape[1]) == (3, 2, 0)
+
+
+def test_rows_that_are_needed_elsewhere_are_not_thinned_out() -> None:
+    """A locked loop beside two loops that are dependent on each other and move.
+
+    The redundancy of the moving loops must not be made up for by rows of the locked one.
+    """
+    rng = np.random.default_rng(5)
+    center = np.array([0.0, -1.0, 0.0])
+    joints = []
+    for tag, offset in (("p", 0.0), ("q", 0.7), ("r", 0.3)):  # three equal cranks: 1 paradoxical
+        foot, head = (offset, 0, 0), (offset + 0.2, 0.5, 0)
+        joints.append(
+            joint_in_world(f"{tag}1", "ground", f"{tag} crank", "revolute", (0, 0, 1), foot)
+        )
+        joints.append(joint_in_world(f"{tag}2", f"{tag} crank", "bar", "revolute", (0, 0, 1), head))
+    bodies = ["p crank", "k1", "k2", "k3", "k4", "p crank"]
+    for i in range(5):
+        point = center if i < 3 else rng.normal(size=3)
+        joints.append(
+            joint_in_world(f"k{i}", bodies[i], bodies[i + 1], "revolute", rng.normal(size=3), point)
+        )
+    reduction = rg.reduce(mechanism_of("mixed", joints))
+    assert reduction.certificate.holds and all(part.proved for part in reduction.parts)
+    # The locked spherical-and-two-hinges loop has 5 joints and rank 5: one row too many.
+    assert (reduction.mobility, reduction.redundant) == (1, 8)
+    assert (reduction.removed, reduction.remaining) == (7, 1)
+
+
+def test_the_rod_between_two_ball_joints_is_named_as_idle() -> None:
+    (found,) = findings(mechanisms.rssr(), "REG207")
+    assert found.severity == "note"
+    assert "`link 2`" in found.message
+    assert set(found.joints) == {"B", "C"}
+
+
+def test_six_legs_of_two_ball_joints_spin_one_by_one() -> None:
+    """Stewart platform with rods of fixed length: a structure with six idle rods."""
+    joints = []
+    for k in range(6):
+        angle = np.deg2rad(120 * (k // 2) + (15 if k % 2 else -15))
+        top = np.deg2rad(120 * (k // 2) + (40 if k % 2 else -40))
+        low = (0.4 * np.cos(angle), 0.4 * np.sin(angle), 0)
+        high = (0.25 * np.cos(top), 0.25 * np.sin(top), 0.4)
+        joints.append(joint_in_world(f"A{k}", "ground", f"rod {k}", "spherical", point=low))
+        joints.append(joint_in_world(f"B{k}", f"rod {k}", "platform", "spherical", point=high))
+    mechanism = mechanism_of("6-SS", joints)
+    found = findings(mechanism, "REG207")
+    assert sorted(d.message.split("`")[1] for d in found) == [f"rod {k}" for k in range(6)]
+    reduction = rg.reduce(mechanism)
+    assert (reduction.gruebler, reduction.mobility, reduction.redundant) == (6, 6, 0)
+
+
+def test_motions_of_different_mobility_through_one_pose_are_all_reported() -> None:
+    """Flat pose of two windows with equal links: both motions, and that of folded links."""
+    mechanism = mechanisms.n_fourbar(2, flat=True)
+    reduction = rg.reduce(mechanism)
+    modes = {mobility for cell in reduction.cells for mobility, _ in cell.modes}
+    assert modes == {1, 2}
+    (found,) = findings(mechanism, "REG213")
+    assert "1, 2" in found.message
+    assert len(findings(mechanism, "REG203")) == 1
+
+
+@pytest.mark.parametrize(
+    ("build", "dependent"),
+    [(mechanisms.bennett, 3), (mechanisms.bricard, 1), (mechanisms.three_cranks, 1)],
+)
+def test_numerical_reduction_only_on_request(build: Any, dependent: int) -> None:
+    plain, asked = rg.reduce(build()), rg.reduce(build(), numerical=True)
+    assert (plain.numerical, asked.numerical) == (False, True)
+    assert plain.remaining == dependent and asked.remaining == 0
+    assert sum(cut.numerical.shape[1] for cut in plain.cuts) == 0
+    assert sum(cut.numerical.shape[1] for cut in asked.cuts) == dependent
+    assert asked.kept == plain.kept - dependent
+    assert asked.mobility == plain.mobility
+    assert asked.certificate.holds and asked.certificate.configurations >= 50
+    loops = asked.loops
+    for cell in asked.cells:
+        jacobian = loops.jacobian(loops.state(cell.configurations)) * loops.units
+        assert np.linalg.matrix_rank(jacobian[-1], tol=1e-6) == asked.rank
+
+
+def test_numerical_reduction_changes_nothing_where_nothing_is_left() -> None:
+    for build in (mechanisms.planar_fourbar, mechanisms.three_prrr, mechanisms.rssr):
+        assert rg.reduce(build(), numerical=True).kept == rg.reduce(build()).kept
