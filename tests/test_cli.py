@@ -131,15 +131,19 @@ def test_width_of_the_terminal(
 
 
 def test_batch_gives_one_table_and_one_exit_status(
-    fourbar: str, clean: str, broken: str, capsys: pytest.CaptureFixture[str]
+    fourbar: str,
+    clean: str,
+    broken: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     assert main(["check", clean, clean.replace("three_upu", "delta_universal")]) == 0
     capsys.readouterr()
     assert main(["check", fourbar, clean]) == 1
     assert main(["check", fourbar, broken, clean]) == 2
     out, err = capsys.readouterr()
     assert "unreadable" in out and "2 models checked" in out
-    # The width of the terminal may break the sentence.
     assert "1 could not be read" in " ".join(out.split())
     assert err.count("\n") == 1 and broken in err
 
