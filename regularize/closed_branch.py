@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.closed_forms import closed_form
 from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics
 from regularize.screw import Array
@@ -59,10 +60,6 @@ def closed_branch(loops: LoopKinematics, inputs: Sequence[int], q: Array) -> Clo
         q: The configuration, shape (n,).
     """
     if loops.freedoms > LARGEST:
-        return None
-    try:
-        from regularize.closed_form import closed_form
-    except ImportError:
         return None
     names = coordinate_names(loops.graph.mechanism)
     try:

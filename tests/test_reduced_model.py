@@ -308,7 +308,7 @@ def test_loops_stay_closed(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["four-bar", "five-bar", "geared five-bar"])
 def test_closed_form_and_paths_agree(name: str) -> None:
-    pytest.importorskip("regularize.closed_form")
+    pytest.importorskip("regularize.closed_forms")
     model, reduction = reduced(name)
     equations = model.equations
     assert equations.closed is not None
@@ -324,7 +324,7 @@ def test_closed_form_and_paths_agree(name: str) -> None:
 
 def test_closed_form_stops_where_the_path_stops() -> None:
     """Beyond a gap the branch is assembled again, but only after being taken apart."""
-    pytest.importorskip("regularize.closed_form")
+    pytest.importorskip("regularize.closed_forms")
     model, _ = reduced("four-bar")
     assert model.equations.closed is not None
     theta = np.array([[np.pi], [1.5 * np.pi], [2 * np.pi + 0.1]])

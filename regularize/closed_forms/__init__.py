@@ -1,0 +1,15 @@
+"""Closed-form kinematics of loops with all branches."""
+
+from regularize.closed_forms.branches import Branch, Meeting, Track
+from regularize.closed_forms.loops import LoopSolution
+from regularize.closed_forms.solver import ClosedForm, Solutions, closed_form
+
+__all__ = [
+    "Branch",
+    "ClosedForm",
+    "LoopSolution",
+    "Meeting",
+    "Solutions",
+    "Track",
+    "closed_form",
+]

@@ -1,0 +1,161 @@
+"""Evaluation of a recorded program: as compiled Python lines, on numbers or on arrays.
+
+The same lines run with two sets of functions: those of ``math`` for one configuration at a time,
+and those of numpy for arrays, where the choices of branches are further leading axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from regularize import screw
+from regularize.closed_forms import runtime
+from regularize.closed_forms.tape import Operation, Scalar, Tape
+from regularize.screw import Array
+
+Function: TypeAlias = Callable[..., Any]
+
+_INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+
+
+def lines(tape: Tape, results: Sequence[Scalar]) -> list[str]:
+    """One assignment per operation that the results need."""
+    text = []
+    for index in tape.needed(results):
+        operation = tape.operations[index]
+        if operation.name not in ("constant", "input", "sign"):
+            text.append(f"v{index} = {_expression(tape, operation)}")
+    return text
+
+
+def name_of(tape: Tape, index: int) -> str:
+    """How a quantity is written: a number, an input ``x0``, a sign ``s0`` or a variable ``v7``."""
+    operation = tape.operations[index]
+    if operation.name == "constant":
+        return f"({operation.data!r})"
+    prefix = {"input": "x", "sign": "s"}.get(operation.name)
+    return f"v{index}" if prefix is None else f"{prefix}{operation.data}"
+
+
+def _expression(tape: Tape, operation: Operation) -> str:
+    arguments = [name_of(tape, a) for a in operation.arguments]
+    if operation.name in _INFIX:
+        return f" {_INFIX[operation.name]} ".join(arguments)
+    if operation.name == "negative":
+        return f"-{arguments[0]}"
+    if operation.name == "item":
+        return f"{arguments[0]}[{operation.data}]"
+    if operation.name in ("angle_from", "circle", "quadratic", "unit"):
+        arguments.append(repr(operation.data))
+    return f"{operation.name}({', '.join(arguments)})"
+
+
+def compiled(
+    tape: Tape, results: Sequence[Scalar], functions: dict[str, Function], inputs: int
+) -> Function:
+    """A function of the first inputs and all signs that returns the results as a tuple."""
+    arguments = [f"x{i}" for i in range(inputs)] + [f"s{i}" for i in range(tape.signs)]
+    returned = "".join(f"{name_of(tape, r.index)}, " for r in results)
+    body = [*lines(tape, results), f"return ({returned})"]
+    source = f"def program({', '.join(arguments)}):\n" + "".join(f"    {line}\n" for line in body)
+    namespace: dict[str, Any] = dict(functions)
+    exec(compile(source, "<closed form>", "exec"), namespace)
+    program: Function = namespace["program"]
+    return program
+
+
+#: Functions of ``math``.
+SCALAR: dict[str, Function] = {
+    "sin": math.sin,
+    "cos": math.cos,
+    **{
+        name: getattr(runtime, name)
+        for name in (
+            "angle",
+            "angle_from",
+            "circle",
+            "quadratic",
+            "unit",
+            "exponential",
+            "rotation_vector",
+        )
+    },
+}
+
+
+# Arrays ------------------------------------------------------------------------------------------
+
+
+def _circles(A: Array, B: Array, C: Array, sign: Array, slack: float) -> tuple[Array, ...]:
+    square = np.asarray(A * A + B * B)
+    C = np.asarray(C, dtype=np.float64)
+    discriminant = square - C * C
+    rounding = (discriminant <= 0.0) & (-discriminant <= slack * np.abs(C))
+    touching = bool(rounding.any())
+    if touching:
+        C = np.where(rounding, np.copysign(np.sqrt(square), C), C)
+        discriminant = np.where(rounding, 0.0, discriminant)
+    root = sign * np.sqrt(discriminant)
+    cosine, sine = -(A * C + B * root) / square, (A * root - B * C) / square
+    if touching:
+        free = rounding & (square == 0.0)
+        cosine, sine = np.where(free, 1.0, cosine), np.where(free, 0.0, sine)
+    return cosine, sine, discriminant
+
+
+def _quadratics(A: Array, B: Array, C: Array, sign: Array, slack: float) -> tuple[Array, ...]:
+    discriminant = B * B - A * C
+    rounding = (discriminant < 0.0) & (-discriminant <= slack * A)
+    discriminant = np.where(rounding, 0.0, discriminant)
+    solution = (sign * np.sqrt(discriminant) - B) / A
+    linear = A == 0.0
+    if np.any(linear):
+        solution = np.where(linear, -0.5 * C / B, solution)
+    return solution, discriminant
+
+
+def _units(x: Array, y: Array, slack: float) -> tuple[Array, Array]:
+    length = np.sqrt(x * x + y * y)
+    free = length <= slack
+    if np.any(free):
+        return np.where(free, 1.0, x / length), np.where(free, 0.0, y / length)
+    return x / length, y / length
+
+
+def _angles_from(s: Array, c: Array, offset: float) -> Array:
+    angle = np.arctan2(s, c) - offset
+    return np.asarray(angle - 2 * np.pi * np.round(angle / (2 * np.pi)))
+
+
+def _exponentials(*twist: Array) -> tuple[Array, ...]:
+    T = screw.exp(np.stack(np.broadcast_arrays(*twist), axis=-1))
+    return (*(T[..., i, k] for i in range(3) for k in range(3)), *(T[..., i, 3] for i in range(3)))
+
+
+def _rotation_vectors(*R: Array) -> tuple[Array, Array, Array]:
+    entries = np.stack(np.broadcast_arrays(*R), axis=-1)
+    shape = entries.shape[:-1]
+    matrices = entries.reshape(-1, 3, 3)
+    vectors = np.full((len(matrices), 3), np.nan)
+    known = np.isfinite(matrices).all(axis=(1, 2))
+    if known.any():
+        vectors[known] = screw.log_rotation(matrices[known])
+    x, y, z = (vectors[:, k].reshape(shape) for k in range(3))
+    return x, y, z
+
+
+ARRAY: dict[str, Function] = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "angle": np.arctan2,
+    "angle_from": _angles_from,
+    "circle": _circles,
+    "quadratic": _quadratics,
+    "unit": _units,
+    "exponential": _exponentials,
+    "rotation_vector": _rotation_vectors,
+}

@@ -1,0 +1,253 @@
+"""Closed-form loop kinematics: every branch closes its loops, and none is missed."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import mechanisms
+import numpy as np
+import pytest
+from scipy.optimize import root
+
+import regularize as rg
+from regularize.closed_forms import ClosedForm, closed_form
+from regularize.errors import ModelError
+from regularize.kinematics import LoopKinematics
+from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.topology import build, spanning_tree
+
+X, Y, Z = np.eye(3)
+
+
+def ring(name: str, *joints: tuple[str, str, np.ndarray, tuple[float, float, float]]) -> Mechanism:
+    bodies = ["ground", *(f"b{i}" for i in range(len(joints) - 1)), "ground"]
+    return mechanism_of(
+        name,
+        [
+            joint_in_world(label, bodies[i], bodies[i + 1], kind, axis, point)
+            for i, (label, kind, axis, point) in enumerate(joints)
+        ],
+    )
+
+
+def rrpr() -> Mechanism:
+    return ring(
+        "RRPR",
+        ("A", "revolute", Z, (0, 0, 0)),
+        ("B", "revolute", Z, (0.3, 0.4, 0)),
+        ("P", "prismatic", np.array([0.7, -0.4, 0]), (0, 0, 0)),
+        ("D", "revolute", Z, (1, 0, 0)),
+    )
+
+
+def rrrp() -> Mechanism:
+    return ring(
+        "RRRP",
+        ("A", "revolute", Z, (0, 0, 0)),
+        ("B", "revolute", Z, (0.3, 0.2, 0)),
+        ("C", "revolute", Z, (1, 0.1, 0)),
+        ("P", "prismatic", X, (0, 0, 0)),
+    )
+
+
+def rssp() -> Mechanism:
+    return ring(
+        "RSSP",
+        ("A", "revolute", Z, (0, 0, 0)),
+        ("B", "spherical", Z, (0.3, 0.2, 0.1)),
+        ("C", "spherical", Z, (1, 0.1, 0.5)),
+        ("P", "prismatic", np.array([1.0, 0.2, 0.3]), (0, 0, 0)),
+    )
+
+
+CASES = {
+    "planar 4R": (mechanisms.planar_fourbar, ["A"]),
+    "spherical 4R": (mechanisms.spherical_fourbar, ["A"]),
+    "slider-crank": (mechanisms.slider_crank, ["A"]),
+    "RRPR": (rrpr, ["A"]),
+    "RRRP": (rrrp, ["A"]),
+    "RSSP": (rssp, ["A"]),
+    "RSSR": (mechanisms.rssr, ["A"]),
+}
+
+
+def solver(case: str) -> ClosedForm:
+    build_mechanism, inputs = CASES[case]
+    mechanism = build_mechanism()
+    names = {joint.name for joint in mechanism.joints}
+    inputs = [name if name in names else mechanism.joints[0].name for name in inputs]
+    return closed_form(mechanism, inputs)
+
+
+def kinematics(mechanism: Mechanism) -> LoopKinematics:
+    graph = build(mechanism)
+    return LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_branch_closes_the_loops(case):
+    solution = solver(case)
+    assert solution.solved
+    values = np.random.default_rng(0).uniform(-0.3, 0.3, size=(200, 1))
+    found = solution.solve(values)
+    assert found.q.shape[:2] == found.assembled.shape
+    assert found.assembled.any(axis=1).all(), "the reference branch exists near the reference"
+    loops = kinematics(solution.graph.mechanism)
+    errors = loops.residual(loops.state(found.q[found.assembled]))
+    assert np.max(np.abs(errors)) < 1e-12
+    assert np.isnan(found.q[~found.assembled]).all()
+    column = next(e.columns[0] for e in solution.graph.edges if e.name == solution.inputs[0])
+    chosen = np.broadcast_to(values, found.assembled.shape)[found.assembled]
+    assert np.allclose(found.q[found.assembled][:, column], chosen)
+
+
+@pytest.mark.parametrize("case", ["planar 4R", "spherical 4R", "slider-crank", "RRPR", "RRRP"])
+def test_no_branch_is_missed(case):
+    """Dense multi-start root finding on the closure equations finds no further configuration."""
+    solution = solver(case)
+    loops = kinematics(solution.graph.mechanism)
+    column = next(e.columns[0] for e in solution.graph.edges if e.name == solution.inputs[0])
+    free = [c for c in range(loops.freedoms) if c != column]
+    rng = np.random.default_rng(1)
+    for value in (-0.2, 0.25):
+        found = solution.solve(np.array([value]))
+        poses = loops.state(found.q[found.assembled]).T_world_node
+
+        def equations(unknown, value=value):
+            q = np.zeros(loops.freedoms)
+            q[column], q[free] = value, unknown
+            state = loops.state(q)
+            residual = loops.residual(state)[0]
+            return loops.residual_jacobian(state)[0][:, free].T @ residual
+
+        for _ in range(60):
+            start = rng.uniform(-np.pi, np.pi, size=len(free))
+            result = root(equations, start, method="lm", tol=1e-14)
+            q = np.zeros(loops.freedoms)
+            q[column], q[free] = value, result.x
+            state = loops.state(q)
+            if np.max(np.abs(loops.residual(state))) > 1e-10:
+                continue
+            distance = np.max(np.abs(poses - state.T_world_node), axis=(1, 2, 3))
+            assert distance.min() < 1e-4
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_velocities_and_accelerations_against_differences(case):
+    solution = solver(case)
+    value, rate, second = np.array([0.1]), np.array([0.7]), np.array([-0.4])
+    h = 1e-4
+    at = [solution.solve(value + rate * t + 0.5 * second * t * t).q for t in (-h, 0.0, h)]
+    good = solution.solve(value).assembled
+    velocity = solution.velocities(value, rate)
+    acceleration = solution.accelerations(value, rate, second)
+    group = np.array([e.group for e in solution.graph.edges for _ in e.columns])
+    assert np.allclose(
+        velocity[good][:, ~group], ((at[2] - at[0]) / (2 * h))[good][:, ~group], atol=1e-5
+    )
+    assert np.allclose(
+        acceleration[good][:, ~group],
+        ((at[2] - 2 * at[1] + at[0]) / h**2)[good][:, ~group],
+        atol=1e-4,
+    )
+
+
+def test_one_input_is_as_many(case="planar 4R"):
+    solution = solver(case)
+    values = np.linspace(-0.5, 0.5, 11)[:, None]
+    many = solution.solve(values)
+    for value, q, assembled in zip(values, many.q, many.assembled, strict=True):
+        one = solution.solve(value)
+        assert np.array_equal(one.assembled, assembled)
+        assert np.allclose(one.q[assembled], q[assembled])
+
+
+def test_inputs_that_cannot_be_assembled_are_masked():
+    solution = solver("RRRP")
+    found = solution.solve(np.linspace(-np.pi, np.pi, 400)[:, None])
+    assert np.array_equal(np.isnan(found.q).any(axis=2), ~found.assembled)
+
+
+def test_branches_are_continuous_and_named():
+    solution = solver("planar 4R")
+    assert len(solution.branches) == 2
+    values = np.linspace(-0.4, 0.4, 300)[:, None]
+    found = solution.solve(values)
+    for branch in range(found.q.shape[1]):
+        q = found.q[found.assembled[:, branch], branch]
+        assert np.max(np.abs(np.diff(np.unwrap(q, axis=0), axis=0))) < 0.1
+
+
+def test_loops_without_a_closed_form_are_named():
+    rng = np.random.default_rng(3)
+    joints = [
+        (f"j{i}", "revolute", rng.normal(size=3), tuple(rng.normal(size=3))) for i in range(7)
+    ]
+    solution = closed_form(ring("7R", *joints), ["j0"])
+    assert not solution.solved
+    (loop,) = solution.loops
+    assert not loop.solved and loop.reason
+    with pytest.raises(ModelError):
+        solution.solve(np.array([0.1]))
+
+
+def test_the_solution_as_python_and_as_c(tmp_path: Path):
+    pytest.importorskip("sympy")
+    solution = solver("slider-crank")
+    values = np.array([0.2])
+    expected = solution.solve(values)
+    namespace: dict[str, object] = {}
+    exec(solution.to_python(), namespace)
+    source = solution.to_c()
+    assert "#include <math.h>" in source
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    (tmp_path / "loop.c").write_text(source)
+    library = tmp_path / "loop.so"
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]
+    command = [compiler, *flags, "-o", str(library), str(tmp_path / "loop.c"), "-lm"]
+    subprocess.run(command, check=True)
+    function = ctypes.CDLL(str(library)).solve
+    x = (ctypes.c_double * 1)(*values)
+    n = expected.q.shape[1]
+    for branch in range(len(expected.q)):
+        result = (ctypes.c_double * n)()
+        function(x, branch, result)
+        if expected.assembled[branch]:
+            assert np.allclose(result, expected.q[branch], atol=1e-12)
+            python = namespace["solve"](values.tolist(), branch)
+            assert np.allclose(python, expected.q[branch], atol=1e-12)
+    assert solution.operations.total > 0
+
+
+def test_vectorised_solutions_are_a_hundred_times_faster_than_root_finding():
+    solution = solver("spherical 4R")
+    loops = kinematics(solution.graph.mechanism)
+    values = np.random.default_rng(2).uniform(-0.3, 0.3, size=(100_000, 1))
+    solution.solve(values[:10])
+    start = time.perf_counter()
+    solution.solve(values)
+    ours = (time.perf_counter() - start) / len(values)
+    column = next(e.columns[0] for e in solution.graph.edges if e.name == solution.inputs[0])
+    free = [c for c in range(loops.freedoms) if c != column]
+    rows = [3, 4, 5]
+
+    def equations(unknown, value):
+        q = np.zeros(loops.freedoms)
+        q[column], q[free] = value, unknown
+        return loops.residual(loops.state(q))[0][rows]
+
+    start = time.perf_counter()
+    for value in values[:30, 0]:
+        root(equations, np.zeros(len(free)), args=(value,), method="hybr", tol=1e-8)
+    theirs = (time.perf_counter() - start) / 30
+    assert theirs > 100 * ours
+
+
+def test_the_public_function():
+    assert callable(rg.closed_form)
