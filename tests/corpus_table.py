@@ -1,0 +1,49 @@
+"""Prints what every model file below a folder comes to: one line each.
+
+Usage: ``python tests/corpus_table.py FOLDER``. The exit status is 1 if reading or analysing a file
+ends in anything but a clear error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import regularize as rg
+from regularize.errors import RegularizeError
+
+SUFFIXES = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt", ".json"}
+
+
+def line(path: Path) -> str:
+    """The counts of one model, or why it is not read."""
+    try:
+        r = rg.reduce(rg.load(path))
+    except RegularizeError as error:
+        return "not read: " + str(error).replace(str(path), path.name)[:110]
+    closed = "" if r.assembly.closed else "  OPEN"
+    return (
+        f"loops {r.graph.loops:3d}  Grübler {r.gruebler:4d}  mobility {r.mobility:3d}  redundant "
+        f"{r.redundant:3d}  removed {r.removed:3d}  left {r.remaining:2d}{closed}"
+    )
+
+
+def main(folder: Path) -> int:
+    """Print the table; returns the exit status."""
+    files = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES)
+    # The benchmark families repeat one mechanism with many sizes.
+    files = [f for f in files if "bench_" not in str(f) or f.stem.endswith(("_4_10", "size40"))]
+    broken = 0
+    for file in files:
+        name = str(file.relative_to(folder))[-70:]
+        try:
+            text = line(file)
+        except Exception as error:
+            broken, text = broken + 1, f"FAILED: {type(error).__name__}: {error}"
+        print(f"{name:<70}  {text}", flush=True)
+    print(f"{len(files)} files, {broken} failed")
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
