@@ -128,6 +128,8 @@ def _aligned(joint: Joint, draft: Draft) -> Joint:
 
 def _outside(vector: Array, directions: Array) -> float:
     """Length of the part of a vector that is not in the span of some columns."""
+    if directions.shape[1] == 0:
+        return float(np.linalg.norm(vector))
     basis = np.linalg.svd(directions)[0][:, : np.linalg.matrix_rank(directions)]
     return float(np.linalg.norm(vector - basis @ (basis.T @ vector)))
 

@@ -100,7 +100,8 @@ def _inertial(linkage: Linkage, body: str) -> Iterator[str]:
     w = linkage.section
     if not parts:
         parts = [(HUB, ZERO, ZERO)]
-    mass = sum(m for m, _, _ in parts)
+    # Exactly rounded: plain sums of floats differ between versions of Python.
+    mass = math.fsum(m for m, _, _ in parts)
     center = times(1.0 / mass, add(*(times(m, c) for m, c, _ in parts)))
     moments = [[0.0] * 3 for _ in range(3)]
     for m, c, way in parts:
