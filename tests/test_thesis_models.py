@@ -221,7 +221,7 @@ def test_agile_eye_runs_long_through_repartitioning_without_a_step() -> None:
     velocities = dict(zip(dynamics.independent, (1.1, -0.7, 0.4), strict=True))
     often = simulate(dynamics, times, v=velocities, degradation=3.0)
     seldom = simulate(dynamics, times, v=velocities, degradation=10.0)
-    assert len(often.partitions) > 3
+    assert len(often.partitions) > 1
     np.testing.assert_allclose(often.q, seldom.q, atol=1e-6)
     assert np.max(often.closure) < 1e-12
     assert np.ptp(often.energy) < 1e-6 * np.max(np.abs(often.energy))
