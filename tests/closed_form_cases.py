@@ -1,0 +1,262 @@
+"""Mechanisms of engineering practice whose loops have a closed-form solution, with their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regularize import screw
+from regularize.mechanism import Joint, Mechanism, joint_in_world, joint_screws, mechanism_of
+
+X, Y, Z = np.eye(3)
+
+Case = tuple[Mechanism, list[str]]
+
+
+def ring(name: str, *joints: tuple[str, str, Any, Any]) -> Mechanism:
+    """One loop of joints (name, kind, axis, point) that starts and ends at the ground."""
+    bodies = ["ground", *(f"b{i}" for i in range(len(joints) - 1)), "ground"]
+    return mechanism_of(
+        name,
+        [
+            joint_in_world(label, bodies[i], bodies[i + 1], kind, axis, point)
+            for i, (label, kind, axis, point) in enumerate(joints)
+        ],
+    )
+
+
+def wheel_suspension() -> Case:
+    """The trailer's wheel suspension with the numbers of Klein and Kecskeméthy's listing."""
+    l1, l2y, l2z, l3y, l3z = 2 * 0.73, 2 * 0.31, 2 * 0.06, 2 * 0.425, 2 * 0.065
+
+    def joint(name: str, parent: str, child: str, kind: str, axis: Any, offset: Any) -> Joint:
+        T = screw.transform(None, offset)
+        return Joint(name, parent, child, kind, joint_screws(kind, axis), T)
+
+    joints = [
+        joint("ang0", "ground", "K1", "revolute", X, (0, 0, 0)),
+        joint("ang1", "K1", "K3", "revolute", X, (0, l1 - l2y, l2z)),
+        joint("ang2", "K3", "K5", "revolute", X, (0, -l3y, l3z)),
+        joint("lin", "K5", "ground", "prismatic", Z, (0, 0, 0)),
+    ]
+    return mechanism_of("wheel suspension", joints), ["lin"]
+
+
+def planar(kinds: str, driven: int) -> Case:
+    """A planar four-joint loop, such as RRRP."""
+    points = [(0, 0, 0), (0, 0, 0.2), (0.5, 0, 0.45), (0.45, 0, -0.05)]
+    slides = [(1, 0, 0.3), (0.2, 0, 1), (1, 0, -0.4), (0.3, 0, 1)]
+    joints = [
+        (f"{kind}{i}", "revolute", Y, points[i])
+        if kind == "R"
+        else (f"{kind}{i}", "prismatic", slides[i], points[i])
+        for i, kind in enumerate(kinds)
+    ]
+    return ring(kinds, *joints), [joints[driven][0]]
+
+
+def spherical_4r() -> Case:
+    axes = np.array([(0, 0, 1), (0.3, 0.1, 1), (1, 0.2, 0.5), (1, -0.4, 0.1)])
+    center = np.array([0.1, 0.2, 0.3])
+    joints = [(f"R{i}", "revolute", a, center + 0.3 * i * a) for i, a in enumerate(axes)]
+    return ring("spherical 4R", *joints), ["R0"]
+
+
+def spatial(name: str, *kinds: str) -> Case:
+    """A spatial loop of four joints in general position whose first joint is driven."""
+    axes = [(0, 0.1, 1), (0.3, 1, 0.2), (1, 0.2, -0.3), (-0.2, 0.7, 0.8)]
+    points = [(0, 0, 0), (0.2, 0, 0.1), (0.7, 0.3, 0.2), (0.8, 0, 0)]
+    joints = [(f"J{i}", kind, axes[i], points[i]) for i, kind in enumerate(kinds)]
+    return ring(name, *joints), ["J0"]
+
+
+def rrsc() -> Case:
+    """A four-bar linkage with joints that align themselves."""
+    mechanism = ring(
+        "RRSC",
+        ("A", "revolute", Y, (0, 0, 0)),
+        ("B", "revolute", Y, (0, 0, 0.2)),
+        ("C", "spherical", Z, (0.5, 0, 0.4)),
+        ("D", "cylindrical", Y, (0.45, 0, 0)),
+    )
+    return mechanism, ["A"]
+
+
+def five_bar() -> Case:
+    mechanism = ring(
+        "five-bar",
+        ("A", "revolute", Z, (0, 0, 0)),
+        ("B", "revolute", Z, (-0.1, 0.2, 0)),
+        ("C", "revolute", Z, (0.15, 0.5, 0)),
+        ("D", "revolute", Z, (0.4, 0.2, 0)),
+        ("E", "revolute", Z, (0.3, 0, 0)),
+    )
+    return mechanism, ["A", "E"]
+
+
+def planar_5r_p() -> Case:
+    """Five revolute joints and a prismatic one in the plane, three of them driven."""
+    mechanism = ring(
+        "5R with prismatic",
+        ("A", "revolute", Z, (0, 0, 0)),
+        ("B", "revolute", Z, (-0.1, 0.2, 0)),
+        ("C", "revolute", Z, (0.15, 0.5, 0)),
+        ("D", "revolute", Z, (0.4, 0.2, 0)),
+        ("P", "prismatic", (1, 0.3, 0), (0, 0, 0)),
+        ("E", "revolute", Z, (0.3, 0, 0)),
+    )
+    return mechanism, ["A", "B", "E"]
+
+
+def arm(name: str, joints: Sequence[tuple[str, Any, Any]], pose: str = "xyzabc") -> Case:
+    """A serial arm whose hand is tied to the ground by driven translations and rotations."""
+    links = [
+        joint_in_world(f"J{i + 1}", f"l{i}" if i else "ground", f"l{i + 1}", kind, axis, point)
+        for i, (kind, axis, point) in enumerate(joints)
+    ]
+    axes = {"x": X, "y": Y, "z": Z, "a": X, "b": Y, "c": Z}
+    driven = []
+    for i, letter in enumerate(pose):
+        child = links[-1].child if i == len(pose) - 1 else f"e{i}"
+        kind = "prismatic" if letter in "xyz" else "revolute"
+        parent = f"e{i - 1}" if i else "ground"
+        driven.append(joint_in_world(letter, parent, child, kind, axes[letter], joints[-1][2]))
+    return mechanism_of(name, [*links, *driven]), [*pose]
+
+
+def elbow_manipulator() -> Case:
+    wrist = (0.9, 0, 0.6)
+    return arm(
+        "elbow manipulator",
+        [
+            ("revolute", Z, (0, 0, 0)),
+            ("revolute", Y, (0, 0, 0.4)),
+            ("revolute", Y, (0.5, 0, 0.6)),
+            ("revolute", X, wrist),
+            ("revolute", Y, wrist),
+            ("revolute", X, wrist),
+        ],
+    )
+
+
+def puma() -> Case:
+    wrist = (0.41, 0.15, 1.1)
+    return arm(
+        "PUMA",
+        [
+            ("revolute", Z, (0, 0, 0)),
+            ("revolute", Y, (0, 0.15, 0.67)),
+            ("revolute", Y, (0.43, 0.15, 0.67)),
+            ("revolute", Z, (0.41, 0.15, 0.67)),
+            ("revolute", Y, wrist),
+            ("revolute", Z, wrist),
+        ],
+    )
+
+
+def parallel_axes_arm() -> Case:
+    """Three parallel axes in the middle and no common point of the last three."""
+    return arm(
+        "arm with three parallel axes",
+        [
+            ("revolute", Z, (0, 0, 0)),
+            ("revolute", Y, (0, 0.13, 0.09)),
+            ("revolute", Y, (0.42, 0.02, 0.1)),
+            ("revolute", Y, (0.8, 0.1, 0.12)),
+            ("revolute", Z, (0.8, 0.1, 0.2)),
+            ("revolute", Y, (0.8, 0.1, 0.02)),
+        ],
+    )
+
+
+def scara() -> Case:
+    return arm(
+        "SCARA",
+        [
+            ("revolute", Z, (0, 0, 0)),
+            ("revolute", Z, (0.3, 0.1, 0.2)),
+            ("revolute", Z, (0.5, -0.1, 0.2)),
+            ("prismatic", Z, (0.5, -0.1, 0.1)),
+        ],
+        "xyzc",
+    )
+
+
+def stanford() -> Case:
+    wrist = (0.5, 0.15, 0.4)
+    return arm(
+        "Stanford arm",
+        [
+            ("revolute", Z, (0, 0, 0)),
+            ("revolute", Y, (0, 0, 0.4)),
+            ("prismatic", X, (0, 0.15, 0.4)),
+            ("revolute", X, wrist),
+            ("revolute", Y, wrist),
+            ("revolute", X, wrist),
+        ],
+    )
+
+
+def delta() -> Case:
+    """Three arms, six rods with ball joints, and the platform's place as input."""
+    joints = [
+        joint_in_world("x", "ground", "e0", "prismatic", X),
+        joint_in_world("y", "e0", "e1", "prismatic", Y),
+        joint_in_world("z", "e1", "platform", "prismatic", Z),
+    ]
+    for i in range(3):
+        angle = 2 * np.pi * i / 3
+        r = np.array([np.cos(angle), np.sin(angle), 0])
+        t = np.array([-np.sin(angle), np.cos(angle), 0])
+        joints.append(joint_in_world(f"R{i}", "ground", f"arm{i}", "revolute", t, 0.2 * r))
+        for k, side in enumerate((-0.05, 0.05)):
+            upper = 0.35 * r + side * t + [0, 0, -0.1]
+            lower = 0.05 * r + side * t + [0, 0, -0.5]
+            rod = f"rod{i}{k}"
+            joints.append(joint_in_world(f"U{i}{k}", f"arm{i}", rod, "spherical", point=upper))
+            joints.append(joint_in_world(f"L{i}{k}", rod, "platform", "spherical", point=lower))
+    return mechanism_of("Delta", joints), ["x", "y", "z"]
+
+
+def stewart() -> Case:
+    """Six legs spherical, prismatic, spherical; the platform's pose is the input."""
+    joints = [joint_in_world("pose", "ground", "platform", "free", point=(0, 0, 0.8))]
+    for i in range(6):
+        angle, side = i * np.pi / 3, (-1) ** i
+        base = np.array([np.cos(angle + 0.2 * side), np.sin(angle + 0.2 * side), 0])
+        top = np.array([np.cos(angle - 0.3 * side), np.sin(angle - 0.3 * side), 0]) * 0.6
+        top[2] = 0.8
+        joints += [
+            joint_in_world(f"B{i}", "ground", f"lower{i}", "spherical", point=base),
+            joint_in_world(f"P{i}", f"lower{i}", f"upper{i}", "prismatic", top - base),
+            joint_in_world(f"T{i}", f"upper{i}", "platform", "spherical", point=top),
+        ]
+    return mechanism_of("Stewart platform", joints), ["pose"]
+
+
+#: Mechanism and inputs, number of branches.
+CASES: dict[str, tuple[Case, int]] = {
+    "wheel suspension": (wheel_suspension(), 2),
+    "planar 4R": (planar("RRRR", 0), 2),
+    "planar RRRP": (planar("RRRP", 0), 2),
+    "planar RRPR": (planar("RRPR", 0), 2),
+    "planar RPRP": (planar("RPRP", 0), 1),
+    "planar RPRP, slider driven": (planar("RPRP", 1), 2),
+    "spherical 4R": (spherical_4r(), 2),
+    "RSSP": (spatial("RSSP", "revolute", "spherical", "spherical", "prismatic"), 2),
+    "RSSR": (spatial("RSSR", "revolute", "spherical", "spherical", "revolute"), 2),
+    "RSCP": (spatial("RSCP", "revolute", "spherical", "cylindrical", "prismatic"), 2),
+    "RCCC": (spatial("RCCC", "revolute", "cylindrical", "cylindrical", "cylindrical"), 2),
+    "RRSC": (rrsc(), 2),
+    "five-bar": (five_bar(), 2),
+    "5R with prismatic": (planar_5r_p(), 2),
+    "elbow manipulator": (elbow_manipulator(), 8),
+    "PUMA": (puma(), 8),
+    "three parallel axes": (parallel_axes_arm(), 8),
+    "SCARA": (scara(), 2),
+    "Stanford arm": (stanford(), 8),
+    "Delta": (delta(), 8),
+    "Stewart platform": (stewart(), 64),
+}
