@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import mechanisms
@@ -223,30 +222,6 @@ def test_the_solution_as_python_and_as_c(tmp_path: Path):
             python = namespace["solve"](values.tolist(), branch)
             assert np.allclose(python, expected.q[branch], atol=1e-12)
     assert solution.operations.total > 0
-
-
-def test_vectorised_solutions_are_a_hundred_times_faster_than_root_finding():
-    solution = solver("spherical 4R")
-    loops = kinematics(solution.graph.mechanism)
-    values = np.random.default_rng(2).uniform(-0.3, 0.3, size=(100_000, 1))
-    solution.solve(values[:10])
-    start = time.perf_counter()
-    solution.solve(values)
-    ours = (time.perf_counter() - start) / len(values)
-    column = next(e.columns[0] for e in solution.graph.edges if e.name == solution.inputs[0])
-    free = [c for c in range(loops.freedoms) if c != column]
-    rows = [3, 4, 5]
-
-    def equations(unknown, value):
-        q = np.zeros(loops.freedoms)
-        q[column], q[free] = value, unknown
-        return loops.residual(loops.state(q))[0][rows]
-
-    start = time.perf_counter()
-    for value in values[:30, 0]:
-        root(equations, np.zeros(len(free)), args=(value,), method="hybr", tol=1e-8)
-    theirs = (time.perf_counter() - start) / 30
-    assert theirs > 100 * ours
 
 
 def test_the_public_function():

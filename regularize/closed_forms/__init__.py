@@ -1,8 +1,9 @@
 """Closed-form kinematics of loops with all branches."""
 
 from regularize.closed_forms.branches import Branch, Meeting, Track
+from regularize.closed_forms.evaluation import Solutions
 from regularize.closed_forms.loops import LoopSolution
-from regularize.closed_forms.solver import ClosedForm, Solutions, closed_form
+from regularize.closed_forms.solver import ClosedForm, closed_form
 
 __all__ = [
     "Branch",

@@ -76,6 +76,11 @@ class Plan:
     gaps: list[Scalar] = field(default_factory=list)
     inconsistent: bool = False
 
+    @property
+    def choices(self) -> list[Step]:
+        """Steps with two solutions."""
+        return [step for step in self.steps if step.discriminant is not None]
+
 
 class Planner:
     """Looks for one unknown after the other.

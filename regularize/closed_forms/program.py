@@ -19,6 +19,9 @@ from regularize.screw import Array
 
 Function: TypeAlias = Callable[..., Any]
 
+#: Closure errors of solutions that are checked, lengths divided by the size of the loop.
+CLOSED = 1e-9
+
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
@@ -62,6 +65,57 @@ def compiled(
     returned = "".join(f"{name_of(tape, r.index)}, " for r in results)
     body = [*lines(tape, results), f"return ({returned})"]
     source = f"def program({', '.join(arguments)}):\n" + "".join(f"    {line}\n" for line in body)
+    return _executed(source, functions)
+
+
+def compiled_branches(
+    tape: Tape,
+    results: Sequence[Scalar],
+    conditions: tuple[Sequence[Scalar], Sequence[Scalar]],
+    inputs: int,
+) -> Function:
+    """A function of the first inputs and the signs to try for every choice.
+
+    One loop over the signs of every choice within the other: what an earlier choice settles is not
+    computed again for a later one. The last choice runs fastest.
+
+    Args:
+        tape: The program.
+        results: What is wanted of every branch.
+        conditions: What has to be finite and what has to vanish where a branch is assembled.
+        inputs: Number of inputs.
+
+    Returns:
+        The function; it returns the results of each branch, and whether it is assembled.
+    """
+    finite, vanishing = conditions
+    levels: dict[int, int] = {}
+    text: list[list[str]] = [[] for _ in range(tape.signs + 1)]
+    for index in tape.needed([*results, *finite, *vanishing]):
+        operation = tape.operations[index]
+        if operation.name == "sign":
+            levels[index] = int(operation.data) + 1
+        else:
+            levels[index] = max((levels[a] for a in operation.arguments), default=0)
+        if operation.name not in ("constant", "input", "sign"):
+            text[levels[index]].append(f"v{index} = {_expression(tape, operation)}")
+    arguments = [f"x{i}" for i in range(inputs)] + [f"signs{i}" for i in range(tape.signs)]
+    source = [f"def program({', '.join(arguments)}):", "    rows, assembled = [], []"]
+    for level, lines_ in enumerate(text):
+        if level:
+            source.append("    " * level + f"for s{level - 1} in signs{level - 1}:")
+        source += ["    " * (level + 1) + line for line in lines_]
+    inner = "    " * (tape.signs + 1)
+    returned = "".join(f"{name_of(tape, r.index)}, " for r in results)
+    # A sum is finite where all its terms are.
+    total = " + ".join(name_of(tape, r.index) for r in finite)
+    closed = [f"-{CLOSED} <= {name_of(tape, r.index)} <= {CLOSED}" for r in vanishing]
+    source.append(f"{inner}rows.append(({returned}))")
+    source.append(f"{inner}assembled.append({' and '.join([f'isfinite({total})', *closed])})")
+    return _executed("\n".join([*source, "    return rows, assembled", ""]), SCALAR)
+
+
+def _executed(source: str, functions: dict[str, Function]) -> Function:
     namespace: dict[str, Any] = dict(functions)
     exec(compile(source, "<closed form>", "exec"), namespace)
     program: Function = namespace["program"]
@@ -70,6 +124,7 @@ def compiled(
 
 #: Functions of ``math``.
 SCALAR: dict[str, Function] = {
+    "isfinite": math.isfinite,
     "sin": math.sin,
     "cos": math.cos,
     **{

@@ -3,51 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from regularize.closed_forms.branches import (
     WORDS,
+    Branch,
     Track,
     branches_of,
     meetings,
     unwrapped,
 )
 from regularize.closed_forms.codegen import Listing, Operations, c_source, python_source
-from regularize.closed_forms.derivative import Derivative
+from regularize.closed_forms.evaluation import Evaluation, Solutions
 from regularize.closed_forms.loops import LoopSolution, joint_names, loops_of
 from regularize.closed_forms.plan import Plan, Planner
-from regularize.closed_forms.program import ARRAY, SCALAR, Function, compiled
-from regularize.closed_forms.tape import Scalar
 from regularize.errors import ModelError
 from regularize.mechanism import Mechanism
 from regularize.screw import Array
 from regularize.topology import Graph, build, coordinate_names
-
-#: Samples that are computed at once, so that all quantities stay in the processor's cache.
-CHUNK = 4096
-#: Closure errors of solutions that are checked, lengths divided by the size of the loop.
-CLOSED = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Solutions:
-    """All branches at some inputs; leading axes are those of the inputs.
-
-    Attributes:
-        q: Coordinates of all joints, NaN where not assembled, shape (..., branches, n).
-        assembled: Which branches can be assembled, shape (..., branches).
-        margin: Scaled discriminant of every step with two solutions; it is zero where the two
-            branches meet and negative beyond, shape (..., branches, steps).
-    """
-
-    q: Array
-    assembled: NDArray[np.bool_]
-    margin: Array
 
 
 class ClosedForm:
@@ -73,8 +49,7 @@ class ClosedForm:
         self._outputs = [c for c in range(graph.freedoms) if c in found]
         self._missing = [c for c in range(graph.freedoms) if c not in found]
         self.unknowns = tuple(self._names[c] for c in self._missing)
-        self._choices = [step for step in plan.steps if step.discriminant is not None]
-        self._sizes = np.array([step.size for step in self._choices])
+        self._choices = plan.choices
         self.loops = self._loops()
         self.branches = branches_of(self._choices, self._words())
 
@@ -83,27 +58,33 @@ class ClosedForm:
         """Whether every coordinate follows from the inputs in closed form."""
         return not self.unknowns
 
-    def solve(self, values: ArrayLike | Mapping[str, ArrayLike]) -> Solutions:
-        """All branches.
+    def solve(
+        self, values: ArrayLike | Mapping[str, ArrayLike], branch: int | None = None
+    ) -> Solutions:
+        """All branches, or one.
 
         Args:
             values: Inputs in radians and metres, shape (..., inputs), in the order of ``inputs``;
                 for one input also shape (...); or one array per input, by name.
+            branch: Index of the only branch wanted; its axis stays, with length one.
 
         Raises:
             ModelError: Some loop has no closed form, or the values do not fit the inputs.
         """
-        self._require_solved()
+        chosen = None if branch is None else self._branch(branch)
+        if isinstance(values, float) and len(self.inputs) == 1:
+            return self._evaluation.one((float(values),), chosen)
         x = self._values(values)
         if x.ndim == 1:
-            return self._solve_one(x)
+            return self._evaluation.one(x.tolist(), chosen)
+        found = self._evaluation.many(x.reshape(-1, x.shape[-1]), chosen)
+        if x.ndim == 2:
+            return found
         shape = x.shape[:-1]
-        results = self._evaluate(self._position_array, x.reshape(-1, x.shape[-1]))
-        q, margin, assembled = self._split(results)
         return Solutions(
-            q.reshape(*shape, *q.shape[1:]),
-            assembled.reshape(*shape, -1),
-            margin.reshape(*shape, *margin.shape[1:]),
+            found.q.reshape(*shape, *found.q.shape[1:]),
+            found.assembled.reshape(*shape, -1),
+            found.margin.reshape(*shape, *found.margin.shape[1:]),
         )
 
     def velocities(self, values: ArrayLike | Mapping[str, ArrayLike], rates: ArrayLike) -> Array:
@@ -114,8 +95,7 @@ class ClosedForm:
             rates: Their time derivatives, shape (..., inputs); of spherical and free joints twists
                 in the moving frame.
         """
-        x, dx = np.broadcast_arrays(self._values(values), self._values(rates))
-        return self._derivatives(self._velocity_array, [x, dx])
+        return self._derivatives(values, rates)
 
     def accelerations(
         self,
@@ -124,8 +104,7 @@ class ClosedForm:
         accelerations: ArrayLike,
     ) -> Array:
         """Joint accelerations of all branches, shape (..., branches, n); arguments alike."""
-        arrays = np.broadcast_arrays(*map(self._values, (values, rates, accelerations)))
-        return self._derivatives(self._acceleration_array, list(arrays))
+        return self._derivatives(values, rates, accelerations)
 
     def track(
         self, path: ArrayLike | Mapping[str, ArrayLike], branch: int = 0, tolerance: float = 1e-8
@@ -137,18 +116,18 @@ class ClosedForm:
             branch: Index of the branch.
             tolerance: Scaled discriminants below this count as branches that meet.
         """
-        solutions = self.solve(np.atleast_2d(self._values(path)))
-        chosen = self.branches[branch]
-        margin = solutions.margin[:, branch]
+        chosen = self._branch(branch)
+        solutions = self.solve(np.atleast_2d(self._values(path)), branch)
+        margin = solutions.margin[:, 0]
         angles = np.ones(self.graph.freedoms, dtype=bool)
         for edge in self.graph.edges:
             for k, column in enumerate(edge.columns):
                 angles[column] = not edge.group and bool(np.any(edge.screws[3:, k]))
         angles[list(self.columns)] = False
         return Track(
-            unwrapped(solutions.q[:, branch], angles),
+            unwrapped(solutions.q[:, 0], angles),
             branch,
-            solutions.assembled[:, branch],
+            solutions.assembled[:, 0],
             meetings(margin, chosen, self.branches, self._choices, tolerance),
         )
 
@@ -190,94 +169,27 @@ class ClosedForm:
             raise ModelError(f"values of shape {x.shape}; the last axis needs {count} inputs")
         return x
 
+    def _branch(self, index: int) -> Branch:
+        if not 0 <= index < len(self.branches):
+            raise ModelError(f"there is no branch {index}; there are {len(self.branches)}")
+        return self.branches[index]
+
+    def _derivatives(self, *arguments: ArrayLike | Mapping[str, ArrayLike]) -> Array:
+        arrays = np.broadcast_arrays(*map(self._values, arguments))
+        shape = arrays[0].shape[:-1]
+        flat = [a.reshape(-1, a.shape[-1]) for a in arrays]
+        results = self._evaluation.derivatives(flat)
+        return results.reshape(*shape, *results.shape[1:])
+
+    @cached_property
+    def _evaluation(self) -> Evaluation:
+        self._require_solved()
+        return Evaluation(self._plan, self.graph, self.columns)
+
     def _require_solved(self) -> None:
         if not self.solved:
             reasons = "; ".join(str(loop) for loop in self.loops if not loop.solved)
             raise ModelError(f"no closed form: {reasons}")
-
-    # Evaluation ----------------------------------------------------------------------------------
-
-    @cached_property
-    def _results(self) -> list[Scalar]:
-        found = self._plan.known.coordinates
-        discriminants = [s.discriminant for s in self._choices if s.discriminant is not None]
-        return [*(found[c] for c in self._outputs), *discriminants, *self._plan.gaps]
-
-    @cached_property
-    def _position_scalar(self) -> Function:
-        return compiled(self._plan.tape, self._results, SCALAR, len(self.columns))
-
-    @cached_property
-    def _position_array(self) -> tuple[Function, int]:
-        return self._compiled(self._results, 1)
-
-    @cached_property
-    def _derivative(self) -> Derivative:
-        return Derivative(self._plan, self.graph, self.columns)
-
-    @cached_property
-    def _velocity_array(self) -> tuple[Function, int]:
-        return self._compiled(self._derivative.velocities(self._outputs), 2)
-
-    @cached_property
-    def _acceleration_array(self) -> tuple[Function, int]:
-        return self._compiled(self._derivative.accelerations(self._outputs), 3)
-
-    def _compiled(self, results: list[Scalar], orders: int) -> tuple[Function, int]:
-        inputs = orders * len(self.columns)
-        return compiled(self._plan.tape, results, ARRAY, inputs), len(results)
-
-    def _solve_one(self, x: Array) -> Solutions:
-        n, program = self.graph.freedoms, self._position_scalar
-        steps = len(self._choices)
-        rows = [program(*x.tolist(), *branch.signs) for branch in self.branches]
-        results = np.array(rows, dtype=np.float64)
-        q, margin = results[:, :n], results[:, n : n + steps] / self._sizes
-        assembled = np.asarray(np.isfinite(q).all(axis=1))
-        if self._plan.gaps:
-            closed = (np.abs(results[:, n + steps :]) <= CLOSED).all(axis=1)
-            assembled = np.logical_and(assembled, closed)
-        if not assembled.all():
-            q[~assembled] = np.nan
-        return Solutions(q, assembled, margin)
-
-    def _evaluate(self, program: tuple[Function, int], *inputs: Array) -> Array:
-        """Results of a program at all samples and branches, shape (results, branches, N)."""
-        function, count = program
-        k, N = len(self._choices), len(inputs[0])
-        signs = [
-            np.array([1.0, -1.0]).reshape(*(2 if j == i else 1 for j in range(k)), 1)
-            for i in range(k)
-        ]
-        results = np.empty((count, *(2,) * k, N))
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            for start in range(0, N, CHUNK):
-                part = slice(start, start + CHUNK)
-                columns = [np.ascontiguousarray(x) for a in inputs for x in a[part].T]
-                for i, result in enumerate(function(*columns, *signs)):
-                    results[i, ..., part] = result
-        return results.reshape(count, 2**k, N)
-
-    def _split(self, results: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        n, steps = self.graph.freedoms, len(self._choices)
-        q, margin = results[:n], results[n : n + steps] / self._sizes[:, None, None]
-        assembled = np.asarray(np.isfinite(q).all(axis=0))
-        if self._plan.gaps:
-            with np.errstate(invalid="ignore"):
-                closed = (np.abs(results[n + steps :]) <= CLOSED).all(axis=0)
-            assembled = np.logical_and(assembled, closed)
-        if not assembled.all():
-            q[:, ~assembled] = np.nan
-        return q.transpose(2, 1, 0), margin.transpose(2, 1, 0), assembled.T
-
-    def _derivatives(self, program: tuple[Function, int], arrays: list[Any]) -> Array:
-        self._require_solved()
-        shape = arrays[0].shape[:-1]
-        flat = [a.reshape(-1, a.shape[-1]) for a in arrays]
-        results = self._evaluate(program, *flat).transpose(2, 1, 0)
-        assembled = self._split(self._evaluate(self._position_array, flat[0]))[2]
-        results = np.where(assembled[..., None], results, np.nan)
-        return results.reshape(*shape, *results.shape[1:])
 
     # Words ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,146 @@
+"""A plan evaluated: all branches at one or many inputs, with what tells whether they exist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.closed_forms.branches import Branch
+from regularize.closed_forms.derivative import Derivative
+from regularize.closed_forms.plan import Plan
+from regularize.closed_forms.program import (
+    ARRAY,
+    CLOSED,
+    Function,
+    compiled,
+    compiled_branches,
+)
+from regularize.screw import Array
+from regularize.topology import Graph
+
+#: Samples that are computed at once, so that all quantities stay in the processor's cache.
+CHUNK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Branches at some inputs; leading axes are those of the inputs.
+
+    Attributes:
+        q: Coordinates of all joints, NaN where not assembled, shape (..., branches, n).
+        assembled: Which branches can be assembled, shape (..., branches).
+        margin: Scaled discriminant of every step with two solutions; it is zero where the two
+            branches meet and negative beyond, shape (..., branches, steps).
+    """
+
+    q: Array
+    assembled: NDArray[np.bool_]
+    margin: Array
+
+
+class Evaluation:
+    """The compiled programs of a plan that finds every coordinate.
+
+    Args:
+        plan: The plan.
+        graph: The mechanism's graph.
+        columns: Columns of the inputs.
+    """
+
+    def __init__(self, plan: Plan, graph: Graph, columns: Sequence[int]) -> None:
+        """Gather what has to be computed."""
+        self._plan, self._graph, self._columns = plan, graph, tuple(columns)
+        self._n, self._steps = graph.freedoms, len(plan.choices)
+        found = plan.known.coordinates
+        self._coordinates = [found[c] for c in range(self._n)]
+        self._margins = [
+            step.discriminant * (1.0 / step.size)
+            for step in plan.choices
+            if step.discriminant is not None
+        ]
+        self._both = [(1.0, -1.0)] * self._steps
+
+    def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
+        """All branches, or one, at one input."""
+        signs = self._both if branch is None else [(sign,) for sign in branch.signs]
+        rows, assembled = self._nested(*x, *signs)
+        results, n = np.array(rows), self._n
+        q = results[:, :n]
+        if not all(assembled):
+            q[np.logical_not(assembled)] = np.nan
+        return Solutions(q, np.array(assembled), results[:, n:])
+
+    def many(self, x: Array, branch: Branch | None) -> Solutions:
+        """All branches, or one, at many inputs of shape (N, inputs)."""
+        n, checks = self._n, self._n + self._steps
+        count = checks + len(self._plan.gaps)
+        results = self._evaluated(self._array, count, [x], branch)
+        q = results[:n]
+        # A sum is finite where all its terms are.
+        assembled = np.isfinite(q.sum(axis=0))
+        if self._plan.gaps:
+            with np.errstate(invalid="ignore"):
+                assembled &= (np.abs(results[checks:]) <= CLOSED).all(axis=0)
+        if not assembled.all():
+            q[:, ~assembled] = np.nan
+        margin = results[n:checks]
+        return Solutions(q.transpose(2, 1, 0), assembled.T, margin.transpose(2, 1, 0))
+
+    def derivatives(self, arrays: list[Array]) -> Array:
+        """Velocities, or accelerations, of all branches, shape (N, branches, n).
+
+        Args:
+            arrays: Inputs, their rates, and for accelerations the rates of these, (N, inputs) each.
+        """
+        program = self._velocity if len(arrays) == 2 else self._acceleration
+        results = self._evaluated(program, self._n, arrays, None).transpose(2, 1, 0)
+        assembled = self.many(arrays[0], None).assembled
+        return np.asarray(np.where(assembled[..., None], results, np.nan))
+
+    @cached_property
+    def _nested(self) -> Function:
+        results = [*self._coordinates, *self._margins]
+        conditions = self._coordinates, self._plan.gaps
+        return compiled_branches(self._plan.tape, results, conditions, len(self._columns))
+
+    @cached_property
+    def _array(self) -> Function:
+        results = [*self._coordinates, *self._margins, *self._plan.gaps]
+        return compiled(self._plan.tape, results, ARRAY, len(self._columns))
+
+    @cached_property
+    def _derivative(self) -> Derivative:
+        return Derivative(self._plan, self._graph, self._columns)
+
+    @cached_property
+    def _velocity(self) -> Function:
+        results = self._derivative.velocities(range(self._n))
+        return compiled(self._plan.tape, results, ARRAY, 2 * len(self._columns))
+
+    @cached_property
+    def _acceleration(self) -> Function:
+        results = self._derivative.accelerations(range(self._n))
+        return compiled(self._plan.tape, results, ARRAY, 3 * len(self._columns))
+
+    def _evaluated(
+        self, program: Function, count: int, inputs: list[Array], branch: Branch | None
+    ) -> Array:
+        """Results of a program at all samples and branches, shape (count, branches, N)."""
+        k, N = self._steps, len(inputs[0])
+        both = np.array([1.0, -1.0])
+        values = [both] * k if branch is None else [np.array([float(s)]) for s in branch.signs]
+        signs = [
+            v.reshape(*(len(v) if j == i else 1 for j in range(k)), 1) for i, v in enumerate(values)
+        ]
+        results = np.empty((count, *map(len, values), N))
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for start in range(0, N, CHUNK):
+                part = slice(start, start + CHUNK)
+                columns = [np.ascontiguousarray(x) for a in inputs for x in a[part].T]
+                for i, result in enumerate(program(*columns, *signs)):
+                    results[i, ..., part] = result
+        return results.reshape(count, -1, N)
