@@ -94,7 +94,11 @@ def _parse(path: str) -> Sidecar:
         raise ReadError(path, "expected `closed_loop: [[frame, frame], ...]` and the like")
     values = {str(key.value): value for key, value in root.value}
     if "closed_loop" not in values:
-        raise ReadError(path, "has no `closed_loop`; list the pairs of frames that close loops")
+        raise ReadError(
+            path,
+            "has no `closed_loop`, nor `closures`, `ball_loops`, `pin_loops` or `closing_joints`; "
+            "list the pairs of frames that close loops",
+        )
     pairs = [
         _pair(node, f"closed_loop[{i}]", path)
         for i, node in enumerate(_items(values["closed_loop"], "closed_loop", path))

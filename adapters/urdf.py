@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from regularize.adapters import _gepetto as gepetto
-from regularize.adapters import _loop_closures as loop_closures
+from regularize.adapters import _loop_files as loop_files
 from regularize.adapters._draft import WORLD, Draft
 from regularize.adapters._ground import connect, free_joint
 from regularize.adapters._names import unique
-from regularize.adapters._sidecar import Sidecar, find
+from regularize.adapters._sidecar import find
 from regularize.adapters._urdf_joint import read_joints, read_mimics
 from regularize.adapters._urdf_link import read_links
 from regularize.adapters._urdf_loops import DIALECTS as LOOPS
@@ -44,8 +44,8 @@ def read(
     Args:
         path: The file.
         floating: Whether the ground link of the file moves freely in a new ground.
-        loops: File that describes the loops (Gepetto YAML or ``loop_closures.yaml``); None to
-            take one that lies beside the model, False to read none.
+        loops: File that describes the loops (Gepetto YAML, ``loop_closures.yaml`` or
+            ``robot_data.yaml``); None to take one that lies beside the model, False to read none.
 
     Raises:
         ReadError: The file is not URDF, or contradicts itself.
@@ -72,10 +72,10 @@ def read_root(
     draft = Draft(root)
     read_links(draft)
     read_joints(draft)
-    closures = loop_closures.find(path, loops)
+    files = loop_files.find(path, loops)
     # A file named by the user is of one kind; one found beside the model may be of either.
     named = loops is not None and not isinstance(loops, bool)
-    sidecar = None if closures is not None and named else find(path, loops)
+    sidecar = None if files and named else find(path, None if files else loops)
     if sidecar is not None:
         gepetto.retype(sidecar, draft)
     draft.mark_closures()
@@ -88,10 +88,10 @@ def read_root(
     read_mimics(draft)
     if sidecar is not None:
         gepetto.close(sidecar, draft)
-    if closures is not None and sidecar is None:
-        loop_closures.close(closures, draft)
-    elif sidecar is None and loops is not False:
-        loop_closures.report_unread(path, draft)
+    elif files:
+        files[0].close(files[0].path, draft)
+    read_files = [sidecar.path] if sidecar is not None else [file.path for file in files[:1]]
+    loop_files.report_unread([f for f in files if f.path not in read_files], read_files, draft)
     read_closing_frames(draft)
     _report_ignored(draft)
     ground = _ground(draft, roots, floating)
@@ -104,14 +104,8 @@ def read_root(
         findings=tuple(draft.findings),
         path=path,
         format=format,
-        files=_files(sidecar, closures),
+        files=tuple(read_files),
     )
-
-
-def _files(sidecar: Sidecar | None, closures: str | None) -> tuple[str, ...]:
-    if sidecar is not None:
-        return (sidecar.path,)
-    return () if closures is None else (closures,)
 
 
 def _pass_over(node: Node, draft: Draft) -> None:

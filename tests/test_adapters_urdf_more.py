@@ -174,14 +174,6 @@ def test_faults_in_loop_closures(text: str, words: str, tmp_path: Path) -> None:
     assert caught.value.path.endswith("loop_closures.yaml")
 
 
-def test_loops_of_fusion_are_not_dropped_silently(tmp_path: Path) -> None:
-    (tmp_path / "robot_data.yaml").write_text("closing_joints:\n  D:\n    type: revolute\n")
-    mechanism = read(four_bar(tmp_path))
-    assert any("closing_joints" in f.message for f in mechanism.findings)
-    (tmp_path / "robot_data.yaml").write_text("closing_joints: {}\n")
-    assert read(four_bar(tmp_path)).findings == ()
-
-
 def test_xacro_is_expanded_with_its_includes(tmp_path: Path) -> None:
     pytest.importorskip("xacro")
     head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'

@@ -1,0 +1,55 @@
+"""Closing joints that stand in a file beside a URDF tree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.adapters._draft import Draft
+from regularize.adapters._names import unique
+from regularize.adapters._yaml_mapping import YamlMapping
+from regularize.mechanism import Joint, joint_screws
+from regularize.screw import Array
+
+Z = np.array([0.0, 0.0, 1.0])
+
+
+def add_closure(
+    entry: YamlMapping,
+    links: tuple[str, str],
+    kind: str,
+    frames: tuple[Array, Array],
+    draft: Draft,
+    *,
+    axis: ArrayLike = Z,
+    limits: Array | None = None,
+) -> None:
+    """Add the closing joint of an entry.
+
+    Args:
+        entry: Where it stands; its ``name`` is taken if it has one that is free.
+        links: The two links.
+        kind: Kind of the joint.
+        frames: The joint frame in each of the links, shape (4, 4) each.
+        draft: The model.
+        axis: Direction of the joint in its frame, shape (3,).
+        limits: Bounds of the joint coordinate, shape (1, 2), or None.
+
+    Raises:
+        ReadError: Both links are the same.
+    """
+    first, second = links
+    if first == second:
+        raise entry.error(f"joins link `{first}` to itself; name two links")
+    name = unique(entry.text("name") or f"{first}-{second}", draft.joints)
+    draft.joints[name] = Joint(
+        name,
+        first,
+        second,
+        kind,
+        joint_screws(kind, axis),
+        *frames,
+        closure=True,
+        limits=limits,
+        source=entry.source,
+    )
