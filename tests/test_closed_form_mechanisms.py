@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from closed_form_cases import CASES
+from closed_form_cases import CASES, Z, ring
 
 from regularize.closed_forms import ClosedForm, closed_form
 from regularize.kinematics import LoopKinematics
@@ -173,6 +173,57 @@ def test_elbow_manipulator_has_eight_configurations():
     distances = apart(q[:, None], q[None], turning) + 10 * np.eye(8)
     assert distances.min() > 1e-2
     assert len({branch.name for branch in solution.branches}) == 8
+
+
+ARMS = ["elbow manipulator", "PUMA", "three parallel axes", "SCARA", "Stanford arm"]
+
+
+@pytest.mark.parametrize("case", ARMS)
+def test_arms_are_solved_in_singular_poses(case):
+    """Stretched and folded elbows, aligned wrists, and wrists on the first axis."""
+    solution = solver(case)
+    (mechanism, _), _ = CASES[case]
+    joints = [joint.name for joint in mechanism.joints if joint.name.startswith("J")]
+    angles = np.array([0.0, np.pi / 2, -np.pi / 2, np.pi, 0.3, -1.1])
+    theta = np.random.default_rng(0).choice(angles, size=(1000, len(joints)))
+    reached = closed_form(mechanism, joints).solve(theta)
+    assert reached.assembled.any(axis=1).all()
+    first = reached.assembled.argmax(axis=1)
+    poses = reached.q[np.arange(len(theta)), first][:, list(solution.columns)]
+    found = solution.solve(poses)
+    assert found.assembled.any(axis=1).all()
+    loops = kinematics(solution)
+    errors = np.abs(loops.residual(loops.state(found.q[found.assembled])))
+    assert np.max(errors) < 1e-12
+    # One pose at a time is looked at as closely.
+    for pose, assembled in zip(poses[:40], found.assembled, strict=False):
+        assert np.array_equal(solution.solve(pose).assembled, assembled)
+
+
+def test_an_angle_that_any_value_solves():
+    """A kite folds: two of its joints meet, and the links between turn freely about them."""
+    A, B, C, D = (0, 0, 0), (0, 1, 0), (1.2, 1.2, 0), (1, 0, 0)
+    mechanism = ring(
+        "kite", *((n, "revolute", Z, p) for n, p in zip("ABCD", (A, B, C, D), strict=True))
+    )
+    solution = closed_form(mechanism, ["A"])
+    found = solution.solve(-np.pi / 2)
+    loops = kinematics(solution)
+    assert found.assembled.any()
+    errors = loops.residual(loops.state(found.q[found.assembled]))
+    assert np.max(np.abs(errors)) < 1e-12
+    around = solution.solve(np.linspace(-np.pi, np.pi, 721))
+    errors = loops.residual(loops.state(around.q[around.assembled]))
+    assert np.max(np.abs(errors)) < 1e-12
+
+
+def test_legs_that_point_the_other_way_are_solved():
+    """At the reference the rods of negative stroke are opposite to where they are drawn."""
+    solution = solver("Stewart platform")
+    found = solution.solve(np.zeros(6))
+    assert found.assembled.all()
+    loops = kinematics(solution)
+    assert np.max(np.abs(loops.residual(loops.state(found.q)))) < 1e-12
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -56,7 +56,7 @@ class Derivative:
         for index in self.tape.needed([x]):
             if index not in self._rates:
                 operation = self.tape.operations[index]
-                if operation.name not in ("circle", "quadratic", "unit", "exponential"):
+                if operation.name not in ("circle", "quadratic", "unit", "across", "exponential"):
                     self._rates[index] = self._of(index)
         return self._rates[x.index]
 
@@ -120,6 +120,10 @@ class Derivative:
                 return x[1] * d[1] * 2.0 - d[0] * x[2] - x[0] * d[2]
             change = (d[0] * shift + d[1] * 2.0) * shift + d[2]
             return -change / ((x[0] * shift + x[1]) * 2.0)
+        if operation.name == "across":
+            n = tape.across(x[:3], x[3:])
+            m, rate = (x[0], x[1], x[2]), (d[0], d[1], d[2])
+            return (d[k] - n[k] * vectors.dot(n, rate)) / vectors.dot(n, m)
         if operation.name == "unit":
             # Asked for again, for a result that equals an earlier quantity was not entered anew.
             found, i = self._item(index)

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from regularize.closed_forms.branches import Branch
 from regularize.closed_forms.derivative import Derivative
+from regularize.closed_forms.meeting import NEAR, Refinement
 from regularize.closed_forms.plan import Plan
 from regularize.closed_forms.program import (
     ARRAY,
     CLOSED,
     Function,
+    array_functions,
     compiled,
     compiled_branches,
 )
@@ -24,6 +26,8 @@ from regularize.topology import Graph
 
 #: Samples that are computed at once, so that all quantities stay in the processor's cache.
 CHUNK = 4096
+#: What is tried where any angle solves an equation and zero leads to no solution.
+ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +67,15 @@ class Evaluation:
             if step.discriminant is not None
         ]
         self._both = [(1.0, -1.0)] * self._steps
+        self._others: dict[float, Function] = {}
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input."""
         signs = self._both if branch is None else [(sign,) for sign in branch.signs]
-        rows, assembled = self._nested(*x, *signs)
+        rows, assembled, near = self._nested(*x, *signs)
+        if near:
+            found = self.many(np.array([x]), branch)
+            return Solutions(found.q[0], found.assembled[0], found.margin[0])
         results, n = np.array(rows), self._n
         q = results[:, :n]
         if not all(assembled):
@@ -76,19 +84,50 @@ class Evaluation:
 
     def many(self, x: Array, branch: Branch | None) -> Solutions:
         """All branches, or one, at many inputs of shape (N, inputs)."""
+        q, margin, assembled = self._positions(self._array, x, branch)
+        near = (np.abs(margin) < NEAR).any(axis=0)
+        if near.any():
+            self._where_any_angle_solves(x, branch, q, margin, assembled)
+            near &= assembled
+            refined, closed = self._refinement(q[:, near].T)
+            q[:, near] = refined.T
+            assembled[near] = closed
+        if not assembled.all():
+            q[:, ~assembled] = np.nan
+        return Solutions(q.transpose(2, 1, 0), assembled.T, margin.transpose(2, 1, 0))
+
+    def _positions(
+        self, program: Function, x: Array, branch: Branch | None
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Coordinates (n, branches, N), margins, and whether each branch is assembled."""
         n, checks = self._n, self._n + self._steps
-        count = checks + len(self._plan.gaps)
-        results = self._evaluated(self._array, count, [x], branch)
-        q = results[:n]
+        results = self._evaluated(program, checks + len(self._plan.gaps), [x], branch)
         # A sum is finite where all its terms are.
-        assembled = np.isfinite(q.sum(axis=0))
+        assembled = np.isfinite(results[:n].sum(axis=0))
         if self._plan.gaps:
             with np.errstate(invalid="ignore"):
                 assembled &= (np.abs(results[checks:]) <= CLOSED).all(axis=0)
-        if not assembled.all():
-            q[:, ~assembled] = np.nan
-        margin = results[n:checks]
-        return Solutions(q.transpose(2, 1, 0), assembled.T, margin.transpose(2, 1, 0))
+        return results[:n], results[n:checks], assembled
+
+    def _where_any_angle_solves(
+        self,
+        x: Array,
+        branch: Branch | None,
+        q: Array,
+        margin: Array,
+        assembled: NDArray[np.bool_],
+    ) -> None:
+        """Try other angles where any one solves its equation but not all equations after it."""
+        for angle in ANGLES:
+            stuck = ~assembled & (margin == 0.0).any(axis=0)
+            samples = np.flatnonzero(stuck.any(axis=0))
+            if not len(samples):
+                return
+            found = self._positions(self._at_angle(angle), x[samples], branch)
+            better = found[2] & stuck[:, samples]
+            b, s = np.nonzero(better)
+            q[:, b, samples[s]], margin[:, b, samples[s]] = found[0][:, b, s], found[1][:, b, s]
+            assembled[b, samples[s]] = True
 
     def derivatives(self, arrays: list[Array]) -> Array:
         """Velocities, or accelerations, of all branches, shape (N, branches, n).
@@ -104,13 +143,27 @@ class Evaluation:
     @cached_property
     def _nested(self) -> Function:
         results = [*self._coordinates, *self._margins]
-        conditions = self._coordinates, self._plan.gaps
+        conditions = self._coordinates, self._plan.gaps, self._margins
         return compiled_branches(self._plan.tape, results, conditions, len(self._columns))
 
     @cached_property
     def _array(self) -> Function:
+        return self._compiled(ARRAY)
+
+    def _at_angle(self, angle: float) -> Function:
+        """The program with another angle where any one solves its equation."""
+        if angle not in self._others:
+            self._others[angle] = self._compiled(array_functions(angle))
+        return self._others[angle]
+
+    @cached_property
+    def _refinement(self) -> Refinement:
+        length = max((chain.size for chain in self._plan.chains), default=1.0)
+        return Refinement(self._graph, self._columns, length)
+
+    def _compiled(self, functions: dict[str, Function]) -> Function:
         results = [*self._coordinates, *self._margins, *self._plan.gaps]
-        return compiled(self._plan.tape, results, ARRAY, len(self._columns))
+        return compiled(self._plan.tape, results, functions, len(self._columns))
 
     @cached_property
     def _derivative(self) -> Derivative:

@@ -191,18 +191,9 @@ class Planner:
                 if item.kind != "P" and not self.known.has(item)
             ]
             if len(left) == 1 and chain.items[left[0]].kind == "S":
-                u, m = left[0], len(chain)
-                x, y, z = (
-                    self._direction(
-                        self.known.carried(
-                            chain,
-                            self.known.element("direction", None, e),
-                            2 * u + 1,
-                            2 * u + 2 * m,
-                        )
-                    )
-                    for e in np.eye(3)
-                )
+                u = left[0]
+                axes = (vectors.vector(self.tape, e) for e in np.eye(3))
+                x, y, z = (self._direction(self._carried_around(chain, u, e)) for e in axes)
                 self._give_ball(chain, u, vectors.columns((x, y, z)), "orientation of the rest")
                 return True
         return False
@@ -224,10 +215,11 @@ class Planner:
             length = vectors.dot(v, v)
             if vanishes([length], chain.size**2):
                 continue
-            # The turn from v to the goal about their common normal: two reflections.
-            middle = vectors.add(v, goal)
+            # The turn from v to the goal about their common normal: two reflections. Where they
+            # are opposite to each other, any normal will do.
+            middle = self.tape.across(vectors.add(v, goal), vectors.subtract(v, goal))
             first = vectors.scale(self.tape.scalar(-2.0) / length, v)
-            second = vectors.scale(self.tape.scalar(-2.0) / vectors.dot(middle, middle), middle)
+            second = vectors.scale(-2.0, middle)
             x, y, z = (
                 self._reflected(
                     self._reflected(vectors.vector(self.tape, e), v, first), middle, second
@@ -237,6 +229,17 @@ class Planner:
             self._give_ball(chain, u, vectors.columns((x, y, z)), "direction of the rod, no spin")
             return True
         return False
+
+    def _all_turned_but(self, chain: Chain, u: int) -> bool:
+        """Whether the orientation of the rest of a loop is known."""
+        return all(
+            i == u or item.kind == "P" or self.known.has(item) for i, item in enumerate(chain.items)
+        )
+
+    def _carried_around(self, chain: Chain, u: int, direction: Vector) -> Element:
+        """A direction behind a motion seen from in front of it, around the rest of the loop."""
+        element = Element("direction", None, direction)
+        return self.known.carried(chain, element, 2 * u + 1, 2 * (u + len(chain)))
 
     # Solutions -----------------------------------------------------------------------------------
 
@@ -264,6 +267,12 @@ class Planner:
         size = chain.size if across else 1.0
         if vanishes([square], size**2):
             return False
+        if square.constant is None and self._all_turned_but(chain, p.unknown):
+            # The element may come to lie on the axis. The x axis behind the motion never does.
+            across, size = False, 1.0
+            v = vectors.vector(tape, np.array([1.0, 0.0, 0.0]))
+            w = self._direction(self._carried_around(chain, p.unknown, v))
+            square = tape.scalar(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         c, s = tape.unit(x, y, square.probe, (10 * SLACK * size) ** 2)
         self.known.give_angle(item, c, s)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from regularize import screw
 from regularize.closed_forms import runtime
+from regularize.closed_forms.meeting import NEAR
 from regularize.closed_forms.tape import Operation, Scalar, Tape
 from regularize.screw import Array
 
@@ -71,7 +73,7 @@ def compiled(
 def compiled_branches(
     tape: Tape,
     results: Sequence[Scalar],
-    conditions: tuple[Sequence[Scalar], Sequence[Scalar]],
+    conditions: tuple[Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]],
     inputs: int,
 ) -> Function:
     """A function of the first inputs and the signs to try for every choice.
@@ -82,16 +84,18 @@ def compiled_branches(
     Args:
         tape: The program.
         results: What is wanted of every branch.
-        conditions: What has to be finite and what has to vanish where a branch is assembled.
+        conditions: What has to be finite and what has to vanish where a branch is assembled, and
+            what is not near zero unless the solution needs a closer look.
         inputs: Number of inputs.
 
     Returns:
-        The function; it returns the results of each branch, and whether it is assembled.
+        The function; it returns the results of each branch, whether it is assembled, and whether
+        any needs a closer look.
     """
-    finite, vanishing = conditions
+    finite, vanishing, margins = conditions
     levels: dict[int, int] = {}
     text: list[list[str]] = [[] for _ in range(tape.signs + 1)]
-    for index in tape.needed([*results, *finite, *vanishing]):
+    for index in tape.needed([*results, *finite, *vanishing, *margins]):
         operation = tape.operations[index]
         if operation.name == "sign":
             levels[index] = int(operation.data) + 1
@@ -100,7 +104,7 @@ def compiled_branches(
         if operation.name not in ("constant", "input", "sign"):
             text[levels[index]].append(f"v{index} = {_expression(tape, operation)}")
     arguments = [f"x{i}" for i in range(inputs)] + [f"signs{i}" for i in range(tape.signs)]
-    source = [f"def program({', '.join(arguments)}):", "    rows, assembled = [], []"]
+    source = [f"def program({', '.join(arguments)}):", "    rows, assembled, near = [], [], False"]
     for level, lines_ in enumerate(text):
         if level:
             source.append("    " * level + f"for s{level - 1} in signs{level - 1}:")
@@ -112,7 +116,10 @@ def compiled_branches(
     closed = [f"-{CLOSED} <= {name_of(tape, r.index)} <= {CLOSED}" for r in vanishing]
     source.append(f"{inner}rows.append(({returned}))")
     source.append(f"{inner}assembled.append({' and '.join([f'isfinite({total})', *closed])})")
-    return _executed("\n".join([*source, "    return rows, assembled", ""]), SCALAR)
+    close = [f"-{NEAR} < {name_of(tape, r.index)} < {NEAR}" for r in margins]
+    if close:
+        source.append(f"{inner}near = near or {' or '.join(close)}")
+    return _executed("\n".join([*source, "    return rows, assembled, near", ""]), SCALAR)
 
 
 def _executed(source: str, functions: dict[str, Function]) -> Function:
@@ -135,6 +142,7 @@ SCALAR: dict[str, Function] = {
             "circle",
             "quadratic",
             "unit",
+            "across",
             "exponential",
             "rotation_vector",
         )
@@ -145,20 +153,23 @@ SCALAR: dict[str, Function] = {
 # Arrays ------------------------------------------------------------------------------------------
 
 
-def _circles(A: Array, B: Array, C: Array, sign: Array, slack: float) -> tuple[Array, ...]:
+def _circles(
+    A: Array, B: Array, C: Array, sign: Array, slack: float, free_angle: float = 0.0
+) -> tuple[Array, ...]:
     square = np.asarray(A * A + B * B)
     C = np.asarray(C, dtype=np.float64)
     discriminant = square - C * C
-    rounding = (discriminant <= 0.0) & (-discriminant <= slack * np.abs(C))
-    touching = bool(rounding.any())
+    touching = bool(np.any(discriminant <= slack * slack))
     if touching:
+        free = (square <= slack * slack) & (np.abs(C) <= slack)
+        rounding = free | (discriminant <= 0.0) & (-discriminant <= slack * np.abs(C))
         C = np.where(rounding, np.copysign(np.sqrt(square), C), C)
         discriminant = np.where(rounding, 0.0, discriminant)
     root = sign * np.sqrt(discriminant)
     cosine, sine = -(A * C + B * root) / square, (A * root - B * C) / square
     if touching:
-        free = rounding & (square == 0.0)
-        cosine, sine = np.where(free, 1.0, cosine), np.where(free, 0.0, sine)
+        cosine = np.where(free, math.cos(free_angle), cosine)
+        sine = np.where(free, math.sin(free_angle), sine)
     return cosine, sine, discriminant
 
 
@@ -179,6 +190,22 @@ def _units(x: Array, y: Array, slack: float) -> tuple[Array, Array]:
     if np.any(free):
         return np.where(free, 1.0, x / length), np.where(free, 0.0, y / length)
     return x / length, y / length
+
+
+def _across(x: Array, y: Array, z: Array, u: Array, v: Array, w: Array) -> tuple[Array, ...]:
+    square, other = x * x + y * y + z * z, u * u + v * v + w * w
+    part = np.where(square < other, (x * u + y * v + z * w) / other, 0.0)
+    found = [x - part * u, y - part * v, z - part * w]
+    vanishing = square <= 1e-28 * other
+    if np.any(vanishing & (other > 0.0)):
+        size = np.abs(np.broadcast_arrays(u, v, w))
+        first = (size[0] <= size[1]) & (size[0] <= size[2])
+        second = ~first & (size[1] <= size[2])
+        choices = (0.0, w, -v), (-w, 0.0, u), (v, -u, 0.0)
+        any_ = [np.where(first, a, np.where(second, b, c)) for a, b, c in choices]
+        found = [np.where(vanishing, a, f) for a, f in zip(any_, found, strict=True)]
+    length = np.sqrt(found[0] ** 2 + found[1] ** 2 + found[2] ** 2)
+    return tuple(f / length for f in found)
 
 
 def _angles_from(s: Array, c: Array, offset: float) -> Array:
@@ -203,6 +230,12 @@ def _rotation_vectors(*R: Array) -> tuple[Array, Array, Array]:
     return x, y, z
 
 
+def array_functions(free_angle: float) -> dict[str, Function]:
+    """Functions of numpy; an angle that any value solves takes the one that is given."""
+    return {**ARRAY, "circle": partial(_circles, free_angle=free_angle)}
+
+
+#: Functions of numpy.
 ARRAY: dict[str, Function] = {
     "sin": np.sin,
     "cos": np.cos,
@@ -211,6 +244,7 @@ ARRAY: dict[str, Function] = {
     "circle": _circles,
     "quadratic": _quadratics,
     "unit": _units,
+    "across": _across,
     "exponential": _exponentials,
     "rotation_vector": _rotation_vectors,
 }

@@ -13,16 +13,17 @@ def circle(A: float, B: float, C: float, sign: float, slack: float) -> tuple[flo
     """Cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0.
 
     A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; any angle
-    solves 0 = 0, and zero is taken.
+    solves 0 = 0 (all three below ``slack``), and zero is taken.
     """
     square = A * A + B * B
     discriminant = square - C * C
-    if discriminant <= 0.0:
+    if discriminant <= slack * slack:
+        if square <= slack * slack and abs(C) <= slack:
+            return 1.0, 0.0, 0.0
         if -discriminant > slack * abs(C):
             return NAN, NAN, discriminant
-        C, discriminant = math.copysign(math.sqrt(square), C), 0.0
-        if square == 0.0:
-            return 1.0, 0.0, 0.0
+        if discriminant <= 0.0:
+            C, discriminant = math.copysign(math.sqrt(square), C), 0.0
     root = sign * math.sqrt(discriminant)
     return -(A * C + B * root) / square, (A * root - B * C) / square, discriminant
 
@@ -43,6 +44,27 @@ def unit(x: float, y: float, slack: float) -> tuple[float, float]:
     """(x, y) scaled to length one; (1, 0) where both vanish."""
     length = math.sqrt(x * x + y * y)
     return (1.0, 0.0) if length <= slack else (x / length, y / length)
+
+
+def across(
+    x: float, y: float, z: float, u: float, v: float, w: float
+) -> tuple[float, float, float]:
+    """Unit vector along (x, y, z), exactly perpendicular to (u, v, w); any where it vanishes.
+
+    The vectors are sum and difference of two of equal length, hence perpendicular but for
+    rounding, which matters where the sum is the shorter one.
+    """
+    square, other = x * x + y * y + z * z, u * u + v * v + w * w
+    if square <= 1e-28 * other:
+        if abs(u) <= abs(v) and abs(u) <= abs(w):
+            x, y, z = 0.0, -w, v
+        else:
+            x, y, z = (w, 0.0, -u) if abs(v) <= abs(w) else (-v, u, 0.0)
+    elif square < other:
+        part = (x * u + y * v + z * w) / other
+        x, y, z = x - part * u, y - part * v, z - part * w
+    length = math.sqrt(x * x + y * y + z * z)
+    return x / length, y / length, z / length
 
 
 def angle(s: float, c: float) -> float:

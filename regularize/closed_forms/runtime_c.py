@@ -9,17 +9,19 @@ static void circle(double A, double B, double C, double sign, double slack, doub
 {
     double square = A * A + B * B, discriminant = square - C * C, root;
     result[2] = discriminant;
-    if (discriminant <= 0.0) {
+    if (discriminant <= slack * slack) {
+        if (square <= slack * slack && fabs(C) <= slack) {
+            result[0] = 1.0;
+            result[1] = result[2] = 0.0;
+            return;
+        }
         if (-discriminant > slack * fabs(C)) {
             result[0] = result[1] = NAN;
             return;
         }
-        C = copysign(sqrt(square), C);
-        discriminant = result[2] = 0.0;
-        if (square == 0.0) {
-            result[0] = 1.0;
-            result[1] = 0.0;
-            return;
+        if (discriminant <= 0.0) {
+            C = copysign(sqrt(square), C);
+            discriminant = result[2] = 0.0;
         }
     }
     root = sign * sqrt(discriminant);
@@ -51,6 +53,27 @@ static void unit(double x, double y, double slack, double *result)
     double length = sqrt(x * x + y * y);
     result[0] = length <= slack ? 1.0 : x / length;
     result[1] = length <= slack ? 0.0 : y / length;
+}
+
+/* Unit vector along (x, y, z), exactly perpendicular to (u, v, w); any where it vanishes. */
+static void across(double x, double y, double z, double u, double v, double w, double *result)
+{
+    double square = x * x + y * y + z * z, other = u * u + v * v + w * w, length;
+    if (square <= 1e-28 * other) {
+        int first = fabs(u) <= fabs(v) && fabs(u) <= fabs(w), second = fabs(v) <= fabs(w);
+        x = first ? 0.0 : second ? w : -v;
+        y = first ? -w : second ? 0.0 : u;
+        z = first ? v : second ? -u : 0.0;
+    } else if (square < other) {
+        double part = (x * u + y * v + z * w) / other;
+        x -= part * u;
+        y -= part * v;
+        z -= part * w;
+    }
+    length = sqrt(x * x + y * y + z * z);
+    result[0] = x / length;
+    result[1] = y / length;
+    result[2] = z / length;
 }
 
 static void angle(double s, double c, double *result)

@@ -227,6 +227,12 @@ class Tape:
         c, s = self._several("unit", (x, y), slack, (x.probe / size, y.probe / size))
         return c, s
 
+    def across(self, m: Sequence[Scalar], d: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
+        """Unit vector along m, perpendicular to d but for rounding; any such where m is zero."""
+        length = np.sqrt(sum(a.probe**2 for a in m))
+        x, y, z = self._several("across", (*m, *d), 0.0, tuple(a.probe / length for a in m))
+        return x, y, z
+
     def rotation_vector(self, R: Sequence[Sequence[Scalar]]) -> tuple[Scalar, Scalar, Scalar]:
         """Rotation vector of a rotation matrix; nothing may be computed from it further."""
         entries = tuple(x for row in R for x in row)
