@@ -81,27 +81,27 @@ def newton_from_everywhere(solution: ClosedForm, x: np.ndarray, starts: int) -> 
     return q[(error < 1e-11) & (regular[:, 0] < 1e6)]
 
 
-#: Random starts hardly ever reach these loops' few configurations.
-HARD_TO_REACH = {"Stewart platform", "wheel suspension", "5R with prismatic", "Delta"}
-
-
-@pytest.mark.parametrize("case", sorted({*CASES} - HARD_TO_REACH))
+@pytest.mark.parametrize("case", CASES)
 def test_no_branch_is_missed(case):
     """Newton's method from hundreds of random starts finds the same configurations, no other."""
     solution = solver(case)
     columns, turning = singles(solution)
     for seed in (1, 2):
-        x = np.random.default_rng(seed).uniform(-0.2, 0.2, size=len(solution.inputs))
+        inputs = np.random.default_rng(seed).uniform(-0.4, 0.4, size=(100, len(solution.inputs)))
+        x = inputs[int(solution.solve(inputs).assembled.any(axis=1).argmax())]
         found = solution.solve(x)
         ours = found.q[found.assembled][:, columns]
         theirs = newton_from_everywhere(solution, x, 400)[:, columns]
-        if len(ours):
-            assert len(theirs)
+        assert len(ours) and len(theirs)
         distances = apart(theirs[:, None], ours[None], turning)
-        assert np.max(np.min(distances, axis=1), initial=0.0) < 1e-6
-        # And the search is dense enough to mean something: it finds our branches too.
-        if case != "Delta":
-            assert np.max(np.min(distances, axis=0), initial=0.0) < 1e-6
+        assert np.max(np.min(distances, axis=1)) < 1e-6
+        # And the search is dense enough to mean something: it finds our branches too. Legs that
+        # do not depend on each other need not be met in all combinations.
+        if case == "Stewart platform":
+            each = np.abs(theirs[:, None] - ours[None])
+            assert np.max(np.min(each, axis=0)) < 1e-6
+        else:
+            assert np.max(np.min(distances, axis=0)) < 1e-6
 
 
 @pytest.mark.parametrize("case", CASES)
