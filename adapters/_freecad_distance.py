@@ -58,16 +58,16 @@ def distance_pair(elements: Sequence[str], T_i_j: Array, distance: float) -> Rea
     Args:
         elements: The picked elements, in the order that ``swapped`` asks for.
         T_i_j: The frame on the second one seen from that on the first, Z normal or axis.
-        distance: The distance in metres.
+        distance: The distance in metres; below zero it lies on the other side of a plane.
     """
     kinds = tuple(map(kind_of, elements))
     if kinds == ("Vertex", "Vertex"):
-        return Reading("sphere_sphere", distance, "two points", sure=True)
+        return Reading("sphere_sphere", abs(distance), "two points", sure=True)
     offset = float(T_i_j[2, 3])
     apart = math.hypot(*T_i_j[:2, 3])
     parallel = math.hypot(*T_i_j[:2, 2]) < ANGLE
     across = abs(float(T_i_j[2, 2])) < ANGLE
-    exact = abs(abs(offset) - distance) < LENGTH
+    exact = abs(abs(offset) - abs(distance)) < LENGTH
     signed = math.copysign(distance, offset) if exact else distance
     if kinds == ("Face", "Face"):
         if parallel and exact:

@@ -197,6 +197,17 @@ class _Reader:
                 self.draft.limit(name, freedom, min(bounds), max(bounds))
 
     def _add_relation(self, item: Object, kind: str, frames: list[Frame]) -> None:
+        if RELATIONS[kind] != "gear" and not any(self._slides(*frame) for frame in frames):
+            self.draft.note(
+                "REG013",
+                "warning",
+                f"{kind} joint `{item.label}` has no effect: in FreeCAD it needs a Slider joint "
+                "of one of its parts along the axis that is picked on that part",
+                item.source,
+                "add the Slider joint, or suppress this one",
+                joints=(item.label,),
+            )
+            return
         values: tuple[float, ...] = (METRES * item.number("Distance"),)
         if RELATIONS[kind] == "gear":
             second = METRES * item.number("Distance2")

@@ -15,7 +15,7 @@ import numpy as np
 from regularize.adapters._cad_draft import CadDraft
 from regularize.adapters._names import listed, unique
 from regularize.adapters._onshape_json import Value, load
-from regularize.mechanism import Coupling, Mechanism
+from regularize.mechanism import Coupling, Joint, Mechanism
 from regularize.screw import Array, inverse
 
 PAIRS = {
@@ -205,8 +205,8 @@ class _Reader:
     def _add_relation(self, scope: Scope, feature: Value) -> None:
         """Couple the mates of a relation.
 
-        The second mate follows the first one by the ratio; a length is travel per turn. The
-        sign counts from the mates' own directions.
+        The second mate follows the first one by the ratio, against its direction unless the
+        relation is reversed; a length is travel per turn. Directions are the mates' own.
         """
         data = feature.get("featureData")
         kind = data.text("relationType", "")
@@ -218,15 +218,16 @@ class _Reader:
                 self.unread.append(feature)
                 return
             names.append(found)
-        sign = -1.0 if data.flag("reverseDirection") else 1.0
+        reversed_ = data.flag("reverseDirection")
         places = self._places(kind, names)
         if places is None:
             self.unread.append(feature)
             return
         if kind in ("GEAR", "LINEAR"):
-            factor = sign * data.number("relationRatio")
+            factor = (1.0 if reversed_ else -1.0) * data.number("relationRatio")
         else:
-            factor = sign * data.number("relationLength") / (2.0 * math.pi)
+            travel = data.number("relationLength") / (2.0 * math.pi)
+            factor = -travel if reversed_ else travel
         (first, i), (second, j) = places
         terms = ((second, j, 1.0), (first, i, -factor))
         joints = self.draft.joints
@@ -239,23 +240,24 @@ class _Reader:
 
     def _places(self, kind: str, names: list[str]) -> list[tuple[str, int]] | None:
         """Leading and following coordinate of a relation; None where the mates do not have them."""
-        turning = {"revolute": 0, "cylindrical": 1}
-        sliding = {"prismatic": 0, "cylindrical": 0}
         wanted = {
-            "GEAR": (turning, turning),
-            "LINEAR": (sliding, sliding),
-            "RACK_AND_PINION": (turning, sliding),
-            "SCREW": (turning, sliding),
+            "GEAR": (True, True),
+            "LINEAR": (False, False),
+            "RACK_AND_PINION": (True, False),
+            "SCREW": (True, False),
         }.get(kind)
         if kind == "SCREW" and len(names) == 1:
             names = names * 2
         if wanted is None or len(names) != 2:
             return None
         for order in (names, names[::-1]):
-            kinds = [self.draft.joints[name].kind for name in order]
-            if all(k in table for k, table in zip(kinds, wanted, strict=True)):
-                tables = zip(order, kinds, wanted, strict=True)
-                return [(name, table[k]) for name, k, table in tables]
+            found = [
+                (name, _only(self.draft.joints[name], turning))
+                for name, turning in zip(order, wanted, strict=True)
+            ]
+            places = [(name, k) for name, k in found if k is not None]
+            if len(places) == 2:
+                return places
         return None
 
     def _report_unread(self) -> None:
@@ -269,6 +271,13 @@ class _Reader:
                 f"features not read: {shown}: the mechanism has fewer constraints than the file",
                 self.unread[0].source,
             )
+
+
+def _only(joint: Joint, turning: bool) -> int | None:
+    """The freedom of a joint that turns, or slides; None where it has none, or several."""
+    turns = np.any(joint.screws[3:] != 0.0, axis=0)
+    found = np.flatnonzero(turns if turning else ~turns)
+    return int(found[0]) if len(found) == 1 else None
 
 
 def _key(value: Value) -> tuple[str, ...]:

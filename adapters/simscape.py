@@ -37,8 +37,19 @@ JOINTS = {
     "constantvelocity": "constant_velocity",
     "distance": "sphere_sphere",
 }
-LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "km": 1e3, "in": 0.0254, "ft": 0.3048, "um": 1e-6}
-MASSES = {"kg": 1.0, "g": 1e-3, "mg": 1e-6, "lbm": 0.45359237, "lb": 0.45359237, "t": 1e3}
+#: Units of length in metres: symbols as most plug-ins write them, words as Onshape's exporter does.
+LENGTHS = {
+    **{"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "km": 1e3},
+    **{"in": 0.0254, "ft": 0.3048, "yd": 0.9144, "mi": 1609.344},
+    **{"meter": 1.0, "centimeter": 1e-2, "millimeter": 1e-3, "micrometer": 1e-6},
+    **{"inch": 0.0254, "foot": 0.3048, "yard": 0.9144},
+}
+#: Units of mass in kilograms.
+MASSES = {
+    **{"kg": 1.0, "g": 1e-3, "mg": 1e-6, "t": 1e3},
+    **{"lbm": 0.45359237, "lb": 0.45359237, "oz": 0.028349523125, "slug": 14.5939029372},
+    **{"kilogram": 1.0, "gram": 1e-3, "pound": 0.45359237, "ounce": 0.028349523125},
+}
 #: Deepest nesting of instances.
 DEEPEST = 64
 

@@ -219,11 +219,13 @@ def test_three_mates_are_one_hinge_and_some_rows_stand_twice(tmp_path: Path) -> 
     [
         (("Vertex1", "Vertex2"), (0.3, 0, 0.4), (0, 0, 1), 0.5, "sphere_sphere", 0.5),
         (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), 0.2, "planar", -0.2),
+        (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), -0.2, "planar", -0.2),
         (("Face1", "Face2"), (0.3, 0.1, 0.25), (1, 0, 0), 0.2, "line_in_plane", 0.25),
         (("Face1", "Face2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
         (("Face1", "Edge2"), (0.3, 0.1, 0.2), (1, 0, 0), 0.2, "line_in_plane", 0.2),
         (("Face1", "Edge2"), (0.3, 0.1, 0.2), (0, 0, 1), 0.2, "planar", 0.2),
         (("Face1", "Vertex2"), (0.3, 0.4, 0.2), (0, 1, 1), 0.2, "point_in_plane", 0.2),
+        (("Face1", "Vertex2"), (0.3, 0.4, -0.2), (0, 1, 1), -0.2, "point_in_plane", -0.2),
         (("Face1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "cylinder_sphere", 0.5),
         (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.5, "cylinder_sphere", 0.5),
         (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.5, "revolute_cylinder", 0.5),
@@ -427,6 +429,17 @@ def test_gears_belts_racks_and_screws(tmp_path: Path) -> None:
     assert ratio(belt, "second", "wheel") == pytest.approx(-2.5)
     swapped = load(tmp_path, machine(("RackPinion", rack[::-1], (15.0, 0.0))))
     assert abs(ratio(swapped, "wheel", "slide")) == pytest.approx(0.015)
+
+
+@pytest.mark.parametrize("kind", ["Screw", "RackPinion"])
+def test_screws_and_racks_do_nothing_without_a_slider(tmp_path: Path, kind: str) -> None:
+    across = cad.frame((0, 0, 0), (1, 0, 0))
+    sides: Ends = (("wheel.Edge1", np.eye(4)), ("bolt.Edge1", across))
+    mechanism = load(tmp_path, machine((kind, sides, (3.0, 0.0))))
+    assert mechanism.couplings == ()
+    (finding,) = mechanism.findings
+    assert (finding.code, finding.severity, finding.joints) == ("REG013", "warning", ("R0",))
+    assert f"{kind} joint `R0` has no effect" in finding.message
 
 
 def test_motions_mark_driven_joints(tmp_path: Path) -> None:

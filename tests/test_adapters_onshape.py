@@ -169,7 +169,8 @@ def relation(kind: str, mates: list[str], **values: Any) -> dict[str, Any]:
 def test_relations_couple_mates(tmp_path: Path) -> None:
     parts = {cad.BASE: np.eye(4)}
     features = []
-    for k, kind in enumerate(["REVOLUTE", "REVOLUTE", "SLIDER", "SLIDER", "CYLINDRICAL"]):
+    kinds = ["REVOLUTE", "REVOLUTE", "SLIDER", "SLIDER", "CYLINDRICAL", "PLANAR", "PARALLEL"]
+    for k, kind in enumerate(kinds):
         name, T = f"P{k}", transform(None, [0.1 * k, 0, 0])
         parts[name] = T
         ends = [([name], np.eye(4)), ([cad.BASE], T)]
@@ -180,16 +181,21 @@ def test_relations_couple_mates(tmp_path: Path) -> None:
         relation("LINEAR", ["M2", "M3"], relationRatio=0.5),
         relation("SCREW", ["M4"], relationLength=0.004),
         relation("GEAR", ["M0", "M3"], relationRatio=1.0),
+        relation("LINEAR", ["M2", "M5"], relationRatio=1.0),
+        relation("GEAR", ["M5", "M6"], relationRatio=2.0),
     ]
     mechanism = load(tmp_path, cad.onshape_document("toy", parts, features))
-    gear, rack, linear, screw = mechanism.couplings
-    assert gear.terms == (("M1", 0, 1.0), ("M0", 0, 3.0))
+    gear, rack, linear, screw, planet = mechanism.couplings
+    # Gears and pistons run against each other unless the relation is reversed.
+    assert gear.terms == (("M1", 0, 1.0), ("M0", 0, -3.0))
+    assert planet.terms == (("M6", 3, 1.0), ("M5", 2, 2.0))
     assert rack.terms == (("M2", 0, 1.0), ("M1", 0, -0.02 / (2 * math.pi)))
-    assert linear.terms == (("M3", 0, 1.0), ("M2", 0, -0.5))
+    assert linear.terms == (("M3", 0, 1.0), ("M2", 0, 0.5))
     assert screw.terms == (("M4", 0, 1.0), ("M4", 1, -0.004 / (2 * math.pi)))
     (finding,) = mechanism.findings
     assert (finding.code, finding.severity) == ("REG013", "warning")
-    assert reduce(mechanism).mobility == 2
+    assert "features not read: `GEAR`, `LINEAR`" in finding.message
+    assert reduce(mechanism).mobility == 6 + 3 + 4 - 5
 
 
 def test_what_is_not_read_is_said(tmp_path: Path) -> None:

@@ -90,6 +90,29 @@ def test_mass_properties_in_the_units_of_the_file(tmp_path: Path) -> None:
     np.testing.assert_allclose(inertia.matrix, expected)
 
 
+@pytest.mark.parametrize(
+    ("length", "mass", "metres", "kilograms"),
+    [
+        ("meter", "kilogram", 1.0, 1.0),
+        ("millimeter", "gram", 1e-3, 1e-3),
+        ("inch", "pound", 0.0254, 0.45359237),
+        ("ft", "slug", 0.3048, 14.593902937),
+    ],
+)
+def test_units_are_words_or_symbols(
+    tmp_path: Path, length: str, mass: str, metres: float, kilograms: float
+) -> None:
+    """The exporter for Onshape writes words, the plug-ins of other CAD systems write symbols."""
+    text = toy(joint("J", "Revolute", np.eye(4)))
+    old = '<DataUnits mass="kg" length="mm"/>'
+    assert old in text
+    mechanism = load(tmp_path, text.replace(old, f'<DataUnits mass="{mass}" length="{length}"/>'))
+    inertia = mechanism.body("arm").inertia
+    assert inertia is not None
+    assert inertia.mass == pytest.approx(0.5 * kilograms)
+    np.testing.assert_allclose(inertia.center, metres * np.array([10, 20, 30]))
+
+
 @pytest.mark.parametrize("shared_names", [False, True])
 def test_nested_instances_repeat_their_joints(tmp_path: Path, shared_names: bool) -> None:
     """Two instances of a sub-assembly with a hinge; the joint of the root leads inside one."""
