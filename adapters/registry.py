@@ -1,32 +1,30 @@
-"""Which formats there are, and which of them a file is written in."""
+"""Which formats there are, and which functions read and write them."""
 
 from __future__ import annotations
 
 import importlib
-import inspect
-import os
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from regularize.errors import (
-    MissingExtra,
-    ModelError,
-    ReadError,
-    RegularizeError,
-    UnknownFormat,
+from regularize.adapters._sniffers import (
+    has_root,
+    is_asmt,
+    is_freecad,
+    is_native,
+    is_onshape,
+    is_usd,
+    is_xacro,
 )
+from regularize.errors import MissingExtra, RegularizeError, UnknownFormat
 from regularize.mechanism import Mechanism
 
 GROUP = "regularize.adapters"
-HEAD = 4096  # bytes that a sniffer sees
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Adapter:
     def load_reader(self) -> Callable[..., Mechanism]:
         """Import the reader; raises ``MissingExtra`` or ``UnknownFormat``."""
         if self.reader is None:
-            raise UnknownFormat(self.name, _readable())
+            raise UnknownFormat(self.name, readable())
         return self._load(self.reader)
 
     def load_writer(self) -> Callable[..., Any]:
@@ -91,63 +89,6 @@ def _importable(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # a parent package of a dotted name is absent
         return False
-
-
-_PROLOG = re.compile(r"\ufeff?(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)*", re.S)
-_TAG = re.compile(r"<([A-Za-z_][\w.:-]*)")
-
-
-def root_tag(head: bytes) -> str | None:
-    """Tag of the root element of an XML file, given its first bytes; None if it is no XML."""
-    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = head.decode("utf-16" if wide else "utf-8-sig", errors="ignore")
-    prolog = _PROLOG.match(text)
-    tag = _TAG.match(text, prolog.end() if prolog else 0)
-    return tag[1] if tag else None
-
-
-def has_root(*tags: str) -> Callable[[bytes], bool]:
-    """A sniffer for XML formats that are known by the tag of their root element."""
-
-    def sniff(head: bytes) -> bool:
-        return root_tag(head) in tags
-
-    return sniff
-
-
-def is_native(head: bytes) -> bool:
-    """Whether a file starts as the project's own JSON does."""
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and (
-        b'"regularize-mechanism"' in head
-    )
-
-
-def is_xacro(head: bytes) -> bool:
-    """Whether a file is a robot with xacro in it, which its start tag has to announce."""
-    return root_tag(head) == "robot" and b"xmlns:xacro" in head
-
-
-def is_usd(head: bytes) -> bool:
-    """Whether a file is a USD stage, as text or binary; archives are known by their suffix."""
-    return head.startswith((b"#usda", b"PXR-USDC"))
-
-
-def is_freecad(head: bytes) -> bool:
-    """Whether a file is a FreeCAD document: an archive that starts with its list of objects."""
-    return head.startswith(b"PK\x03\x04") and head[30:42] == b"Document.xml"
-
-
-def is_asmt(head: bytes) -> bool:
-    """Whether a file starts as the assemblies of FreeCAD's solver do."""
-    lines = head.splitlines()
-    headings = (b"OndselSolver", b"freeCAD: 3D CAD with Motion Simulation")
-    return len(lines) > 1 and lines[0].startswith(headings) and lines[1].strip() == b"Assembly"
-
-
-def is_onshape(head: bytes) -> bool:
-    """Whether a file starts as an Onshape assembly definition does."""
-    keys = (b'"rootAssembly"', b'"subAssemblies"', b'"partStudioFeatures"')
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and any(k in head for k in keys)
 
 
 BUILTIN: tuple[Adapter, ...] = (
@@ -271,92 +212,6 @@ def _installed_adapters() -> list[Adapter]:
     return found
 
 
-def _readable() -> list[str]:
+def readable() -> list[str]:
+    """Names of the formats that have a reader."""
     return [adapter.name for adapter in adapters().values() if adapter.reader]
-
-
-def detect(path: str | os.PathLike[str]) -> Adapter:
-    """The format of a file, by its content; its suffix only breaks ties.
-
-    A file that no sniffer knows goes to the one format of its suffix, whose reader can say what
-    is wrong with it.
-
-    Raises:
-        ReadError: The file cannot be opened.
-        UnknownFormat: No reader, or more than one, would take it.
-    """
-    name = _model_file(path)
-    suffix = Path(name).suffix.lower()
-    with open(name, "rb") as file:
-        head = file.read(HEAD)
-    readable = [adapter for adapter in adapters().values() if adapter.reader]
-    by_content = [adapter for adapter in readable if adapter.sniff and adapter.sniff(head)]
-    by_suffix = [adapter for adapter in by_content or readable if suffix in adapter.suffixes]
-    for candidates in (by_suffix, by_content):
-        if len(candidates) == 1:
-            return candidates[0]
-    raise UnknownFormat(name, [adapter.name for adapter in readable])
-
-
-def read(source: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> Mechanism:
-    """Read a model file.
-
-    Args:
-        source: The file, or a directory that holds ``robot.urdf`` or a single URDF file.
-        format: Name of the format; None to recognise it by its content.
-        options: Passed on to the reader, such as ``floating=True`` or ``loops="robot.yaml"``.
-
-    Raises:
-        ReadError: The file is absent, empty or not what it claims to be.
-        UnknownFormat: No adapter reads it.
-        MissingExtra: The format needs a package that is not installed.
-    """
-    path = _model_file(source)
-    if format is None:
-        adapter = detect(path)
-    elif format in adapters():
-        adapter = adapters()[format]
-    else:
-        raise UnknownFormat(format, _readable())
-    reader = adapter.load_reader()
-    _check_options(adapter.name, reader, options)
-    try:
-        return reader(path, **options)
-    except ModelError as error:
-        raise ReadError(path, f"the model is inconsistent: {error}") from error
-
-
-def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Refuse options that the reader of a format does not have."""
-    parameters = inspect.signature(reader).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return
-    for name in options:
-        if name not in parameters:
-            known = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
-            has = ", ".join(known) or "none"
-            raise RegularizeError(f"the reader of {format} has no option {name!r}; it has {has}")
-
-
-def _model_file(source: str | os.PathLike[str]) -> str:
-    """The file to read, as the user named it; raises ``ReadError`` if there is none."""
-    path = Path(source)
-    name = os.fspath(source)
-    if path.is_dir():
-        models = sorted(entry.name for entry in path.glob("*.urdf") if entry.is_file())
-        if "robot.urdf" in models:
-            models = ["robot.urdf"]
-        if len(models) != 1:
-            listed = ", ".join(models[:5]) if models else "no URDF file"
-            raise ReadError(name, f"is a directory with {listed}; name the model file itself")
-        path, name = path / models[0], os.path.join(name, models[0])
-    try:
-        with open(path, "rb") as file:
-            empty = not file.read(HEAD).strip()
-    except FileNotFoundError:
-        raise ReadError(name, "there is no such file; check the path") from None
-    except OSError as error:
-        raise ReadError(name, f"cannot be opened: {error.strerror}; check the path") from error
-    if empty:
-        raise ReadError(name, "the file is empty; export or download the model again")
-    return name
