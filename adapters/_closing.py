@@ -53,3 +53,17 @@ def add_closure(
         limits=limits,
         source=entry.source,
     )
+
+
+def rest_poses(entry: YamlMapping, first: str, second: str, draft: Draft) -> tuple[Array, Array]:
+    """Frames of two links in their common root link where all coordinates are zero.
+
+    Raises:
+        ReadError: The links are in different trees.
+    """
+    (root, T_first), (other, T_second) = draft.rest_pose(first), draft.rest_pose(second)
+    if root != other:
+        raise entry.error(
+            f"links `{first}` and `{second}` hang on different roots; join their trees first"
+        )
+    return T_first, T_second

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from regularize.adapters._closing import add_closure
+from regularize.adapters._closing import add_closure, rest_poses
 from regularize.adapters._draft import Draft
 from regularize.adapters._yaml_mapping import YamlMapping, read_yaml
-from regularize.screw import Array, inverse, transform
+from regularize.screw import inverse, transform
 
 NAME = "loop_closures.yaml"
 KEY = re.compile(rb"^(?:closures|ball_loops|pin_loops)\s*:", re.M)
@@ -46,7 +46,7 @@ def close(file: str, draft: Draft) -> None:
 
 def _hinge_at_root(entry: YamlMapping, draft: Draft) -> None:
     first, second = entry.link("link_a", draft), entry.link("link_b", draft)
-    T_first, T_second = _common_root(entry, first, second, draft)
+    T_first, T_second = rest_poses(entry, first, second, draft)
     T = transform(entry.turn("axis"), entry.vector("point"))
     frames = inverse(T_first) @ T, inverse(T_second) @ T
     add_closure(entry, (first, second), "revolute", frames, draft)
@@ -58,17 +58,7 @@ def _pin(entry: YamlMapping, kind: str, draft: Draft) -> None:
     T_first, T_second = (transform(translation=point) for point in points)
     if kind == "revolute":
         R = entry.turn("axis")
-        T_parent, T_child = _common_root(entry, first, second, draft)
+        T_parent, T_child = rest_poses(entry, first, second, draft)
         T_first = transform(R, points[0])
         T_second = transform((inverse(T_child) @ T_parent)[:3, :3] @ R, points[1])
     add_closure(entry, (first, second), kind, (T_first, T_second), draft)
-
-
-def _common_root(entry: YamlMapping, first: str, second: str, draft: Draft) -> tuple[Array, Array]:
-    """Frames of two links in their common root link where all coordinates are zero."""
-    (root, T_first), (other, T_second) = draft.rest_pose(first), draft.rest_pose(second)
-    if root != other:
-        raise entry.error(
-            f"links `{first}` and `{second}` hang on different roots; join their trees first"
-        )
-    return T_first, T_second

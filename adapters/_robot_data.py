@@ -28,7 +28,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from regularize.adapters._closing import Z, add_closure
+from regularize.adapters._closing import Z, add_closure, rest_poses
 from regularize.adapters._draft import Draft
 from regularize.adapters._pose import rotation_rpy
 from regularize.adapters._urdf_joint import AXIAL, TYPES
@@ -65,11 +65,7 @@ def _close(entry: YamlMapping, draft: Draft) -> None:
         raise entry.error(f"type {written!r} is unknown; expected one of {expected}", "type")
     kind = KINDS[written]
     parent, child = entry.link("parent", draft), entry.link("child", draft)
-    (root, T_parent), (other, T_child) = draft.rest_pose(parent), draft.rest_pose(child)
-    if root != other:
-        raise entry.error(
-            f"links `{parent}` and `{child}` hang on different roots; join their trees first"
-        )
+    T_parent, T_child = rest_poses(entry, parent, child, draft)
     rpy = entry.vector("origin_rpy_rad", (0.0, 0.0, 0.0))
     T_parent_joint = transform(rotation_rpy(*rpy), entry.vector("origin_xyz_m"))
     T_child_joint = inverse(T_child) @ T_parent @ T_parent_joint
