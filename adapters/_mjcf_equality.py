@@ -218,7 +218,8 @@ def _couple(model: Model, i: int) -> None:
         model.note(
             "REG013",
             "warning",
-            f"equality constraint `{name}` is not linear in the joint coordinates: not read",
+            f"equality constraint `{name}` is not linear in the joint coordinates: not read, so "
+            "the mobility may be counted one too high",
             model.equality_source(i),
             "replace it by a linear relation (polycoef with two numbers other than zero)",
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from regularize.adapters import _single_values as single_values
 from regularize.adapters._sniffers import HEAD
 from regularize.adapters.registry import Adapter, adapters, readable
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
@@ -60,7 +61,7 @@ def read(source: str | os.PathLike[str], *, format: str | None = None, **options
     reader = adapter.load_reader()
     _check_options(adapter.name, reader, options)
     try:
-        return reader(path, **options)
+        return single_values.report(reader(path, **options))
     except ModelError as error:
         raise ReadError(path, f"the model is inconsistent: {error}") from error
 

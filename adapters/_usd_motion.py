@@ -68,14 +68,17 @@ def _bounds(schema: Any, unit: float) -> Array | None:
 
 
 def _generic(prim: Any, unit: float) -> Motion:
-    """Freedoms of a ``PhysicsJoint``: those whose limits do not lock them (low above high)."""
+    """Freedoms of a ``PhysicsJoint``: those whose limits do not lock them.
+
+    Low above high is how the schema locks a freedom; both at zero leaves it nothing either.
+    """
     free, bounds = [], []
     for name in GENERIC:
         low, high = -math.inf, math.inf
         if prim.HasAPI(UsdPhysics.LimitAPI, name):
             limit = UsdPhysics.LimitAPI(prim, name)
             low, high = limit.GetLowAttr().Get(), limit.GetHighAttr().Get()
-        if low > high:
+        if low > high or low == high == 0.0:
             continue
         free.append(name)
         scale = unit if name.startswith("trans") else math.pi / 180.0

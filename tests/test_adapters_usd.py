@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,25 @@ def test_disabled_excluded_and_distance_joints(tmp_path: Path) -> None:
     messages = " ".join(f.message for f in mechanism.findings)
     assert "`off` is disabled" in messages
     assert "`rope` bounds the distance" in messages
+
+
+def test_generic_joint_is_locked_by_crossed_bounds_and_by_zeros(tmp_path: Path) -> None:
+    bounds = {"transX": (1, -1), "transY": (0, 0), "transZ": (0, 0), "rotX": (1, -1)}
+    inside = "\n".join(
+        f"float limit:{name}:physics:low = {low}\nfloat limit:{name}:physics:high = {high}"
+        for name, (low, high) in {**bounds, "rotY": (-30, 30)}.items()
+    )
+    schemas = ", ".join(f'"PhysicsLimitAPI:{name}"' for name in [*bounds, "rotY"])
+    mechanism = stage(
+        tmp_path,
+        BODY.format("a", ""),
+        BODY.format("b", ""),
+        joint("d6", "", "a", inside=inside, schemas=schemas),
+    )
+    d6 = mechanism.joint("d6")
+    assert (d6.kind, d6.freedoms) == ("universal", 2)
+    np.testing.assert_allclose(d6.screws[3:], [[0, 0], [1, 0], [0, 1]])
+    np.testing.assert_allclose(d6.limits, [[-math.pi / 6, math.pi / 6], [-np.inf, np.inf]])
 
 
 def test_mimic_of_physx_is_a_row(tmp_path: Path) -> None:

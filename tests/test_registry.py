@@ -186,6 +186,24 @@ def test_unreadable_file(tmp_path: Path) -> None:
         read(path)
 
 
+def test_joints_that_their_bounds_hold_are_named(tmp_path: Path) -> None:
+    """Exporters that leave bounds out as zeros must not stop a robot, nor pass in silence."""
+    joints = "".join(
+        f'<joint name="{name}" type="revolute"><parent link="a"/><child link="{name}l"/>'
+        f'<limit lower="{low}" upper="0.0" effort="1" velocity="1"/></joint><link name="{name}l"/>'
+        for name, low in (("j", 0), ("k", -1), ("l", -0.0))
+    )
+    path = tmp_path / "a.urdf"
+    path.write_text(f'<robot name="r"><link name="a"/>{joints}</robot>')
+    mechanism = read(path)
+    (finding,) = mechanism.findings
+    assert (finding.code, finding.severity, finding.joints) == ("REG013", "note", ("j", "l"))
+    assert finding.source is not None and finding.source.line == 1
+    assert all(joint.freedoms == 1 for joint in mechanism.joints)
+    adapters()["json"].load_writer()(mechanism, tmp_path / "a.json")
+    assert read(tmp_path / "a.json").findings == mechanism.findings
+
+
 def test_directory_stands_for_its_model(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="is a directory with no URDF file"):
         read(tmp_path)
