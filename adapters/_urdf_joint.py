@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters._draft import Draft
+from regularize.adapters._names import listed
 from regularize.adapters._pose import pose
 from regularize.adapters._xml import Node
 from regularize.mechanism import Coupling, Joint, joint_screws
@@ -96,6 +97,8 @@ def limits(node: Node, kind: str) -> Array | None:
 
 def _read_motors(draft: Draft) -> None:
     """Joints that a transmission, or a command interface of ros2_control, drives."""
+    for transmission in draft.root.children("transmission"):
+        _report_passive(transmission, draft)
     nodes = [joint for t in draft.root.children("transmission") for joint in t.children("joint")]
     for control in draft.root.children("ros2_control"):
         nodes += [j for j in control.children("joint") if j.child("command_interface") is not None]
@@ -104,6 +107,21 @@ def _read_motors(draft: Draft) -> None:
         joint = draft.joints.get(node.get("name") or "")
         if joint is not None:
             draft.joints[joint.name] = replace(joint, actuated=True)
+
+
+def _report_passive(node: Node, draft: Draft) -> None:
+    """Warn of joints that a transmission moves together, which is no part of the kinematics."""
+    passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
+    if passive:
+        draft.note(
+            "REG013",
+            "warning",
+            f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
+            "not read: the mobility may be counted too high",
+            node.source,
+            "write the coupling as <mimic> of these joints, or the loop as a URDF+ <loop>",
+            joints=tuple(passive),
+        )
 
 
 def read_mimics(draft: Draft) -> None:

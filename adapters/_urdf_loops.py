@@ -6,7 +6,9 @@ r"""Loops in URDF: the dialects that describe a closing joint by two frames.
 ``<constraint>``       the same, or the proposal of 2026 for urdfdom: ``<parent link>``,
                        ``<parent_origin>``, ``<parent_axis>`` and the same for ``child``
 ``<loop_joint>``       Isaac Sim: ``<link1 link xyz rpy>`` and ``<link2 ...>``; its manual
-                       calls both ``<link1>``, so the first two are taken in order
+                       calls both ``<link1>``, so the first two are taken in order; or, by an
+                       exporter of Fusion 360, ``<parent link>``, ``<parent_origin xyz>``, the
+                       same for ``child``, and ``<axis frame="parent">`` in that link's frame
 ``drake:`` elements    ``ball_constraint`` with two points, ``weld_constraint`` with two
                        frames
 =====================  ==============================================================
@@ -52,6 +54,7 @@ def read_loop(node: Node, draft: Draft) -> None:
     kind = kind_of(node, LOOP_TYPES)
     first, second = _ends(node)
     screws, turn = _motion(node, kind)
+    _report_axis(node, kind, draft)
     joint = Joint(
         node.get("name") or unique("loop", draft.joints),
         draft.body_name(first.text("link"), first),
@@ -64,7 +67,9 @@ def read_loop(node: Node, draft: Draft) -> None:
         limits=limits(node, kind),
         source=node.source,
     )
-    draft.add_joint(_aligned(joint, draft) if first.tag == "predecessor" else joint, node)
+    if first.tag == "predecessor":
+        joint = _aligned(joint, draft)
+    draft.add_joint(_oriented(joint, node, draft), node)
 
 
 def _motion(node: Node, kind: str) -> tuple[Array, Array]:
@@ -88,9 +93,8 @@ def _ends(node: Node) -> tuple[Node, Node]:
         if len(found) == 2 and [found[0].tag, found[1].tag] in ([one, other], [other, one]):
             first, second = found if found[0].tag == one else reversed(found)
             return first, second
-    raise node.error(
-        f"<{node.tag}> needs two links; add <predecessor link=...> and <successor link=...>"
-    )
+    one, other = ("link1", "link2") if node.tag == "loop_joint" else ENDS[0]
+    raise node.error(f"<{node.tag}> needs two links; add <{one} link=...> and <{other} link=...>")
 
 
 def _frame(node: Node, end: Node) -> Array:
@@ -124,6 +128,47 @@ def _aligned(joint: Joint, draft: Draft) -> Joint:
     )
     T_child_joint = joint.T_child_joint @ transform(gap[:3, :3].T)
     return replace(joint, T_child_joint=T_child_joint)
+
+
+def _oriented(joint: Joint, node: Node, draft: Draft) -> Joint:
+    """The joint with the orientation of one frame taken from the pose at zero coordinates.
+
+    That is where the axis says in which link's frame it is given, and the other link has only a
+    point.
+    """
+    given = node.child("axis")
+    link = None if given is None else given.get("frame")
+    if link not in ("parent", "child"):
+        return joint
+    (root, T_parent), (other, T_child) = (
+        draft.rest_pose(joint.parent),
+        draft.rest_pose(joint.child),
+    )
+    if root != other:
+        raise node.error(
+            f"links `{joint.parent}` and `{joint.child}` hang on different roots; join their trees"
+        )
+    R_parent_child = (inverse(T_parent) @ T_child)[:3, :3]
+    T_parent_joint, T_child_joint = joint.T_parent_joint, joint.T_child_joint
+    if link == "parent":
+        R = R_parent_child.T @ T_parent_joint[:3, :3]
+        return replace(joint, T_child_joint=transform(R, T_child_joint[:3, 3]))
+    R = R_parent_child @ T_child_joint[:3, :3]
+    return replace(joint, T_parent_joint=transform(R, T_parent_joint[:3, 3]))
+
+
+def _report_axis(node: Node, kind: str, draft: Draft) -> None:
+    """Say which axis a ``<loop_joint>`` without one turns about; its makers do not."""
+    if node.tag != "loop_joint" or kind not in AXIAL or node.child("axis", "parent_axis"):
+        return
+    draft.note(
+        "REG013",
+        "warning",
+        f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
+        "default of URDF",
+        node.source,
+        "add an <axis xyz=...>, or make it spherical",
+    )
 
 
 def _outside(vector: Array, directions: Array) -> float:

@@ -52,6 +52,44 @@ def test_joint_of_gazebo_closes_the_loop(axis: str, pose: str, tmp_path: Path) -
     np.testing.assert_allclose(mechanism.joint("D").T_parent_joint[:3, 3], [1.2, 0, 0], atol=1e-12)
 
 
+@pytest.mark.parametrize("frame", ["parent", "child"])
+def test_loop_joint_of_fusion_has_points_and_one_axis(frame: str, tmp_path: Path) -> None:
+    """Points in both links, the axis in one of them; the frame of the coupler is turned."""
+    axis = {"parent": "0 1 0", "child": "1 0 0"}[frame]
+    loop = f"""<loop_joint name="D" type="revolute"><parent link="ground"/><child link="coupler"/>
+    <parent_origin xyz="1.2 0 0"/><child_origin xyz="0 -0.9 -0.4"/>
+    <axis xyz="{axis}" frame="{frame}"/></loop_joint>"""
+    joint = read(four_bar(tmp_path, loop)).joint("D")
+    np.testing.assert_allclose(joint.T_parent_joint[:3, 3], [1.2, 0, 0])
+    np.testing.assert_allclose(joint.T_child_joint[:3, 3], [0, -0.9, -0.4])
+    for T, direction in ((joint.T_parent_joint, [0, 1, 0]), (joint.T_child_joint, [1, 0, 0])):
+        np.testing.assert_allclose(T[:3, :3] @ joint.screws[3:, 0], direction, atol=1e-12)
+
+
+def test_loop_joint_without_an_axis_turns_about_x_aloud(tmp_path: Path) -> None:
+    loop = """<loop_joint name="D" type="revolute"><link1 link="ground" xyz="1.2 0 0" rpy="0 0 0"/>
+    <link2 link="rocker" xyz="-0.3 0 -0.9" rpy="0 0 0"/></loop_joint>"""
+    mechanism = read(four_bar(tmp_path, loop))
+    np.testing.assert_allclose(mechanism.joint("D").screws[3:, 0], [1, 0, 0])
+    (finding,) = mechanism.findings
+    assert (finding.code, finding.severity) == ("REG013", "warning")
+    assert "`D` gives no axis" in finding.message
+
+
+def test_ends_of_a_loop_joint_are_asked_for_by_their_names(tmp_path: Path) -> None:
+    loop = '<loop_joint name="D" type="spherical"><link1 link="ground"/></loop_joint>'
+    with pytest.raises(ReadError, match=r"add <link1 link=\.\.\.> and <link2 link=\.\.\.>"):
+        read(four_bar(tmp_path, loop))
+
+
+def test_passive_joints_of_a_transmission_are_said(tmp_path: Path) -> None:
+    trans = """<transmission name="grip" type="pr2_mechanism_model/PR2GripperTransmission">
+    <gap_joint name="A"/><passive_joint name="B"/><passive_joint name="C"/></transmission>"""
+    (finding,) = read(four_bar(tmp_path, trans)).findings
+    assert (finding.code, finding.severity, finding.joints) == ("REG013", "warning", ("B", "C"))
+    assert "transmission `grip` couples `B`, `C`" in finding.message
+
+
 def test_distance_constraint_of_drake_is_a_rod(tmp_path: Path) -> None:
     prefix = "drake:distance_constraint"
     rod = f"""<{prefix}><{prefix}_body_A name="ground"/><{prefix}_p_AP value="1.2 0 0"/>
