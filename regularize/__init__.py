@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from regularize.assembly import Assembly as Assembly
     from regularize.assembly import assemble as assemble
     from regularize.closed_forms import closed_form as closed_form
+    from regularize.closed_forms import configurations as configurations
     from regularize.curing import cure as cure
     from regularize.curing import cures as cures
     from regularize.density import with_density as with_density
@@ -65,6 +66,7 @@ _HOME = {
     "assemble": "assembly",
     "check": "report",
     "closed_form": "closed_forms",
+    "configurations": "closed_forms",
     "cure": "curing",
     "cures": "curing",
     "from_pinocchio": "pinocchio_import",
