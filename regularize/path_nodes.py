@@ -1,0 +1,194 @@
+r"""Points at equal distances on a closed curve, so many that a Fourier series passes through all.
+
+Where points follow each other at equal chords the curve is an analytic function of their number,
+and its Fourier series converges exponentially; no length of arc has to be computed. A chord counts
+the way and the turning of the tangent alike. All points move at once in Newton steps: across the
+curve by the closure errors, along it by the differences between chords.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_banded
+
+from regularize.path_curve import SINGULAR, Curve, Points, SingularPath
+from regularize.path_walk import Round
+from regularize.screw import Array
+
+#: Size of the last Fourier coefficients, of those of all coordinates together, that counts as none.
+TAIL = 1e-13
+#: Newton steps, and the largest one after which nothing but rounding is left.
+STEPS, DONE = 15, 1e-9
+#: Most points.
+MOST = 8192
+#: Clearance below which the surroundings of a point are searched for a branch point, how finely,
+#: and the part of it that is left where there is one.
+NARROW, ZOOMS, BRANCH = 0.1, 5, 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Points on the curve at equal steps of the path coordinate, which is 2 pi per round.
+
+    Attributes:
+        q: Configurations, not wrapped, shape (N, n).
+        v: Velocities at unit rate of the path coordinate, shape (N, n).
+        turns: Change of every coordinate per round, shape (n,).
+        clearance: Smallest over largest singular value of the rows, shape (N,).
+    """
+
+    q: Array
+    v: Array
+    turns: Array
+    clearance: Array
+
+
+def resample(values: Array, count: int) -> Array:
+    """Samples of periodic functions (N, k) at ``count`` points by their Fourier series."""
+    N = len(values)
+    terms = np.fft.rfft(values, axis=0)
+    if N % 2 == 0 and count > N:
+        terms[-1] *= 0.5
+    return np.asarray(np.fft.irfft(terms, n=count, axis=0) * (count / N))
+
+
+def slope(values: Array, order: int = 1) -> Array:
+    """Derivative of periodic functions (N, k), 2 pi per period."""
+    N = len(values)
+    factors = (1j * np.arange(N // 2 + 1)) ** order
+    if N % 2 == 0:
+        factors[-1] = 0.0
+    terms = np.fft.rfft(values, axis=0) * factors[:, None]
+    return np.asarray(np.fft.irfft(terms, n=N, axis=0))
+
+
+def tail(values: Array) -> float:
+    """Size of the last quarter of the Fourier coefficients of periodic functions (N, k)."""
+    sizes = np.abs(np.fft.rfft(values, axis=0)) / len(values)
+    return float(np.max(sizes[(3 * len(sizes)) // 4 :], initial=0.0))
+
+
+def nodes_on(curve: Curve, visited: Round) -> Nodes:
+    """As many points as the Fourier series of the configurations needs.
+
+    Raises:
+        SingularPath: A branch point lies on the curve, or so near that no series converges.
+    """
+    q, tangent, turns = visited.q, visited.tangent, visited.turns
+    slopes = curve.embedded(turns[None])[0] * 0.0
+    slopes[: len(curve.plain)] = turns[curve.plain]
+    sizes = np.concatenate([curve.units[curve.plain], np.ones(len(slopes) - len(curve.plain))])
+    while True:
+        points = _equidistant(curve, q, tangent, turns)
+        N = len(points.q)
+        part = np.arange(N)[:, None] / N
+        straight = curve.embedded(points.q) - part * slopes
+        left = tail(straight / sizes)
+        if left < TAIL:
+            break
+        # Coefficients fall off like a geometric series: that tells how many points are needed.
+        count = 2 * int(np.ceil(0.5 * N * _growth(left)))
+        if count > MOST:
+            raise _near(curve, points)
+        part = np.arange(count)[:, None] / count
+        q = curve.restored(resample(straight, count) + part * slopes)
+        tangent = resample(points.tangent, count)
+    _require_regular(curve, points, straight, slopes)
+    v = curve.units * points.tangent
+    along, rates = curve.embedded_rates(points.q, v) / sizes, slope(straight) + slopes / (2 * np.pi)
+    speed = np.sum(rates / sizes * along, axis=1) / np.sum(along**2, axis=1)
+    return Nodes(points.q, speed[:, None] * v, turns, points.clearance)
+
+
+def _growth(left: float) -> float:
+    return float(np.clip(1.1 * np.log(TAIL) / np.log(min(left, 0.1)), 1.2, 2.5))
+
+
+def _equidistant(curve: Curve, q: Array, tangent: Array, turns: Array) -> Points:
+    """Points moved onto the curve and along it until all chords are equal."""
+    points = curve.points(q, tangent)
+    for _ in range(STEPS):
+        if not points.clearance.min() > SINGULAR:
+            break
+        following = np.roll(points.q, -1, axis=0)
+        following[-1] = points.q[0] + turns
+        ahead = np.roll(points.tangent, -1, axis=0)
+        chords, turning = curve.differences(points.q, following), ahead - points.tangent
+        length = np.sqrt(np.sum(chords**2 + turning**2, axis=1))
+        # The curve's own speed, so that the series' derivative becomes that by length of arc.
+        speed = np.linalg.norm(chords, axis=1) * len(q) / (2.0 * np.pi)
+        bend = slope(points.tangent) / (0.5 * (speed + np.roll(speed, 1)))[:, None]
+        by_end = np.sum(chords * ahead + turning * np.roll(bend, -1, axis=0), axis=1) / length
+        by_start = np.sum(chords * points.tangent + turning * bend, axis=1) / length
+        if not (by_end.min() > 0.1 and by_start.min() > 0.1):
+            # Too few points for the derivative of the series: the way alone decides.
+            by_end = np.sum(chords * ahead, axis=1) / length
+            by_start = np.sum(chords * points.tangent, axis=1) / length
+        shift = _shifts(length, by_start, by_end)
+        limit = 0.5 * float(length.mean())
+        step = points.correction + np.clip(shift, -limit, limit)[:, None] * points.tangent
+        points = curve.points(curve.moved(points.q, step), points.tangent)
+        if np.max(np.abs(step)) < DONE:
+            return points
+    raise _near(curve, points)
+
+
+def _near(curve: Curve, points: Points) -> SingularPath:
+    place = curve.place(points.q[int(np.argmin(points.clearance))])
+    return SingularPath(f"it comes close to a singular configuration at {place}")
+
+
+def _shifts(length: Array, by_start: Array, by_end: Array) -> Array:
+    """Shifts (N,) along the curve that make all chords equal while the first point stays."""
+    N = len(length)
+    # Row k: by_end[k] shift[k + 1] - by_start[k] shift[k] - common = -length[k].
+    bands = np.array([by_end, np.append(-by_start[1:], 0.0)])
+    parts = solve_banded((1, 0), bands, np.column_stack([-length, np.ones(N)]))
+    common = -parts[-1, 0] / parts[-1, 1]
+    return np.concatenate([[0.0], (parts[:, 0] + common * parts[:, 1])[:-1]])
+
+
+def _require_regular(curve: Curve, points: Points, straight: Array, slopes: Array) -> None:
+    """No branch point on the curve, neither a simple one between points nor any other.
+
+    Raises:
+        SingularPath: There is one.
+    """
+    if curve.n == 1:
+        return
+    rolled = Points(
+        *(
+            np.roll(array, -1, axis=0)
+            for array in (
+                points.q,
+                points.tangent,
+                points.correction,
+                points.clearance,
+                points.rows,
+                points.left,
+            )
+        )
+    )
+    same = curve.same_side(points, rolled)
+    if not same.all():
+        place = curve.place(points.q[int(np.argmin(same))])
+        raise SingularPath(f"it runs through a singular configuration near {place}")
+    clearance = points.clearance
+    lowest = (clearance < NARROW) & (clearance <= np.roll(clearance, 1))
+    lowest &= clearance < np.roll(clearance, -1)
+    terms = np.fft.rfft(straight, axis=0) / len(straight)
+    terms[1:] *= 2.0
+    for k in np.flatnonzero(lowest):
+        middle, half, least = 2.0 * np.pi * k / len(straight), 2.0 * np.pi / len(straight), 1.0
+        for _ in range(ZOOMS):
+            s = middle + half * np.linspace(-1.0, 1.0, 9)
+            waves = np.exp(1j * np.outer(s, np.arange(len(terms))))
+            q = curve.restored(np.real(waves @ terms) + np.outer(s / (2.0 * np.pi), slopes))
+            found = curve.points(q, np.repeat(points.tangent[k : k + 1], 9, axis=0))
+            best = int(np.argmin(found.clearance))
+            middle, half, least = s[best], 0.25 * half, float(found.clearance[best])
+        if least < BRANCH * clearance[k]:
+            place = curve.place(found.q[best])
+            raise SingularPath(f"it runs through a singular configuration at {place}")

@@ -1,0 +1,215 @@
+r"""Motion along a path under any forces: collocation in long windows, all times of one at once.
+
+Within a window the acceleration is a Chebyshev series. Its values at the series' points are found
+by Newton steps on the equation of motion, rate and place being its integrals, so a window of many
+ordinary time steps costs a few evaluations of the tables. Windows are as long as the last
+coefficients of the series stay below the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from regularize.integrator import StepTooSmall
+from regularize.path_table import Table
+from regularize.screw import Array, read_only
+
+#: Points of a window, Newton steps and the relative size of the last one.
+POINTS, STEPS, DONE = 28, 12, 1e-12
+#: Coefficients at the end of the series whose size is the error.
+LAST = 3
+#: Relative step of difference quotients.
+DIFFERENCE = 1e-6
+
+#: Generalised force along the path without potential: times, places, rates (K,) each, to (K,).
+Drive = Callable[[Array, Array, Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Travel:
+    """A motion along the path, sampled.
+
+    Attributes:
+        s: Path coordinates, shape (N,).
+        rate: Their rates, shape (N,).
+        work: Work of the forces without potential so far in J, shape (N,).
+        windows: Windows.
+        rejected: Windows that were too long.
+        evaluations: States at which the equation of motion was evaluated.
+    """
+
+    s: Array
+    rate: Array
+    work: Array
+    windows: int
+    rejected: int
+    evaluations: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """Chebyshev series on [0, 1]: points, coefficients from values, integrals from values."""
+
+    points: Array
+    series: Array
+    integral: Array
+    double: Array
+
+
+@cache
+def _rule() -> _Rule:
+    x = 0.5 - 0.5 * np.cos(np.pi * np.arange(POINTS) / (POINTS - 1))
+    series = np.linalg.inv(chebyshev.chebvander(2.0 * x - 1.0, POINTS - 1))
+    once, twice = (chebyshev.chebint(series, m=m, lbnd=-1.0, scl=0.5, axis=0) for m in (1, 2))
+    values = [chebyshev.chebval(2.0 * x - 1.0, c).T for c in (once, twice)]
+    return _Rule(*(read_only(a) for a in (x, series, *values)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """One solved window: series of the acceleration, and of the work, by the part of its length."""
+
+    start: float
+    length: float
+    s: float
+    rate: float
+    work: float
+    acceleration: Array
+    power: Array
+    error: float
+
+    def sample(self, t: Array) -> tuple[Array, Array, Array]:
+        """Places, rates and work at times in seconds, shapes (N,)."""
+        h, part = self.length, (t - self.start) / self.length
+        x = 2.0 * part - 1.0
+        once, twice = (
+            chebyshev.chebval(x, chebyshev.chebint(self.acceleration, m=m, lbnd=-1.0, scl=0.5))
+            for m in (1, 2)
+        )
+        done = chebyshev.chebval(x, chebyshev.chebint(self.power, lbnd=-1.0, scl=0.5))
+        s = self.s + h * self.rate * part + h**2 * twice
+        return s, self.rate + h * once, self.work + h * done
+
+
+class Windows:
+    """Integrates the motion of one mechanism along its path.
+
+    Args:
+        motion: Mass and potential.
+        drive: Generalised force without potential, or None.
+        rtol: Relative error of the rate per window.
+        max_step: Longest window in seconds.
+    """
+
+    def __init__(
+        self, motion: Table, drive: Drive | None, rtol: float, max_step: float = np.inf
+    ) -> None:
+        """Remember them."""
+        self._motion, self._drive, self._rtol, self._max_step = motion, drive, rtol, max_step
+        self._evaluations = 0
+        self._fastest = 0.0
+
+    def travel(
+        self,
+        s: float,
+        rate: float,
+        times: Array,
+        progress: Callable[[float], None] | None = None,
+    ) -> Travel:
+        """The motion at increasing times from a state at time zero.
+
+        Raises:
+            StepTooSmall: No window is short enough.
+        """
+        parts: list[tuple[Array, Array, Array]] = []
+        end, t, work, h = float(times[-1]), 0.0, 0.0, self._first(s, rate)
+        at_start = times <= 0.0
+        parts.append(tuple(np.full(int(at_start.sum()), x) for x in (s, rate, 0.0)))  # type: ignore[arg-type]
+        windows = rejected = 0
+        while t < end:
+            left = end - t
+            h = min(h, self._max_step)
+            wanted = left if left <= h else min(h, 0.5 * left) if left < 2.0 * h else h
+            if wanted <= 1e-13 * max(1.0, t):
+                raise StepTooSmall(t)
+            window = self._window(t, s, rate, work, wanted)
+            error = window.error if window is not None else np.inf
+            if window is None or not error <= 1.0:
+                rejected += 1
+                h = wanted * float(np.clip(0.8 * error ** (-1.0 / POINTS), 0.2, 0.7))
+                continue
+            windows += 1
+            stop = t + wanted if wanted < left else end
+            inside = times[(times > t) & (times <= stop)]
+            if len(inside):
+                parts.append(window.sample(inside))
+            s, rate, work = (float(x[0]) for x in window.sample(np.array([t + wanted])))
+            self._fastest = max(self._fastest, abs(rate))
+            t, h = stop, max(h, wanted * float(np.clip(0.9 * error ** (-1.0 / POINTS), 0.5, 2.0)))
+            if error > 0.1:
+                h = min(h, wanted)
+            if progress is not None:
+                progress(t / end)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return Travel(*columns, windows, rejected, self._evaluations)
+
+    def _first(self, s: float, rate: float) -> float:
+        """A window in which the mechanism goes a small part of the path."""
+        acceleration = self._residual(np.zeros(1), *(np.array([x]) for x in (s, rate)))[0]
+        speed = max(abs(rate), float(np.sqrt(abs(acceleration[0]))))
+        self._fastest = abs(rate)
+        return 1.0 / speed if speed > 1e-6 else 1e-3
+
+    def _force(self, t: Array, s: Array, rate: Array) -> Array:
+        if self._drive is None:
+            return np.zeros(len(s))
+        return self._drive(t, s, rate)
+
+    def _residual(self, t: Array, s: Array, rate: Array) -> tuple[Array, Array, Array, Array]:
+        """Acceleration, its derivatives by place and by rate, and power, shapes (K,)."""
+        self._evaluations += len(s)
+        (m, _), (dm, dW), (ddm, ddW) = (self._motion(s, k).T for k in range(3))
+        Q = self._force(t, s, rate)
+        force = Q - 0.5 * dm * rate**2 - dW
+        by_place, by_rate = -0.5 * ddm * rate**2 - ddW, -dm * rate
+        if self._drive is not None:
+            size = DIFFERENCE * (1.0 + float(np.max(np.abs(rate))))
+            by_place = by_place + (self._force(t, s + DIFFERENCE, rate) - Q) / DIFFERENCE
+            by_rate = by_rate + (self._force(t, s, rate + size) - Q) / size
+        return force / m, by_place / m - force * dm / m**2, by_rate / m, Q * rate
+
+    def _window(self, t: float, s: float, rate: float, work: float, h: float) -> _Window | None:
+        """The motion over one window, or None where the Newton steps do not converge."""
+        rule = _rule()
+        times = t + h * rule.points
+        start = self._residual(np.array([t]), np.array([s]), np.array([rate]))[0]
+        a = np.repeat(start, POINTS)
+        once, twice = h * rule.integral, h**2 * rule.double
+        before = np.inf
+        for _ in range(STEPS):
+            velocity = rate + once @ a
+            value, by_place, by_rate, power = self._residual(
+                times, s + h * rate * rule.points + twice @ a, velocity
+            )
+            matrix = np.eye(POINTS) - by_place[:, None] * twice - by_rate[:, None] * once
+            change = np.linalg.solve(matrix, value - a)
+            a = a + change
+            size = float(np.max(np.abs(change)))
+            largest = float(np.max(np.abs(a)))
+            if not np.isfinite(size) or (size > 2.0 * before and size > 1e-6 * largest):
+                return None
+            if size <= DONE * largest or (size < 1e-9 * largest and size > 0.3 * before):
+                break
+            before = size
+        else:
+            return None
+        series = rule.series @ a
+        fastest = max(self._fastest, float(np.max(np.abs(velocity))), 1e-12)
+        error = h * float(np.max(np.abs(series[-LAST:]))) / (self._rtol * fastest)
+        powers = rule.series @ power
+        return _Window(t, h, s, rate, work, series, powers, error)
