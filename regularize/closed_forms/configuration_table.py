@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,7 +65,7 @@ class Configurations:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Configurations of N samples in one list."""
+    """Configurations of N samples in one list: samples (K,), coordinates (K, n), and so on."""
 
     rows: NDArray[np.intp]
     q: Array
@@ -74,6 +75,22 @@ class Results:
     regularity: Array
     certificate: Array
     starts: NDArray[np.intp]
+
+
+def joined(parts: Sequence[Results]) -> Results:
+    """The results of several parts of the samples, in order."""
+    counts = [len(part.complete) for part in parts]
+    offsets = np.cumsum([0, *counts[:-1]])
+    return Results(
+        np.concatenate([p.rows + k for p, k in zip(parts, offsets, strict=True)]),
+        np.concatenate([p.q for p in parts]),
+        np.concatenate([p.complete for p in parts]),
+        parts[0].method,
+        parts[0].loops,
+        np.concatenate([p.regularity for p in parts]),
+        np.concatenate([p.certificate for p in parts]),
+        np.concatenate([p.starts for p in parts]),
+    )
 
 
 def packed(results: Results, system: LoopSystem, shape: tuple[int, ...]) -> Configurations:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.closed_forms.configuration_table import Configurations, Results, packed
+from regularize.closed_forms.configuration_table import Configurations, Results, joined, packed
 from regularize.closed_forms.loop_system import CLOSED, LoopSystem
 from regularize.closed_forms.multistart import searched
 from regularize.closed_forms.recursion import Recursion
@@ -23,6 +23,9 @@ from regularize.errors import ModelError
 from regularize.mechanism import Mechanism
 from regularize.screw import Array
 from regularize.topology import Graph, build
+
+#: Samples that are computed at once.
+CHUNK = 2048
 
 
 class ConfigurationFinder:
@@ -88,14 +91,17 @@ class ConfigurationFinder:
         x = self._values(values)
         shape = x.shape[:-1]
         x = x.reshape(int(np.prod(shape)), len(self.inputs))
+        parts = [x[k : k + CHUNK] for k in range(0, max(1, len(x)), CHUNK)]
+        results = joined([self._results(part, starts, rounds) for part in parts])
+        return packed(results, self._system, shape)
+
+    def _results(self, x: Array, starts: int, rounds: int) -> Results:
+        """Configurations of a number of samples, shape (N, inputs)."""
+        if self._form.solved:
+            return self._by_closed_form(x)
         q = np.repeat(self.graph.position[None], len(x), axis=0)
         q[:, list(self._form.columns)] = x
-        if self._form.solved:
-            results = self._by_closed_form(x)
-        else:
-            results = self._by_eigenvalues(q)
-            results = self._searched(results, q, starts, rounds)
-        return packed(results, self._system, shape)
+        return self._searched(self._by_eigenvalues(q), q, starts, rounds)
 
     def _values(self, values: ArrayLike | Mapping[str, ArrayLike]) -> Array:
         """Inputs as an array of shape (..., inputs)."""
@@ -116,9 +122,15 @@ class ConfigurationFinder:
         return x
 
     def _by_closed_form(self, x: Array) -> Results:
-        solutions = self._form.solve(x)
-        rows, branch = np.nonzero(solutions.assembled)
-        q = self._system.polished(solutions.q[rows, branch], steps=2)
+        if self.inputs:
+            solutions = self._form.solve(x)
+            all_q, assembled = solutions.q, solutions.assembled
+        else:  # one solution serves all samples
+            solutions = self._form.solve(np.zeros(0))
+            all_q = np.repeat(solutions.q[None], len(x), axis=0)
+            assembled = np.repeat(solutions.assembled[None], len(x), axis=0)
+        rows, branch = np.nonzero(assembled)
+        q = self._system.polished(all_q[rows, branch], steps=2)
         kept = self._system.distinct(rows, q)
         return Results(
             rows[kept],

@@ -10,11 +10,13 @@ holds:
 * every solution found is proved to exist and to be alone in its neighbourhood (Newton-Kantorovich);
 * every eigenvalue near the real axis belongs to as many solutions as its null space has
   dimensions, or to candidates that are far from closing the loop. Slides of more than ten
-  thousand sizes of the loop are left out: eigenvalues without a solution lie at infinite slides.
+  thousand sizes of the loop are left out: eigenvalues without a solution lie at infinite slides;
+* no other arrangement of the equations has found more.
 
 The first is a theorem of algebra up to rounding, the second a theorem of analysis up to rounding;
-the third compares floating-point numbers with generous tolerances. Where one fails, the next
-arrangements of the equations are tried.
+the others compare floating-point numbers with generous tolerances. Where one fails, the next
+arrangements of the equations are tried. Two solutions that are about to meet are found, but
+neither are they proved nor is the list then called complete.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from regularize.screw import Array
 #: Ratio of singular values below which a matrix polynomial counts as singular.
 REGULAR = 1e-11
 #: Imaginary parts of angles of candidates, and of those that have to be accounted for.
-BAND, REAL = 0.1, 1e-3
+BAND, REAL = 0.1, 1e-4
 #: Closure errors of solutions, lengths in sizes of the loop.
 CLOSED = 1e-12
 #: Errors of candidates that cannot be solutions, and distances of solutions from candidates.

@@ -5,12 +5,12 @@ A point p of the line with direction l has the coordinates
 .. math:: (1,\ p,\ \tfrac12 p \cdot p) \quad\text{and}\quad
           (l,\ p \cdot l,\ p \times l,\ (p \cdot l)\, p - \tfrac12 (p \cdot p)\, l)
 
-of which the constant 1 is left out where equations are counted: they are the 14 functions of
-Raghavan and Roth (1993), eq. 8 to 13. The first five are those of a point in the space of spheres,
-on which a rigid motion is a 5 by 5 matrix; the other ten are the bivector of the point and the
-tangent of its line, on which it is the second compound of that matrix. A turn about z is therefore
-linear in (1, cos, sin) and a slide along z in (1, s, s²), which shows at once why the 14 equations
-are of degree one in the cosine and sine of every angle.
+of which the constant 1 is left out where equations are counted: they are the 14 functions
+p, l, p · p, p · l, p × l and (p · p) l - 2 (p · l) p of Raghavan and Roth (1993). The first five
+are those of a point in the space of spheres, on which a rigid motion is a 5 by 5 matrix; the other
+ten are the bivector of the point and the tangent of its line, on which it is the second compound of
+that matrix. A turn about z is therefore linear in (1, cos, sin) and a slide along z in (1, s, s²),
+which shows at once why the 14 equations are of degree one in the cosine and sine of every angle.
 
 All of it is exact: a motion about z with the variable x has the matrix
 :math:`B_0 + f_1(x) B_1 + f_2(x) B_2` with entries of ``BASIS`` that are multiples of one half.

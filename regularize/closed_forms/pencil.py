@@ -1,21 +1,22 @@
 r"""The loop of six elementary motions as an eigenvalue problem.
 
-Raghavan and Roth (1993) split the loop M1 C1 M2 ... C6 = 1 in two, with the axis of motion 6, a
-turn, in the coordinates of ``line_motions``, which the turn leaves as they are (their eq. 8 to 13):
+Raghavan and Roth (1993) split the loop M1 C1 M2 ... C6 = 1 in two (eq. 3 of Manocha and Canny 1994)
+and carry the axis of motion 6, which is a turn and leaves its axis as it is, along both ways, in
+the coordinates of ``line_motions``:
 
 .. math:: D(M_3 C_3 M_4 C_4 M_5 C_5)\, axis
           = D(C_2^{-1} M_2^{-1} C_1^{-1} M_1^{-1} C_6^{-1})\, axis
 
-Their 14 equations contain the eight products of the functions of motions 1 and 2; the left null
-space of these columns leaves six equations or more (eq. 16) that are quadratic in each of three
+The 14 equations (eq. 4 there) contain the eight products of the functions of motions 1 and 2; the
+left null space of these columns leaves six equations or more that are quadratic in each of three
 variables. One variable is hidden in the coefficients, the equations are multiplied by a second
-one (dialytic elimination, eq. 18), and the 12 monomials of the other two span the null space of
+one (dialytic elimination), and the 12 monomials of the other two span the null space of
 
 .. math:: A(\varphi) = A_0 \cos^2\frac\varphi2 + A_1 \cos\frac\varphi2 \sin\frac\varphi2
           + A_2 \sin^2\frac\varphi2
 
-which is the eigenvalue problem of Manocha and Canny (1994), eq. 11, with a circle instead of a line
-for the hidden variable: a slide is written as the tangent of half an angle too, so that turns and
+which is the eigenvalue problem of Manocha and Canny (theorem 1) with a circle instead of a line for
+the hidden variable: a slide is written as the tangent of half an angle too, so that turns and
 slides are one case, and no solution lies at infinity once the origin of the circle is chosen well.
 
 Every solution of the loop makes A singular. Where A is regular at one angle, it is singular at 24
