@@ -1,7 +1,7 @@
 """FreeCAD documents: the objects of an ``.FCStd`` file and their properties.
 
 The file is a zip archive whose member ``Document.xml`` lists the objects; shapes lie in further
-members, which are never opened.
+members, which are opened only where a joint depends on what its elements are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from regularize.adapters._brep import Element, elements
 from regularize.adapters._pose import rotation_quaternion
 from regularize.adapters._xml import Node, parse_text
 from regularize.adapters._xml_text import decode
@@ -127,6 +128,21 @@ class Object:
         sub = node.get("sub") or next(iter(subs), "")
         return (node.get("file") or "", target, sub) if target else None
 
+    def shape(self) -> dict[str, Element]:
+        """What the faces, edges and vertices of its shape are; empty where that is not known."""
+        node = self._value("Shape")
+        file = None if node is None else node.get("file")
+        if not file or not file.endswith(".brp"):  # binary shapes are not read
+            return {}
+        found = self.document.shapes.get(file)
+        if found is None:
+            try:
+                found = elements(_member(self.document.path, file).decode("latin-1"))
+            except (ReadError, ValueError):
+                found = {}
+            self.document.shapes[file] = found
+        return found
+
     def placement(self, name: str = "Placement") -> Array:
         """A placement, lengths in metres, shape (4, 4); the identity where there is none."""
         node = self._value(name)
@@ -152,10 +168,12 @@ class Document:
     Attributes:
         path: The file as the user named it.
         objects: Objects by name, in file order.
+        shapes: Elements of the shapes that were looked at, by member of the archive.
     """
 
     path: str
     objects: dict[str, Object] = field(default_factory=dict)
+    shapes: dict[str, dict[str, Element]] = field(default_factory=dict)
 
 
 @dataclass
@@ -195,7 +213,7 @@ def load(path: str) -> Document:
         ReadError: The file is no FreeCAD document, is damaged, or is too large.
     """
     where = f"{path}/{MEMBER}"
-    root = parse_text(decode(_member(path), where), where)
+    root = parse_text(decode(_member(path, MEMBER), where), where)
     if root.tag != "Document":
         raise root.error(f"the root element is <{root.tag}>, expected <Document>; no FreeCAD file")
     document = Document(path)
@@ -214,19 +232,19 @@ def load(path: str) -> Document:
     return document
 
 
-def _member(path: str) -> bytes:
+def _member(path: str, name: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
             if len(archive.infolist()) > MOST_MEMBERS:
                 raise ReadError(path, f"has more than {MOST_MEMBERS} members; not read for safety")
-            with archive.open(MEMBER) as member:
+            with archive.open(name) as member:
                 data = member.read(LARGEST + 1)
     except KeyError:
-        raise ReadError(path, f"has no member {MEMBER}; this is no FreeCAD document") from None
+        raise ReadError(path, f"has no member {name}; this is no FreeCAD document") from None
     except OSError as error:
         raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
     except DAMAGED as error:
         raise ReadError(path, f"is no readable zip archive ({error}); save it again") from error
     if len(data) > LARGEST:
-        raise ReadError(path, f"{MEMBER} unpacks to more than {LARGEST} bytes; not read for safety")
+        raise ReadError(path, f"{name} unpacks to more than {LARGEST} bytes; not read for safety")
     return data

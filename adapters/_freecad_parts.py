@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from regularize.adapters._brep import Element
 from regularize.adapters._freecad_document import Library, Object
 from regularize.errors import ReadError
 from regularize.screw import Array
@@ -33,11 +34,13 @@ class End:
         part: The part that moves; None for the assembly's own origin.
         T_part_object: The object that the joint's frame is given in, seen from the part.
         element: The picked vertex, edge or face, such as ``Face6``, or empty.
+        holder: The object whose shape has the element, if it is known.
     """
 
     part: Object | None
     T_part_object: Array
     element: str
+    holder: Object | None = None
 
 
 @dataclass
@@ -137,7 +140,18 @@ class Parts:
         part, rest = self._split(joint, names)
         if part is None:
             return End(None, np.eye(4), element)
-        return End(part, self._inside(joint, part, rest), element)
+        T, holder = self._inside(joint, part, rest)
+        return End(part, T, element, holder)
+
+    def picked(self, end: End) -> Element | None:
+        """What the picked element of an end is, if its shape is there to tell."""
+        if end.holder is None:
+            return None
+        try:
+            holder = self._target(end.holder)
+        except ReadError:  # its document is absent, which only matters here
+            return None
+        return holder.shape().get(end.element)
 
     def _split(self, joint: Object, names: list[str]) -> tuple[Object | None, list[str]]:
         """The part that moves, and the names of the objects below it."""
@@ -157,9 +171,11 @@ class Parts:
             f"{self.assembly.label!r}; pick its ends again in FreeCAD"
         )
 
-    def _inside(self, joint: Object, part: Object, names: list[str]) -> Array:
-        """The object that the joint's frame is given in, seen from the part."""
-        T, holder = np.eye(4), self._target(part) if names and part.is_link else part
+    def _inside(self, joint: Object, part: Object, names: list[str]) -> tuple[Array, Object]:
+        """The object that the joint's frame is given in, seen from the part, and which it is."""
+        if not names:
+            return np.eye(4), part
+        T, holder = np.eye(4), self._target(part) if part.is_link else part
         for depth, name in enumerate(names):
             if depth > DEEPEST:
                 raise joint.error(f"refers through more than {DEEPEST} objects")
@@ -173,7 +189,7 @@ class Parts:
                 break
             T = T @ self._placed(item)
             holder = self._target(item) if item.is_link else item
-        return T
+        return T, holder
 
 
 def top_assembly(library: Library, chosen: str | None) -> Object:

@@ -1,7 +1,8 @@
 """FreeCAD assemblies (``.FCStd`` of FreeCAD 1.0 and later): parts, joints, ground, links.
 
-The frames of the joints are stored with them, so no shape is opened. The assembly itself is the
-ground. Lengths are millimetres in the file; there is no mass in it.
+The frames of the joints are stored with them; shapes are opened only to tell what the elements of
+distance joints are. The assembly itself is the ground. Lengths are millimetres in the file; there
+is no mass in it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from regularize.adapters._cad_draft import CadDraft
 from regularize.adapters._cad_relations import Relation
-from regularize.adapters._freecad_distance import distance_pair, swapped
+from regularize.adapters._freecad_distance import Pick, distance_reading
 from regularize.adapters._freecad_document import METRES, Library, Object, load
 from regularize.adapters._freecad_parts import Parts, top_assembly
 from regularize.adapters._names import listed
@@ -124,25 +125,25 @@ class _Reader:
 
     def _distance(self, item: Object, frames: list[Frame]) -> tuple[str, float, list[Frame]]:
         """Pair, value and ends, in order, of a joint of type Distance."""
-        elements = [self.parts.end(item, f"Reference{number}").element for number in (1, 2)]
-        if swapped(*elements):
-            frames, elements = frames[::-1], elements[::-1]
-        (body_i, T_i), (body_j, T_j) = frames
+        ends = [self.parts.end(item, f"Reference{number}") for number in (1, 2)]
+        one, two = (Pick(end.element, self.parts.picked(end)) for end in ends)
+        distance = METRES * item.number("Distance")
+        found = distance_reading(one, two, self._between(*frames), distance)
+        if not found.sure:
+            self.draft.note(
+                "REG013",
+                "note",
+                f"joint `{item.label}` is read as {found.words}: of which kind {one.name} and "
+                f"{two.name} are is told by shapes that are not stored as text",
+                item.source,
+            )
+        return found.pair, found.value, frames[::-1] if found.turned else frames
+
+    def _between(self, end_i: Frame, end_j: Frame) -> Array:
+        """The frame of one end seen from that of the other, at the saved placements."""
+        (body_i, T_i), (body_j, T_j) = end_i, end_j
         placed = self.draft.T_ground_body
-        T_i_j = inverse(placed[body_i] @ T_i) @ placed[body_j] @ T_j
-        found = distance_pair(elements, T_i_j, METRES * item.number("Distance"))
-        if found.sure:
-            return found.pair, found.value, frames
-        self.draft.note(
-            "REG013",
-            "note",
-            f"joint `{item.label}` is read as {found.words}: of which kind {elements[0]} and "
-            f"{elements[1]} are is told by the shapes, which are not opened",
-            item.source,
-        )
-        if found.turned:
-            frames = frames[::-1]
-        return found.pair, found.value, frames
+        return inverse(placed[body_i] @ T_i) @ placed[body_j] @ T_j
 
     def _add_joint(self, item: Object) -> None:
         kind, frames = self._kind(item), self._frames(item)

@@ -1,0 +1,196 @@
+"""Faces and edges of a shape in OpenCASCADE's text format (``.brp``): what they are, and radii.
+
+The file lists curves, surfaces and topological shapes; the elements of a shape are numbered in
+the order in which a walk from its root, depth first, meets them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+#: Kinds of surfaces and curves by their number in the file; others are ``other``.
+SURFACES = MappingProxyType({1: "plane", 2: "cylinder", 3: "cone", 4: "sphere", 5: "torus"})
+CURVES = MappingProxyType({1: "line", 2: "circle"})
+#: How many numbers follow those of a simple surface or curve.
+SURFACE_NUMBERS = MappingProxyType({1: 12, 2: 13, 3: 14, 4: 13, 5: 14})
+CURVE_NUMBERS = MappingProxyType({1: 6, 2: 13, 3: 14, 4: 13, 5: 14})
+FLAGS = re.compile(r"[01]{7,8}")
+NAMES = MappingProxyType({"Fa": "Face", "Ed": "Edge", "Ve": "Vertex"})
+
+
+@dataclass(frozen=True)
+class Element:
+    """A face, an edge or a vertex.
+
+    Attributes:
+        kind: ``plane``, ``cylinder``, ``cone``, ``sphere``, ``torus``, ``line``, ``circle``,
+            ``point`` or ``other``.
+        radius: Radius of a cylinder, sphere or circle in the file's unit; 0 for the others.
+    """
+
+    kind: str
+    radius: float = 0.0
+
+
+OTHER = Element("other")
+
+
+@dataclass
+class _Shape:
+    """An entry of the list of shapes."""
+
+    type: str
+    element: Element
+    parts: list[tuple[int, int]] = field(default_factory=list)
+
+
+def elements(text: str) -> dict[str, Element]:
+    """What each ``Face3``, ``Edge1`` and ``Vertex2`` of a shape is.
+
+    Args:
+        text: The file.
+
+    Raises:
+        ValueError: The file is not of this format, or cut off.
+    """
+    try:
+        curves = _geometry(text, "Curves", _curve)
+        surfaces = _geometry(text, "Surfaces", _surface)
+        shapes, root = _shapes(text, curves, surfaces)
+        return _numbered(shapes, root)
+    except (IndexError, StopIteration, RecursionError) as error:
+        raise ValueError("the shape is cut off") from error
+
+
+def _geometry(text: str, title: str, read: Callable[[Iterator[str]], Element]) -> list[Element]:
+    """The curves or the surfaces of a file."""
+    found = re.search(rf"^{title} (\d+)$", text, re.M)
+    if found is None:
+        raise ValueError(f"has no section {title}")
+    words = iter(_words(text, found.end()))
+    return [read(words) for _ in range(int(found[1]))]
+
+
+def _words(text: str, start: int) -> Iterator[str]:
+    for word in re.finditer(r"\S+", text[start:]):
+        yield word[0]
+
+
+def _skip(words: Iterator[str], count: int) -> list[str]:
+    return [next(words) for _ in range(count)]
+
+
+def _surface(words: Iterator[str]) -> Element:
+    number = int(next(words))
+    if number in SURFACE_NUMBERS:
+        values = _skip(words, SURFACE_NUMBERS[number])
+        kind = SURFACES[number]
+        return Element(kind, float(values[12]) if kind in ("cylinder", "sphere") else 0.0)
+    if number in (6, 7):  # swept: a direction or an axis, and a curve
+        _skip(words, 3 if number == 6 else 6)
+        _curve(words)
+    elif number in (8, 9):
+        _poles(words, bspline=number == 9)
+    elif number in (10, 11):  # a part of a surface, or one beside it
+        _skip(words, 4 if number == 10 else 1)
+        basis = _surface(words)
+        return basis if number == 10 else OTHER
+    else:
+        raise ValueError(f"surface of the unknown type {number}")
+    return OTHER
+
+
+def _poles(words: Iterator[str], *, bspline: bool) -> None:
+    rational = "1" in _skip(words, 2)
+    if bspline:
+        _skip(words, 4)  # whether it is periodic, and its degrees
+        u, v, knots_u, knots_v = map(int, _skip(words, 4))
+    else:
+        u, v = (int(degree) + 1 for degree in _skip(words, 2))
+        knots_u = knots_v = 0
+    _skip(words, u * v * (4 if rational else 3) + 2 * (knots_u + knots_v))
+
+
+def _curve(words: Iterator[str]) -> Element:
+    number = int(next(words))
+    if number in CURVE_NUMBERS:
+        values = _skip(words, CURVE_NUMBERS[number])
+        kind = CURVES.get(number, "other")
+        return Element(kind, float(values[12]) if kind == "circle" else 0.0)
+    if number in (6, 7):
+        rational = next(words) == "1"
+        if number == 6:
+            poles, knots = int(next(words)) + 1, 0
+        else:
+            _skip(words, 2)  # whether it is periodic, and its degree
+            poles, knots = map(int, _skip(words, 2))
+        _skip(words, poles * (4 if rational else 3) + 2 * knots)
+    elif number in (8, 9):  # a part of a curve, or one beside it
+        _skip(words, 2 if number == 8 else 4)
+        basis = _curve(words)
+        return basis if number == 8 else OTHER
+    else:
+        raise ValueError(f"curve of the unknown type {number}")
+    return OTHER
+
+
+def _shapes(
+    text: str, curves: list[Element], surfaces: list[Element]
+) -> tuple[list[_Shape], tuple[int, int]]:
+    """The list of shapes, and the root as a number with a location."""
+    found = re.search(r"^TShapes (\d+)$", text, re.M)
+    if found is None:
+        raise ValueError("has no section TShapes")
+    lines = iter(line.strip() for line in text[found.end() :].splitlines() if line.strip())
+    shapes = []
+    for _ in range(int(found[1])):
+        type_, geometry, line = next(lines), [], next(lines)
+        while not FLAGS.fullmatch(line):
+            geometry.append(line.split())
+            line = next(lines)
+        shape = _Shape(type_, _element(type_, geometry, curves, surfaces))
+        words: list[str] = []
+        while not words or words[-1] != "*":
+            words += next(lines).split()
+        pairs = zip(words[:-1:2], words[1:-1:2], strict=True)
+        shape.parts = [(abs(int(number.lstrip("+ie"))), int(place)) for number, place in pairs]
+        shapes.append(shape)
+    number, place = next(lines).split()[:2]
+    return shapes, (abs(int(number.lstrip("+ie"))), int(place))
+
+
+def _element(
+    type_: str, geometry: list[list[str]], curves: list[Element], surfaces: list[Element]
+) -> Element:
+    if type_ == "Fa":
+        return surfaces[int(geometry[0][2]) - 1]
+    if type_ == "Ed":
+        curve = next((words for words in geometry[1:] if words[0] == "1"), None)
+        return OTHER if curve is None else curves[int(curve[1]) - 1]
+    return Element("point") if type_ == "Ve" else OTHER
+
+
+def _numbered(shapes: list[_Shape], root: tuple[int, int]) -> dict[str, Element]:
+    """Elements by name; one that several others share is met once at each of its places."""
+    found: dict[str, Element] = {}
+    met: set[tuple[int, tuple[int, ...]]] = set()
+    counts = dict.fromkeys(NAMES.values(), 0)
+    number, place = root
+    pending = [(number, (place,) if place else ())]
+    while pending:
+        number, places = pending.pop()
+        if (number, places) in met:
+            continue
+        met.add((number, places))
+        shape = shapes[len(shapes) - number]
+        name = NAMES.get(shape.type)
+        if name is not None:
+            counts[name] += 1
+            found[f"{name}{counts[name]}"] = shape.element
+        pending += [
+            (part, (*places, inner) if inner else places) for part, inner in reversed(shape.parts)
+        ]
+    return found
