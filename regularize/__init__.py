@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from regularize.metamodels import metamodel as metamodel
     from regularize.minimal import minimal_dynamics as minimal_dynamics
     from regularize.partitioning import partition as partition
+    from regularize.path_building import path as path
+    from regularize.paths import Path as Path
     from regularize.pinocchio_ import Robot as Robot
     from regularize.pinocchio_ import to_pinocchio as to_pinocchio
     from regularize.pinocchio_import import from_pinocchio as from_pinocchio
@@ -59,6 +61,7 @@ _HOME = {
     "Assembly": "assembly",
     "Mechanism": "mechanism",
     "Metamodel": "metamodels",
+    "Path": "paths",
     "Reduction": "analysis",
     "Report": "report",
     "Robot": "pinocchio_",
@@ -76,6 +79,7 @@ _HOME = {
     "metamodel": "metamodels",
     "minimal_dynamics": "minimal",
     "partition": "partitioning",
+    "path": "path_building",
     "reactions": "uniqueness",
     "reduce": "analysis",
     "reduced_model": "reduced_dynamics",

@@ -6,44 +6,64 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from regularize.analysis import reduce
+from regularize.analysis import Reduction
+from regularize.analysis import reduce as reduce_loops
 from regularize.errors import ModelError
 from regularize.mechanism import Mechanism
 from regularize.minimal import minimal_dynamics
+from regularize.pinocchio_ import Robot
 from regularize.screw import Array, read_only
-from regularize.simulation import Simulation
+from regularize.simulation import Simulation, recorded_times
 from regularize.topology import coordinate_names
 from regularize.trajectory import simulate as integrate
 
 
 def simulate_minimal(
-    mechanism: Mechanism,
+    model: Mechanism | Reduction | Robot,
     *,
     duration: float,
-    torques: Mapping[str, float] | None = None,
+    torques: Mapping[str, float | Callable[[float], float]] | None = None,
+    forces: Callable[[float, Array, Array], Array] | None = None,
+    q: Array | None = None,
+    v: Array | None = None,
     rates: Mapping[str, float] | None = None,
+    times: Array | None = None,
     rtol: float = 1e-9,
     progress: Callable[[float], None] | None = None,
 ) -> Simulation:
     """Let a mechanism move in independent coordinates, chosen anew whenever they go bad.
 
     Args:
-        mechanism: The mechanism.
+        model: A mechanism, its reduction or its robot.
         duration: Length of the simulation in seconds.
         torques: Constant force or torque of joints with one freedom, by name.
+        forces: Not supported: the energy balance could not be drawn up.
+        q: Configuration to begin with, shape (nq,); by default the assembled reference.
+        v: Velocity to begin with, shape (nv,); by default rest.
         rates: Joint rates to begin with, by name; they are made independent coordinates.
+        times: Times at which the motion is recorded, in seconds; by default 100 per second.
         rtol: Relative error per step.
         progress: Called now and then with the fraction done.
 
     Raises:
-        ModelError: The duration is not positive, or a name does not fit the model.
+        ModelError: The duration is not positive, a name does not fit the model, or joint forces
+            change over time.
         NotClosed: The loops are open.
     """
     if not (np.isfinite(duration) and duration > 0):
         raise ModelError(f"the duration must be a positive number of seconds, got {duration}")
-    dynamics = minimal_dynamics(reduce(mechanism), tuple(rates or ()))
+    constant = {name: float(t) for name, t in (torques or {}).items() if not callable(t)}
+    if forces is not None or len(constant) < len(torques or {}):
+        raise ModelError(
+            "in minimal coordinates only constant joint forces are simulated; use "
+            'coordinates="all" or "path", or integrate minimal_dynamics yourself'
+        )
+    if isinstance(model, Robot):
+        model = model.reduction
+    reduction = reduce_loops(model) if isinstance(model, Mechanism) else model
+    dynamics = minimal_dynamics(reduction, tuple(rates or ()))
     robot = dynamics.robot
-    applied = {robot.velocity_index(name): value for name, value in (torques or {}).items()}
+    applied = {robot.velocity_index(name): value for name, value in constant.items()}
     counter = 0
 
     def torque(t: float, q: Array, v: Array) -> Array:
@@ -56,24 +76,34 @@ def simulate_minimal(
             tau[index] = value
         return tau
 
-    times = np.linspace(0.0, duration, max(2, round(100 * duration) + 1))
-    motion = integrate(dynamics, times, v=rates, torque=torque, rtol=rtol, atol=1e-2 * rtol)
+    recorded = recorded_times(times, duration)
+    began = recorded[0] == 0.0
+    motion = integrate(
+        dynamics,
+        recorded if began else np.append(0.0, recorded),
+        q,
+        rates if rates else v,
+        torque,
+        rtol=rtol,
+        atol=1e-2 * rtol,
+    )
     coordinates = np.array([robot.coordinates(q) for q in motion.q])
-    work = np.zeros(len(times))
-    names = coordinate_names(mechanism)
-    for name, value in (torques or {}).items():
+    work = np.zeros(len(coordinates))
+    names = coordinate_names(reduction.mechanism)
+    for name, value in constant.items():
         column = coordinates[:, names.index(name)]
         work += value * (column - column[0])
+    kept = slice(0 if began else 1, None)
     return Simulation(
         robot=robot,
-        time=read_only(motion.t),
-        q=read_only(motion.q),
-        v=read_only(motion.v),
-        coordinates=read_only(coordinates),
+        time=read_only(recorded),
+        q=read_only(motion.q[kept]),
+        v=read_only(motion.v[kept]),
+        coordinates=read_only(coordinates[kept]),
         names=names,
-        energy=read_only(motion.energy - work),
-        closure=read_only(motion.closure),
-        steps=len(times) - 1,
+        energy=read_only((motion.energy - work)[kept]),
+        closure=read_only(motion.closure[kept]),
+        steps=len(motion.t) - 1,
         leaps=0,
         correction=0.0,
         rejected=0,

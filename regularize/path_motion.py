@@ -14,12 +14,8 @@ from regularize.path_windows import Drive, Travel, Windows
 from regularize.paths import Path
 from regularize.pinocchio_ import Robot, to_pinocchio
 from regularize.screw import Array, read_only
-from regularize.simulation import Simulation
-
-#: A joint force in N or a torque in N m: constant, or a function of the time in seconds.
-Actuation = float | Callable[[float], float]
-#: Further joint forces: a function of time, configuration and velocity, shape (nv,).
-JointForces = Callable[[float, Array, Array], Array]
+from regularize.simulation import Simulation, recorded_times
+from regularize.simulator import Actuation, JointForces
 
 #: Accuracy of a state that has to lie on the path, relative.
 FITS = 1e-6
@@ -61,20 +57,6 @@ def simulate_path(
     if progress is not None:
         progress(1.0)
     return _reported(path, robot, constant, s, times, travel)
-
-
-def recorded_times(times: Array | None, duration: float) -> Array:
-    """Times at which a motion is recorded, by default 100 per second.
-
-    Raises:
-        ModelError: They do not increase from 0 or later up to the duration at most.
-    """
-    if times is None:
-        return np.linspace(0.0, duration, max(2, round(100 * duration) + 1))
-    times = np.array(times, dtype=np.float64).reshape(-1)
-    if len(times) == 0 or times[0] < 0 or np.any(np.diff(times) <= 0) or times[-1] > duration:
-        raise ModelError("times must increase from 0 or later up to the duration at most")
-    return times
 
 
 def _under(robot: Robot, gravity: Array) -> Robot:
@@ -161,12 +143,20 @@ def _drive(
     if not varying and forces is None:
         return None
     columns = path.columns(varying)
+    # Newton steps ask for the same times again and again.
+    known: list[tuple[Array, Array]] = []
+
+    def applied(t: Array) -> Array:
+        if not known or known[0][0] is not t:
+            values = [[torque(float(x)) for torque in varying.values()] for x in t]
+            known[:] = [(t, np.array(values))]
+        return known[0][1]
 
     def drive(t: Array, s: Array, rate: Array) -> Array:
         w = path.velocity(s)
         total = np.zeros(len(s))
-        for column, torque in zip(columns, varying.values(), strict=True):
-            total += w[:, column] * [torque(float(x)) for x in t]
+        if columns:
+            total += np.sum(w[:, columns] * applied(t), axis=1)
         if forces is not None:
             q = path.configuration(s)
             along = path.states.velocities(q, w)
@@ -186,9 +176,11 @@ def _reported(
     coordinates = path.configuration(travel.s)
     velocities = travel.rate[:, None] * path.velocity(travel.s)
     q, v = states.configurations(coordinates), states.velocities(coordinates, velocities)
-    start, columns = path.configuration(s), path.columns(constant)
-    moved = coordinates[:, columns] - start[columns]
-    work = travel.work + moved @ np.array(list(constant.values()))
+    work = travel.work
+    if constant:
+        columns = path.columns(constant)
+        moved = coordinates[:, columns] - path.configuration(s)[columns]
+        work = work + moved @ np.array(list(constant.values()))
     model, data = robot.model, robot.data
     energy = [
         pin.computeKineticEnergy(model, data, a, b) + pin.computePotentialEnergy(model, data, a)

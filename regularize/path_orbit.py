@@ -23,7 +23,7 @@ from regularize.screw import Array
 #: Points of the quadrature, at least and at most.
 FEWEST, MOST = 32, 4096
 #: Newton steps that turn time around, and that find a turning point.
-STEPS = 30
+STEPS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,53 +104,61 @@ def _turning_points(
     count = len(spare)
     h = ROUND / count
     first = int(np.floor(s / h))
-    # Two rounds either way are enough: a potential that grows only ends one side later.
-    numbers = np.arange(first - 2 * count, first + 2 * count + 2)
-    values = spare[numbers % count] - growth * (numbers // count)
-    used_up = values <= 0.0
-    below, above = numbers <= first, numbers > first
     force = -float(motion(np.array([s]), 1)[0, 1])
-    if rate == 0.0:
-        # At rest, the state itself is one of the two.
-        if force > 0.0:
-            below &= False
-        else:
-            above &= False
-    lower = numbers[below & used_up]
-    upper = numbers[above & used_up]
     ends = np.array([s, s])
-    if rate != 0.0 or force <= 0.0:
-        if not len(lower):
+    # At rest, the state itself is one of the two. Two rounds are enough: a potential that grows
+    # from round to round only ends the motion on one side later.
+    for side, step in enumerate((-1, 1)):
+        if rate == 0.0 and force * step <= 0.0:
+            continue
+        numbers = first + (step + 1) // 2 + step * np.arange(2 * count)
+        if rate == 0.0 and abs(float(numbers[0]) * h - s) < 1e-6 * h:
+            # That is where the motion begins; rounding decides what is left of its energy.
+            numbers = numbers[1:]
+        used_up = spare[numbers % count] - growth * (numbers // count) <= 0.0
+        if not used_up.any():
             return None
-        ends[0] = lower[-1] * h
-    if rate != 0.0 or force > 0.0:
-        if not len(upper):
-            return None
-        ends[1] = upper[0] * h
-    inner = np.clip(np.array([ends[0] + h, ends[1] - h]), min(s, ends[0]), None)
-    inner = np.array([min(inner[0], s), max(inner[1], s)])
-    moving = np.array([rate != 0.0 or force <= 0.0, rate != 0.0 or force > 0.0])
-    ends[moving] = _roots(motion, energy, ends[moving], inner[moving])
+        last = int(numbers[np.argmax(used_up)])
+        ends[side] = _root(motion, energy, last, -step, s)
     return ends
 
 
-def _roots(motion: Table, energy: float, outside: Array, inside: Array) -> Array:
-    """Where the potential takes the energy's value, by Newton steps kept inside brackets."""
-    x = outside.copy()
+def _root(motion: Table, energy: float, end: int, inwards: int, s: float) -> float:
+    """Where the potential takes the energy's value, on the piece inside an end beyond that.
+
+    Args:
+        motion: Mass and potential.
+        energy: The value.
+        end: Number of the piece's end at which the potential is above it.
+        inwards: 1 where the piece lies above that end, -1 where below.
+        s: A place where the potential is below it.
+    """
+    count = motion.coefficients.shape[1]
+    h = ROUND / count
+    piece = end if inwards > 0 else end - 1
+    powers = motion.coefficients[:, piece % count, 1].tolist()
+    powers[-1] += float(motion.growth[1]) * (piece // count) - energy
+    outside = 0.0 if inwards > 0 else h
+    inside = h - outside
+    if 0.0 < s - piece * h < h:
+        inside = s - piece * h
+    x = outside
     for _ in range(STEPS):
-        excess = motion(x)[:, 1] - energy
-        outside = np.where(excess >= 0.0, x, outside)
-        inside = np.where(excess < 0.0, x, inside)
-        slope = motion(x, 1)[:, 1]
-        step = -excess / np.where(slope == 0.0, 1e-300, slope)
-        trial = x + step
-        bracketed = (trial - outside) * (trial - inside) <= 0.0
-        trial = np.asarray(np.where(bracketed, trial, 0.5 * (outside + inside)), dtype=np.float64)
-        done = np.max(np.abs(trial - x)) < 1e-15 * max(1.0, float(np.max(np.abs(x))))
-        x = trial
-        if done:
+        excess = slope = 0.0
+        for power in powers:
+            slope = slope * x + excess
+            excess = excess * x + power
+        if excess >= 0.0:
+            outside = x
+        else:
+            inside = x
+        trial = x - excess / slope if slope != 0.0 else inside
+        if (trial - outside) * (trial - inside) > 0.0:
+            trial = 0.5 * (outside + inside)
+        if abs(trial - x) <= 1e-16 * ROUND:
             break
-    return x
+        x = trial
+    return float(piece * h + x)
 
 
 def _oscillation(
@@ -188,7 +196,7 @@ def _rotation(motion: Table, energy: float, s: float, rate: float, rtol: float) 
     sense = float(np.sign(rate))
     count = 2 * FEWEST
     while True:
-        values = motion(s + sense * np.arange(count) * (ROUND / count))
+        values = motion(s + sense * np.linspace(0.0, ROUND, count, endpoint=False))
         spare = energy - values[:, 1]
         if not spare.min() > 0.0:
             return None

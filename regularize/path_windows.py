@@ -83,8 +83,8 @@ class _Window:
     power: Array
     error: float
 
-    def sample(self, t: Array) -> tuple[Array, Array, Array]:
-        """Places, rates and work at times in seconds, shapes (N,)."""
+    def sample(self, t: Array) -> Array:
+        """Places, rates and work at times in seconds, shape (3, N)."""
         h, part = self.length, (t - self.start) / self.length
         x = 2.0 * part - 1.0
         once, twice = (
@@ -93,7 +93,7 @@ class _Window:
         )
         done = chebyshev.chebval(x, chebyshev.chebint(self.power, lbnd=-1.0, scl=0.5))
         s = self.s + h * self.rate * part + h**2 * twice
-        return s, self.rate + h * once, self.work + h * done
+        return np.array([s, self.rate + h * once, self.work + h * done])
 
 
 class Windows:
@@ -126,10 +126,8 @@ class Windows:
         Raises:
             StepTooSmall: No window is short enough.
         """
-        parts: list[tuple[Array, Array, Array]] = []
         end, t, work, h = float(times[-1]), 0.0, 0.0, self._first(s, rate)
-        at_start = times <= 0.0
-        parts.append(tuple(np.full(int(at_start.sum()), x) for x in (s, rate, 0.0)))  # type: ignore[arg-type]
+        parts = [np.repeat([[s], [rate], [0.0]], int(np.sum(times <= 0.0)), axis=1)]
         windows = rejected = 0
         while t < end:
             left = end - t
@@ -148,15 +146,16 @@ class Windows:
             inside = times[(times > t) & (times <= stop)]
             if len(inside):
                 parts.append(window.sample(inside))
-            s, rate, work = (float(x[0]) for x in window.sample(np.array([t + wanted])))
+            s, rate, work = window.sample(np.array([t + wanted]))[:, 0].tolist()
             self._fastest = max(self._fastest, abs(rate))
             t, h = stop, max(h, wanted * float(np.clip(0.9 * error ** (-1.0 / POINTS), 0.5, 2.0)))
             if error > 0.1:
                 h = min(h, wanted)
             if progress is not None:
                 progress(t / end)
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        return Travel(*columns, windows, rejected, self._evaluations)
+        samples = np.concatenate(parts, axis=1)
+        place, speed, done = samples
+        return Travel(place, speed, done, windows, rejected, self._evaluations)
 
     def _first(self, s: float, rate: float) -> float:
         """A window in which the mechanism goes a small part of the path."""

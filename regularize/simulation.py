@@ -148,3 +148,17 @@ class Simulation:
         bottom.set_xlabel("time [s]")
         figure.savefig(path)
         return path
+
+
+def recorded_times(times: Array | None, duration: float) -> Array:
+    """Times at which a motion is recorded, by default 100 per second.
+
+    Raises:
+        ModelError: They do not increase from 0 or later up to the duration at most.
+    """
+    if times is None:
+        return np.linspace(0.0, duration, max(2, round(100 * duration) + 1))
+    times = np.array(times, dtype=np.float64).reshape(-1)
+    if len(times) == 0 or times[0] < 0 or np.any(np.diff(times) <= 0) or times[-1] > duration:
+        raise ModelError("times must increase from 0 or later up to the duration at most")
+    return times

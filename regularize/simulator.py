@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from regularize.mechanism import Mechanism
 from regularize.pinocchio_ import Robot, to_pinocchio
 from regularize.screw import Array, read_only
 from regularize.simulation import Simulation as Simulation
+from regularize.simulation import recorded_times
 from regularize.topology import coordinate_names
 
 #: A joint force in N or a torque in N m: constant, or a function of the time in seconds.
@@ -34,6 +36,7 @@ def simulate(
     v: Array | None = None,
     rates: Mapping[str, float] | None = None,
     times: Array | None = None,
+    coordinates: str = "all",
     engine: str = "rows",
     rtol: float = 1e-9,
     atol: float | None = None,
@@ -55,6 +58,9 @@ def simulate(
         rates: Joint rates to begin with, by name, in place of ``v``; the other joints follow.
         times: Times at which the motion is recorded, increasing, in seconds; by default 100 per
             second.
+        coordinates: What is integrated: ``all`` joint coordinates of the tree; ``minimal``:
+            independent ones; ``path``: the one along the path of a mechanism with a single freedom,
+            see ``path``. The latter two work without an engine.
         engine: Export style that is integrated: ``rows``, ``anchors``, ``slack`` or ``legacy``; or
             ``mujoco`` for MuJoCo with its soft constraints.
         rtol: Relative error per step; with ``mujoco`` it is not used.
@@ -71,6 +77,21 @@ def simulate(
     """
     if not (np.isfinite(duration) and duration > 0):
         raise ModelError(f"the duration must be a positive number of seconds, got {duration}")
+    if coordinates != "all":
+        return _in_few_coordinates(
+            model,
+            coordinates,
+            engine,
+            duration=duration,
+            torques=torques,
+            forces=forces,
+            q=q,
+            v=v,
+            rates=rates,
+            times=times,
+            rtol=rtol,
+            progress=progress,
+        )
     named = {*(torques or {}), *(rates or {})}
     robot = _robot(model, "legacy" if engine == "mujoco" else engine, named)
     q = robot.q0 if q is None else _checked(q, robot.model.nq, "q")
@@ -78,7 +99,7 @@ def simulate(
     if rates:
         v = admissible_velocity(robot, q, rates)
     v = np.zeros(robot.model.nv) if v is None else _checked(v, robot.model.nv, "v")
-    recorded = _times(times, duration)
+    recorded = recorded_times(times, duration)
     applied = joint_forces(robot, torques or {}, forces)
     if engine == "mujoco":
         from regularize.mujoco_ import integrate
@@ -107,6 +128,23 @@ def simulate(
             progress(integrator.time / duration)
     counters = integrator.counters
     return _finish(robot, engine, recorded, samples, counters)
+
+
+def _in_few_coordinates(
+    model: Mechanism | Reduction | Robot, coordinates: str, engine: str, **options: Any
+) -> Simulation:
+    """The motion in independent coordinates, or along the path."""
+    if engine != "rows":
+        raise ModelError(f"the engine {engine!r} integrates all coordinates; leave one of them out")
+    if coordinates == "path":
+        from regularize.path_building import path
+
+        return path(model).simulate(**options)
+    if coordinates != "minimal":
+        raise ModelError(f"unknown coordinates {coordinates!r}; known: all, minimal, path")
+    from regularize.minimal_motion import simulate_minimal
+
+    return simulate_minimal(model, **options)
 
 
 def _finish(
@@ -164,15 +202,6 @@ def _checked(values: Array, size: int, name: str) -> Array:
     if values.shape != (size,):
         raise ModelError(f"{name} has shape {values.shape}, but the model needs ({size},)")
     return values
-
-
-def _times(times: Array | None, duration: float) -> Array:
-    if times is None:
-        return np.linspace(0.0, duration, max(2, round(100 * duration) + 1))
-    times = np.array(times, dtype=np.float64).reshape(-1)
-    if len(times) == 0 or times[0] < 0 or np.any(np.diff(times) <= 0) or times[-1] > duration:
-        raise ModelError("times must increase from 0 or later up to the duration at most")
-    return times
 
 
 def joint_forces(

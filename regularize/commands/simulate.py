@@ -38,9 +38,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser.add_argument(
         "--coordinates",
-        choices=("all", "minimal"),
+        choices=("all", "minimal", "path"),
         default="all",
-        help="integrate all joint coordinates, or independent ones only",
+        help="integrate all joint coordinates, independent ones only, or the one along the path "
+        "of a mechanism with a single freedom, which is many times quicker",
     )
     parser.add_argument("--engine", choices=ENGINES, default="rows", help="what integrates (rows)")
     parser.add_argument("--rtol", type=float, default=1e-9, help="relative error per step (1e-9)")
@@ -70,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from regularize.simulator import simulate
+
     torques = assignments(arguments.actuate, "--actuate")
     rates = assignments(arguments.rate, "--rate")
     mechanism = load_model(arguments.file, arguments)
@@ -80,29 +83,16 @@ def run(arguments: argparse.Namespace) -> int:
         def progress(fraction: float) -> None:
             bar.update(task, completed=fraction)
 
-        if arguments.coordinates == "minimal":
-            from regularize.minimal_motion import simulate_minimal
-
-            motion = simulate_minimal(
-                mechanism,
-                duration=arguments.duration,
-                torques=torques,
-                rates=rates,
-                rtol=arguments.rtol,
-                progress=progress,
-            )
-        else:
-            from regularize.simulator import simulate
-
-            motion = simulate(
-                mechanism,
-                duration=arguments.duration,
-                torques=torques,
-                rates=rates,
-                engine=arguments.engine,
-                rtol=arguments.rtol,
-                progress=progress,
-            )
+        motion = simulate(
+            mechanism,
+            duration=arguments.duration,
+            torques=torques,
+            rates=rates,
+            coordinates=arguments.coordinates,
+            engine=arguments.engine,
+            rtol=arguments.rtol,
+            progress=progress,
+        )
     for write, path in ((motion.save, arguments.out), (motion.plot, arguments.plot)):
         if path is not None:
             write(path)
