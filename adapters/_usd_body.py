@@ -44,7 +44,7 @@ class Places:
     def frame(self, prim: Any | None, position: Any, rotation: Any) -> Array:
         """A frame given in a prim, or in the world where there is none; world, metres."""
         point = np.array(position, dtype=np.float64)
-        turn = quaternion(rotation)
+        turn = np.eye(3) if rotation is None else quaternion(rotation)
         if prim is None:
             return transform(turn, self.unit * point)
         matrix = self.matrix(prim)

@@ -15,6 +15,7 @@ from pxr import UsdPhysics
 from regularize.adapters._ground import free_joint, parts
 from regularize.adapters._names import listed, unique
 from regularize.adapters._usd_body import Places, inertia_of, shapes_of
+from regularize.adapters._usd_gears import mesh
 from regularize.adapters._usd_joint import couple, join
 from regularize.adapters._usd_stage import WORLD, Stage, gravity, open_stage, report_units, units
 from regularize.diagnostic import Diagnostic, Source
@@ -53,6 +54,9 @@ def read(path: str) -> Mechanism:
         join(prim, reading)
     for prim in joints:
         couple(prim, reading)
+    for prim in prims:
+        if str(prim.GetTypeName()).endswith("Joint") and prim not in joints:
+            mesh(prim, reading)
     bodies = _bodies(reading, kilogram)
     _hold(reading)
     _float(reading, bodies)

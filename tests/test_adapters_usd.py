@@ -211,6 +211,87 @@ def test_mimic_of_physx_is_a_row(tmp_path: Path) -> None:
     assert row.offset == pytest.approx(-np.pi / 2)
 
 
+def gear_joint(kind: Any, inside: Any) -> str:
+    return f"""def PhysxPhysics{kind}Joint "mesh"
+{{
+    {inside}
+}}"""
+
+
+def rig(tmp_path: Path, gear: str) -> Any:
+    """Two wheels that turn about Z at 1 m from each other, and a slide along X below the first."""
+    turned = 'uniform token physics:axis = "Z"\n'
+    return stage(
+        tmp_path,
+        BODY.format("a", ""),
+        BODY.format(
+            "b",
+            "double3 xformOp:translate = (1, 0, 0)\n"
+            'uniform token[] xformOpOrder = ["xformOp:translate"]',
+        ),
+        BODY.format(
+            "c",
+            "double3 xformOp:translate = (0, -0.2, 0)\n"
+            'uniform token[] xformOpOrder = ["xformOp:translate"]',
+        ),
+        joint("p", body1="a", inside=turned),
+        joint("q", body1="b", inside=turned + "point3f physics:localPos0 = (1, 0, 0)"),
+        joint(
+            "s",
+            "Prismatic",
+            body1="c",
+            inside='uniform token physics:axis = "X"\npoint3f physics:localPos0 = (0, -0.2, 0)',
+        ),
+        gear,
+    )
+
+
+#: Turns X into Z.
+UP = "(0.70710678, 0, -0.70710678, 0)"
+
+
+def test_gears_of_physx_are_rows(tmp_path: Path) -> None:
+    inside = f"""rel physics:body0 = </a>
+    rel physics:body1 = </b>
+    rel physics:hinge0 = </p>
+    rel physics:hinge1 = </q>
+    quatf physics:localRot0 = {UP}
+    quatf physics:localRot1 = {UP}
+    float physics:gearRatio = 2.5"""
+    mechanism = rig(tmp_path, gear_joint("Gear", inside))
+    [row] = mechanism.couplings
+    assert (row.kind, row.terms) == ("gear", (("p", 0, 2.5), ("q", 0, 1.0)))
+    # The axis of one gear turned over, its sign turns.
+    over = inside.replace(f"localRot1 = {UP}", f"localRot1 = {UP.replace('-', '')}")
+    [row] = rig(tmp_path, gear_joint("Gear", over)).couplings
+    assert row.terms == (("p", 0, 2.5), ("q", 0, -1.0))
+
+
+def test_rack_of_physx_is_a_row_in_degrees_per_length(tmp_path: Path) -> None:
+    inside = f"""rel physics:body0 = </a>
+    rel physics:body1 = </c>
+    rel physics:hinge = </p>
+    rel physics:prismatic = </s>
+    quatf physics:localRot0 = {UP}
+    float physics:ratio = 286.4788975654116"""
+    mechanism = rig(tmp_path, gear_joint("RackAndPinion", inside))
+    [row] = mechanism.couplings
+    (p, _, one), (s, _, two) = row.terms
+    # The rack below the wheel rolls off without slip: x = 0.2 m * angle.
+    assert (row.kind, p, s, one) == ("rack", "p", "s", 1.0)
+    assert two == pytest.approx(-1 / 0.2)
+
+
+def test_gears_that_couple_nothing_are_said(tmp_path: Path) -> None:
+    for gear, words in (
+        (gear_joint("Gear", "rel physics:body0 = </a>"), "`mesh` is not read: it does not couple"),
+        (gear_joint("Rope", ""), "`mesh` of type PhysxPhysicsRopeJoint is not read"),
+    ):
+        mechanism = rig(tmp_path, gear)
+        assert mechanism.couplings == ()
+        assert any(words in f.message and f.severity == "warning" for f in mechanism.findings)
+
+
 def test_missing_mass_and_kinematic_bodies_are_said(tmp_path: Path) -> None:
     mechanism = stage(
         tmp_path, BODY.format("b", "bool physics:kinematicEnabled = true"), BODY.format("c", "")
