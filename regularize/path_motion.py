@@ -19,6 +19,8 @@ from regularize.simulator import Actuation, JointForces
 
 #: Accuracy of a state that has to lie on the path, relative.
 FITS = 1e-6
+#: Number of samples whose closure is computed more quickly one by one.
+FEW = 8
 #: Fraction of the range of the potential, per unit of the path, below which nothing accelerates.
 BALANCED = 1e-12
 
@@ -186,7 +188,10 @@ def _reported(
         pin.computeKineticEnergy(model, data, a, b) + pin.computePotentialEnergy(model, data, a)
         for a, b in zip(q, v, strict=True)
     ]
-    closure = np.max(np.abs(loops.residual(loops.state(coordinates))), axis=1, initial=0.0)
+    if len(q) <= FEW:
+        closure = np.array([np.max(np.abs(robot.residual(a)), initial=0.0) for a in q])
+    else:
+        closure = np.max(np.abs(loops.residual(loops.state(coordinates))), axis=1, initial=0.0)
     return Simulation(
         robot=robot,
         time=read_only(times),
