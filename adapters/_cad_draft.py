@@ -160,6 +160,17 @@ class CadDraft:
         """Mark a joint as driven by a motor."""
         self.joints[name] = replace(self.joints[name], actuated=True)
 
+    def note_whole(self, what: str, assembly: str, body: str, source: Source | None) -> None:
+        """Say that something joins a sub-assembly as a whole, whose parts move."""
+        self.note(
+            "REG013",
+            "warning",
+            f"{what} joins the sub-assembly `{assembly}` as a whole, whose parts move: its first "
+            f"part `{body}` is taken",
+            source,
+            "join the part that is meant, or make the sub-assembly rigid",
+        )
+
     def limit(self, name: str, freedom: int, lower: float, upper: float) -> None:
         """Bound one freedom of a joint; infinite where it has no bound."""
         joint = self.joints[name]

@@ -157,6 +157,9 @@ class _Reader:
         """Body of a mated entity, and its coordinate system on that body."""
         path = scope.path + entity.names("matedOccurrence")
         body = self._leaf(path, entity)
+        rigid = any(path[: len(p)] == p for p in self.rigid)
+        if path and path not in self.body and not rigid:
+            self.draft.note_whole("a mate", body.rpartition("/")[0], body, entity.source)
         cs = entity.get("matedCS")
         axes = [cs.numbers(f"{axis}Axis", 3) for axis in "xyz"]
         T = cs.rigid(np.column_stack(axes), cs.numbers("origin", 3))

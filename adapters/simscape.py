@@ -213,6 +213,9 @@ class _Reader:
         if path not in self.placed:
             raise node.error(f"there is no instance `{'/'.join(path)}`; export the model again")
         body = self._leaf(path, node)
+        rigid = any(path[: len(key)] == key for key in self.rigid)
+        if path and path not in self.body and not rigid:
+            self.draft.note_whole("a joint", body.rpartition("/")[0], body, node.source)
         return body, inverse(self.draft.T_ground_body[body]) @ self.placed[path] @ T
 
     def _add_joint(self, scope: Scope, node: Node) -> None:

@@ -146,6 +146,15 @@ def test_mate_with_a_sub_assembly_and_with_the_origin(tmp_path: Path) -> None:
     assert mechanism.joint("outer").child == "Sub <1>/one"
 
 
+def test_mate_with_a_sub_assembly_that_moves_is_said(tmp_path: Path) -> None:
+    T = cad.frame((0.1, 0, 0))
+    whole = cad.onshape_mate("outer", "REVOLUTE", [(["s"], inverse(INNER) @ T), ([], T)])
+    (finding,) = load(tmp_path, nested(False, whole)).findings
+    assert (finding.code, finding.severity) == ("REG013", "warning")
+    assert "the sub-assembly `Sub <1>` as a whole" in finding.message
+    assert "`Sub <1>/one` is taken" in finding.message
+
+
 def test_mate_groups_fasten_their_parts(tmp_path: Path) -> None:
     group = {
         "id": "G",

@@ -139,6 +139,16 @@ def test_nested_instances_repeat_their_joints(tmp_path: Path, shared_names: bool
     assert reduce(mechanism).mobility == 2 + 1 + 6
 
 
+def test_joint_with_a_sub_assembly_that_moves_is_said(tmp_path: Path) -> None:
+    inner = cad.simscape_instance("one", np.eye(4)) + cad.simscape_instance("two", MOVE)
+    sub = cad.simscape_instance("s", INNER, "sub", inner)
+    T = cad.frame((0.1, 0, 0))
+    outer = cad.simscape_joint("outer", "Weld", [([], T), (["s"], inverse(INNER) @ T)])
+    text = cad.simscape_document("toy", sub, outer, assemblies='<Assembly name="s" uid="sub"/>')
+    messages = [f.message for f in load(tmp_path, text).findings]
+    assert any("the sub-assembly `s` as a whole" in message for message in messages)
+
+
 def test_rigid_sub_assemblies_and_groups(tmp_path: Path) -> None:
     inner = cad.simscape_instance("one", np.eye(4)) + cad.simscape_instance("two", MOVE)
     sub = cad.simscape_instance("s", INNER, "sub", inner, 'rigid="true"')
