@@ -94,7 +94,7 @@ def _importable(module: str) -> bool:
 BUILTIN: tuple[Adapter, ...] = (
     Adapter(
         name="urdf",
-        title="URDF, with the loop dialects URDF+, Isaac Sim, Drake and Gepetto YAML",
+        title="URDF, with the loops of URDF+, Isaac Sim, Drake, Gepetto YAML and CAD exporters",
         suffixes=(".urdf",),
         reader="regularize.adapters.urdf:read",
         writer="regularize.adapters.write_urdf:write",
