@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.closed_forms import closed_form
+from regularize.closed_forms import ClosedForm, closed_form
 from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics
 from regularize.screw import Array
@@ -26,12 +25,12 @@ class ClosedBranch:
     """The branch of a closed-form solution on which a configuration lies.
 
     Args:
-        solution: All branches, a ``closed_form.ClosedForm``.
+        solution: All branches.
         branch: Index of the branch.
         theta: Inputs at the configuration, shape (s,).
     """
 
-    def __init__(self, solution: Any, branch: int, theta: Array) -> None:
+    def __init__(self, solution: ClosedForm, branch: int, theta: Array) -> None:
         """Keep what is needed to evaluate the branch."""
         self._solution, self._branch, self._theta = solution, branch, theta
 
@@ -41,14 +40,31 @@ class ClosedBranch:
         A branch may be assembled at inputs that the mechanism cannot reach without being taken
         apart, so points between are looked at as well.
         """
-        solutions = self._solution.solve(theta)
-        q, good = solutions.q[:, self._branch], solutions.assembled[:, self._branch].copy()
+        solutions = self._solution.solve(theta, self._branch)
+        q, good = solutions.q[:, 0], solutions.assembled[:, 0].copy()
         way = theta - self._theta
         steps = int(np.ceil(np.max(np.abs(way), initial=0.0) / SPACING))
         for k in range(1, steps):
-            between = self._solution.solve(self._theta + k / steps * way)
-            good &= between.assembled[:, self._branch]
+            between = self._solution.solve(self._theta + k / steps * way, self._branch)
+            good &= between.assembled[:, 0]
         return q, good & np.isfinite(q).all(axis=1)
+
+
+def closed_solution(loops: LoopKinematics, inputs: Sequence[int]) -> ClosedForm | None:
+    """The closed form of a whole mechanism, or None where there is none.
+
+    Args:
+        loops: Kinematics of the whole mechanism.
+        inputs: Columns of the inputs.
+    """
+    if loops.freedoms > LARGEST:
+        return None
+    names = coordinate_names(loops.graph.mechanism)
+    try:
+        solution = closed_form(loops.graph, [names[int(loops.columns[c])] for c in inputs])
+    except ModelError:
+        return None
+    return solution if solution.solved else None
 
 
 def closed_branch(loops: LoopKinematics, inputs: Sequence[int], q: Array) -> ClosedBranch | None:
@@ -59,14 +75,8 @@ def closed_branch(loops: LoopKinematics, inputs: Sequence[int], q: Array) -> Clo
         inputs: Columns of the inputs.
         q: The configuration, shape (n,).
     """
-    if loops.freedoms > LARGEST:
-        return None
-    names = coordinate_names(loops.graph.mechanism)
-    try:
-        solution: Any = closed_form(loops.graph, [names[int(loops.columns[c])] for c in inputs])
-    except ModelError:
-        return None
-    if not solution.solved:
+    solution = closed_solution(loops, inputs)
+    if solution is None:
         return None
     theta = q[list(inputs)]
     found = solution.solve(theta)

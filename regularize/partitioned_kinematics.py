@@ -171,6 +171,10 @@ class PartitionedKinematics:
         first = pin.ArgumentPosition.ARG1
         return np.asarray(pin.dIntegrate(model, self.reference, displacement, first))
 
+    def pose_at(self, q: Array) -> Pose:
+        """What follows from a configuration that is closed, shape (nq,)."""
+        return self._pose(q, self.robot.jacobian(q))
+
     def _pose(self, q: Array, jacobian: Array) -> Pose:
         rows, dependent = list(self.choice.rows), list(self.choice.dependent)
         transmission = np.zeros((self.robot.model.nv, len(self.known)))

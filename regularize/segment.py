@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.minimal import MinimalDynamics, NoInertia
+from regularize.model_branch import ModelBranch, model_branch
 from regularize.partitioned_kinematics import ClosureLost, Pose
 from regularize.screw import Array
 
@@ -17,6 +18,8 @@ Torque = Callable[[float, Array, Array], Array]
 #: Displacement of a group joint (radians) at which the reference is moved along: far from it the
 #: components of a displacement tell less of those of the velocity.
 FAR = 0.7
+#: Poses that are found by iteration before a closed form is looked for, which takes as long.
+WORTHWHILE = 100
 
 
 class Segment:
@@ -39,6 +42,8 @@ class Segment:
         self.offset = dynamics.positions(dynamics.reference, self.driven)
         self.pose = dynamics.close(np.zeros(dynamics.robot.model.nv))
         self.guess = dynamics.displacement(self.pose.q)
+        self._branch: ModelBranch | None = None
+        self._solved = 0
 
     @property
     def far(self) -> bool:
@@ -68,7 +73,23 @@ class Segment:
         return pose, self.dynamics.velocity(pose, known), prescribed[:, 2]
 
     def _follow(self, target: Array) -> Pose:
-        """Close the loops, in several steps where the way is too far for one."""
+        """Close the loops: by the closed form if there is one, else by iteration."""
+        dynamics = self.dynamics
+        self._solved += 1
+        if self._solved == WORTHWHILE:
+            self._branch = model_branch(dynamics.robot, dynamics.known, self.pose.q)
+        if self._branch is not None:
+            known = dynamics.known
+            expected = self.guess + self.pose.transmission @ (target - self.guess)[known]
+            q = self._branch.near(dynamics.reference + expected)
+            if q is not None:
+                self.guess = q - dynamics.reference
+                self.pose = dynamics.pose_at(q)
+                return self.pose
+        return self._iterate(target)
+
+    def _iterate(self, target: Array) -> Pose:
+        """Close the loops by Newton's method, in several steps where one is too far."""
         dynamics = self.dynamics
         columns = dynamics.known
         done, step = 0.0, 1.0

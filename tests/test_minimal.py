@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,11 @@ import pinocchio as pin
 import pytest
 
 import regularize as rg
+from regularize import segment
 from regularize.errors import ModelError, NotClosed
 from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal import NoInertia, minimal_dynamics
-from regularize.partitioned_kinematics import ClosureLost, SingularConfiguration
+from regularize.minimal import MinimalDynamics, NoInertia, minimal_dynamics
+from regularize.partitioned_kinematics import ClosureLost, Pose, SingularConfiguration
 from regularize.pivoting import NotIndependent
 from regularize.screw import Array
 from regularize.trajectory import simulate
@@ -151,6 +153,36 @@ def test_energy_is_kept_through_full_turns() -> None:
     assert np.ptp(motion.q, axis=0).max() > 2 * np.pi
     assert np.ptp(motion.energy) < 1e-6 * np.max(np.abs(motion.energy))
     assert np.max(motion.closure) < 1e-12
+
+
+@pytest.mark.parametrize("make", [crank_rocker, slider_crank])
+def test_the_closed_form_takes_the_place_of_newtons_method(
+    make: Callable[[], Mechanism], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same motion through full turns and dead centres, with a fraction of the iterations."""
+    dynamics = minimal_dynamics(rg.reduce(make()))
+    speeds, times = dict.fromkeys(dynamics.independent, 9.0), np.linspace(0, 2, 21)
+    iterated: list[int] = []
+    newton = MinimalDynamics.close
+
+    def counted(self: MinimalDynamics, displacement: Array) -> Pose:
+        iterated[-1] += 1
+        return newton(self, displacement)
+
+    monkeypatch.setattr(MinimalDynamics, "close", counted)
+    motions, seconds = [], []
+    for worthwhile in (segment.WORTHWHILE, -1):
+        monkeypatch.setattr(segment, "WORTHWHILE", worthwhile)
+        iterated.append(0)
+        start = time.perf_counter()
+        motions.append(simulate(dynamics, times, v=speeds))
+        seconds.append(time.perf_counter() - start)
+    direct, by_newton = motions
+    np.testing.assert_allclose(direct.q, by_newton.q, atol=1e-8)
+    assert np.max(direct.closure) < 1e-12
+    assert iterated[0] < 0.3 * iterated[1]
+    print(f"closed form {seconds[0]:.2f} s, Newton {seconds[1]:.2f} s")
+    assert seconds[0] < 0.9 * seconds[1]
 
 
 def test_motion_with_quaternions_keeps_closure_and_energy() -> None:
