@@ -129,14 +129,17 @@ class LoopSystem:
         u = len(self.unknown)
         null = np.ones((len(q), u), dtype=bool)
         null[:, : sizes.shape[1]] = sizes <= IDLE * sizes[:, :1]
-        # One arbitrary velocity of the null space moves whatever can move.
-        weights = np.random.default_rng(1).normal(size=u) * null
+        idle = np.zeros(state.T_world_node.shape[:2], dtype=bool)
         if not null.any():
-            return np.zeros(state.T_world_node.shape[:2], dtype=bool)
-        step = 1e-4 * (weights[:, None] @ V)[:, 0]
-        ahead = self.loops.state(self.moved(q, step)).T_world_node
-        behind = self.loops.state(self.moved(q, -step)).T_world_node
-        return np.asarray(np.max(np.abs(ahead - behind), axis=(2, 3)) > 1e-7 * self.loops.length)
+            return idle
+        # An arbitrary velocity of the null space moves whatever can move; three do so for sure.
+        for weights in np.random.default_rng(1).normal(size=(3, u)):
+            step = 1e-4 * ((weights * null)[:, None] @ V)[:, 0]
+            ahead = self.loops.state(self.moved(q, step)).T_world_node
+            behind = self.loops.state(self.moved(q, -step)).T_world_node
+            change = np.max(np.abs(ahead - behind), axis=(2, 3))
+            idle |= change > 1e-8 * max(1.0, self.loops.length)
+        return idle
 
     def random(self, q: Array, rng: np.random.Generator) -> Array:
         """Configurations with random values of the unknown coordinates, shape (K, n)."""

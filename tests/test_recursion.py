@@ -1,0 +1,141 @@
+"""Loops that are solved one after the other by eigenvalues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import mechanisms
+import numpy as np
+import pytest
+from closed_form_cases import CASES, ring
+from test_elementary_loop import random_ring
+
+from regularize.closed_forms import closed_form
+from regularize.closed_forms.loop_system import LoopSystem
+from regularize.closed_forms.recursion import Recursion
+from regularize.mechanism import Coupling, Joint, Mechanism, joint_in_world, mechanism_of
+from regularize.topology import build
+
+
+def two_loops(seed: int) -> Mechanism:
+    """A general 7R loop whose fourth body drives another one."""
+    rng = np.random.default_rng(seed)
+    axes, points = rng.normal(size=(2, 13, 3))
+
+    def joint(i: int, parent: str, child: str) -> Joint:
+        return joint_in_world(f"j{i}", parent, child, "revolute", axes[i], points[i])
+
+    first = ["ground", *(f"a{i}" for i in range(6)), "ground"]
+    second = ["a3", *(f"b{i}" for i in range(5)), "ground"]
+    joints = [joint(i, first[i], first[i + 1]) for i in range(7)]
+    joints += [joint(7 + i, second[i], second[i + 1]) for i in range(6)]
+    return mechanism_of("two loops", joints)
+
+
+def test_two_general_loops_in_a_row():
+    graph = build(two_loops(4))
+    recursion = Recursion(graph, np.arange(1, 13))
+    assert recursion.solved and len(recursion.steps) == 2
+    assert len(recursion.told) == 2 and "by eigenvalues" in recursion.told[1]
+    q = np.zeros((15, 13))
+    q[:, 0] = np.linspace(-0.3, 0.3, 15)
+    found = recursion.run(q)
+    assert found.complete.all()
+    assert np.max(LoopSystem(graph, np.arange(1, 13)).error(found.q)) < 1e-11
+    assert np.allclose(found.q[:, 0], q[found.rows, 0])
+    assert np.max(found.certificate) <= 0.5
+    # The configuration of the drawing is among those at zero.
+    assert np.min(np.max(np.abs(found.q[found.rows == 7]), axis=1)) < 1e-9
+    counts = np.bincount(found.rows)
+    assert np.all(counts % 2 == 0) and counts.max() == 8
+
+
+def test_couplings_between_inputs_and_unknowns_come_first():
+    gear = Coupling("gear", "gear", (("j0", 0, 1.0), ("j1", 0, -2.0)), 0.02)
+    mechanism = replace(random_ring("RRRRRRRR", 3), couplings=(gear,))
+    recursion = Recursion(build(mechanism), np.arange(1, 8))
+    assert recursion.solved
+    q = np.zeros((3, 8))
+    q[:, 0] = [0.0, 0.1, 0.2]
+    found = recursion.run(q)
+    assert len(found.q) and np.allclose(found.q[:, 0] - 2 * found.q[:, 1], 0.02)
+
+
+def test_couplings_between_unknowns_are_refused():
+    gear = Coupling("gear", "gear", (("j3", 0, 1.0), ("j4", 0, -2.0)))
+    mechanism = replace(random_ring("RRRRRRRR", 3), couplings=(gear,))
+    recursion = Recursion(build(mechanism), np.arange(1, 8))
+    assert not recursion.solved
+    assert "coupling 'gear'" in recursion.told[0]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "known", "reason"),
+    [
+        (mechanisms.spherical_9r, (0, 3, 6), "4 unknown motions of which 3 are independent"),
+        (mechanisms.sarrus, (), "6 unknown motions of which 5 are independent"),
+        (mechanisms.rssr, (0,), "7 unknown"),
+    ],
+)
+def test_reasons_are_told(mechanism, known, reason):
+    graph = build(mechanism())
+    recursion = Recursion(graph, np.setdiff1d(np.arange(graph.freedoms), known))
+    assert not recursion.solved
+    assert all(reason in told for told in recursion.told)
+
+
+#: Single loops with at most six unknown motions; three slides between turns have no arrangement.
+SINGLE = [
+    case for case in CASES if case not in ("RSSP", "RSSR", "RCCC", "Delta", "Stewart platform")
+]
+
+
+@pytest.mark.parametrize("case", SINGLE)
+def test_eigenvalues_give_what_the_closed_form_gives(case):
+    (mechanism, inputs), _ = CASES[case]
+    form = closed_form(mechanism, inputs)
+    graph = form.graph
+    unknown = np.setdiff1d(np.arange(graph.freedoms), form.columns)
+    system, recursion = LoopSystem(graph, unknown), Recursion(graph, unknown)
+    assert recursion.solved
+    x = np.random.default_rng(1).uniform(-0.3, 0.3, size=(40, len(form.columns)))
+    q = np.repeat(graph.position[None], 40, axis=0)
+    q[:, list(form.columns)] = x
+    found = recursion.run(q)
+    assert found.complete.all()
+    ours = system.polished(found.q)
+    exact = form.solve(x)
+    rows, branch = np.nonzero(exact.assembled)
+    theirs = exact.q[rows, branch]
+    # One list after the other: nothing in the second that is not in the first, both ways.
+    for one, other in (((found.rows, ours), (rows, theirs)), ((rows, theirs), (found.rows, ours))):
+        both = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+        assert np.max(system.distinct(*both)) < len(one[0])
+
+
+def test_bennett_linkage_by_eigenvalues():
+    """The tangents of half the angles keep their product (Bennett 1914)."""
+    first, second, turn = 0.6, 1.1, 0.7
+    graph = build(mechanisms.bennett(first, second, turn))
+    recursion = Recursion(graph, np.array([1, 2, 3]))
+    q = np.zeros((41, 4))
+    q[:, 0] = np.linspace(-0.6, 1.5, 41)
+    found = recursion.run(q)
+    assert found.complete.all()
+    assert np.array_equal(found.rows, np.arange(41)), "one configuration for every angle"
+    product = np.sin(0.5 * (second + first)) / np.sin(0.5 * (second - first))
+    other = 2.0 * np.arctan(product / np.tan(0.5 * turn))
+    theta, phi = turn + found.q[:, 0], other + found.q[:, 1]
+    assert np.allclose(np.tan(0.5 * theta) * np.tan(0.5 * phi), product)
+    assert np.allclose(found.q[:, 2], -found.q[:, 0], atol=1e-9)
+    assert np.allclose(np.sin(found.q[:, 3] + found.q[:, 1]), 0.0, atol=1e-9)
+
+
+def test_a_structure_without_inputs():
+    points = [(0, 0, 0), (1, 0, 0), (0.3, 0.7, 0)]
+    triangle = ring(
+        "triangle", *[(f"j{i}", "revolute", (0, 0, 1), p) for i, p in enumerate(points)]
+    )
+    recursion = Recursion(build(triangle), np.arange(3))
+    found = recursion.run(np.zeros((1, 3)))
+    assert found.complete[0] and len(found.rows) == 2
