@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from regularize.closed_branch import closed_solution
 from regularize.kinematics import LoopKinematics
 from regularize.obstacles import Culprits, Obstacle
 from regularize.screw import Array
@@ -23,6 +24,8 @@ from regularize.topology import coordinate_names
 
 #: Steps of the continuation in the fixed coordinates, and how often a step is halved.
 STEPS, HALVINGS = 20, 12
+#: Ways to assemble up to which all of them are tried.
+WAYS = 64
 
 
 class Search:
@@ -82,7 +85,12 @@ class Search:
             yield start
         yield least_squares(loops, start, free)
         if not free.all():
+            ways = self._all_ways()
+            yield from () if ways is None else ways
             yield self._continued()
+            if ways is not None and not len(ways):
+                self._blame()
+                return  # the closed form knows every configuration, and there is none
         # Zeros are where models are singular: they alone are moved at first (thesis 5.6, step 3).
         yield least_squares(
             loops, perturbed(loops, start, free & (start == 0.0), 0.1, self.rng), free
@@ -101,6 +109,22 @@ class Search:
         for fraction in np.linspace(0.95, 0.0, 20):
             q = least_squares(loops, q, free, target=fraction * open_error)
         yield q
+
+    def _all_ways(self) -> Array | None:
+        """All configurations with the fixed values, the nearest to the start first, (k, n).
+
+        None where the fixed values do not determine them in closed form.
+        """
+        loops = self.loops
+        if loops.freedoms != loops.graph.freedoms:
+            return None
+        held = np.flatnonzero(~self.free)
+        solution = closed_solution(loops, held.tolist())
+        if solution is None or len(solution.branches) > WAYS:
+            return None
+        found = solution.solve(self.q[loops.columns][held])
+        ways = found.q[found.assembled][:, loops.columns]
+        return np.asarray(ways[np.argsort(np.linalg.norm(ways - self.start, axis=1))])
 
     def _blame(self) -> None:
         """Name the loops that cannot be closed; keep what closing them one by one arrives at."""

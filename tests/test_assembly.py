@@ -152,6 +152,16 @@ def test_says_how_far_a_fixed_coordinate_gets() -> None:
     assert reached == pytest.approx(limit - np.arctan2(0.6, -0.2), abs=1e-3)
 
 
+def test_closed_forms_end_the_search_where_there_is_nothing_to_find() -> None:
+    """All configurations are known in closed form, so no random start is tried in vain."""
+    assert assemble(four_bar(), fixed={"D": 1.0}).starts == 2
+    # Where the nearest way to assemble is far away, it is found all the same.
+    solution = rg.closed_form(four_bar(), ["A"])
+    for angle in np.linspace(-np.pi, np.pi, 25):
+        found = solution.solve(float(angle))
+        assert assemble(four_bar(), fixed={"A": angle}).closed == found.assembled.any()
+
+
 def too_short(closure: str = "revolute") -> Mechanism:
     """A four-bar whose coupler is 0.5 m too short to reach."""
     mechanism = four_bar({**POINTS, "C": (1.0, 0, 0.3)}, closure)
