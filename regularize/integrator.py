@@ -20,16 +20,13 @@ from scipy.integrate import DOP853
 from regularize.dynamics import energy
 from regularize.errors import RegularizeError
 from regularize.pinocchio_ import Robot
+from regularize.projection import SINGULAR, Projection, balanced
 from regularize.screw import Array
 
 A, B, C = DOP853.A, DOP853.B, DOP853.C
 E3, E5 = DOP853.E3, DOP853.E5
 A_EXTRA, C_EXTRA, D = DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D
 STAGES = len(B)
-#: Closure error, lengths scaled, down to which a step's end is projected.
-PROJECTED = 1e-13
-#: Singular values of the rows below this fraction of the largest do not count in projections.
-SINGULAR = 1e-7
 
 #: Fraction of the usual step below which a singular configuration is suspected ahead.
 LEAP = 0.05
@@ -38,8 +35,6 @@ LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 TOLERATED = 1e4
 #: Fraction of the best conditioning met so far below which the stages are projected, too.
 DEPENDENT = 0.1
-#: Part of the kinetic energy up to which the energy balance is corrected.
-CORRECTED = 1e-4
 
 #: Joint forces and torques at a time, configuration and velocity, shape (nv,).
 Forces = Callable[[float, Array, Array], Array]
@@ -112,9 +107,9 @@ class Integrator:
 
     def __post_init__(self) -> None:
         """Evaluate the beginning and guess a step."""
-        self._projecting = self._near_singular = False
-        self._best = 0.0
-        self._near_singular = self._look() < SINGULAR
+        self._projection = Projection(self.robot)
+        self._best = self._look()
+        self._projection.dependent = self._best < SINGULAR
         self._flat = self.robot.model.nq == self.robot.model.nv
         self._n = int(self.robot.model.nv)
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
@@ -127,8 +122,8 @@ class Integrator:
     def _slope(self, t: float, y: Array, v: Array) -> Array:
         """Derivative of (tangent step, velocity, work)."""
         q = self._at(y[: self._n])
-        if self._projecting or self._near_singular:
-            q, v = self._project(q, v)
+        if self._projection.careful:
+            q, v = self._projection.project(q, v)
         tau = self.forces(t, q, v)
         self.counters.evaluations += 1
         slope = np.zeros(2 * self._n + 1)
@@ -184,7 +179,7 @@ class Integrator:
         factor = min(6.0, 0.9 * norm ** (-1 / 8)) if norm > 0 else 6.0
         self._interval, self._values = (self.time, h, self.q), np.array([start, y])
         self._h = min(self.max_step, max(h * factor, self._h if left < self._h else 0.0))
-        q, v = self._project(self._at(y[:n]), y[n:-1])
+        q, v = self._projection.project(self._at(y[:n]), y[n:-1])
         if self.conserve:
             v = self._balanced(q, v, float(y[-1]))
         self.counters.steps += 1
@@ -212,14 +207,14 @@ class Integrator:
         several lengths are tried, and the one whose stages keep clear of it best is taken.
         """
         lengths = [factor * h for factor in LENGTHS if factor * h <= left]
-        self._projecting = True
+        self._projection.always = True
         tried = [(self._attempt(length)[1], length) for length in lengths]
         norm, length = min(tried, default=(np.inf, h))
         if norm >= TOLERATED:
-            self._projecting = False
+            self._projection.always = False
             return None
         y, norm = self._attempt(length)
-        self._projecting = False
+        self._projection.always = False
         self.counters.leaps += 1
         return length, y, min(norm, 1.0)
 
@@ -237,55 +232,24 @@ class Integrator:
         denominator = (fifth_norm + 0.01 * third_norm) * len(scale)
         return float(abs(h) * fifth_norm / np.sqrt(denominator))
 
-    def _project(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """The nearest configuration with closed loops, and the velocity without what opens them."""
-        robot = self.robot
-        if robot.rows == 0:
-            return q, v
-        for _ in range(4):
-            error = robot.residual(q)
-            if np.max(np.abs(error)) <= PROJECTED and not self._projecting:
-                break
-            q = pin.integrate(robot.model, q, -self._smallest(robot.jacobian(q), error))
-        jacobian = robot.jacobian(q)
-        return q, v - self._smallest(jacobian, jacobian @ v)
-
-    def _smallest(self, jacobian: Array, values: Array) -> Array:
-        """The smallest velocity on which the rows take the given values."""
-        if self.robot.rank == len(jacobian) and not (self._projecting or self._near_singular):
-            return np.asarray(jacobian.T @ np.linalg.solve(jacobian @ jacobian.T, values))
-        return np.asarray(np.linalg.pinv(jacobian, rcond=SINGULAR) @ values)
-
     def _balanced(self, q: Array, v: Array, work: float) -> Array:
-        """The velocity, lengthened so that the energy balance holds."""
-        model, data = self.robot.model, self.robot.data
-        kinetic = float(pin.computeKineticEnergy(model, data, q, v))
-        missing = self._total + work - kinetic - float(pin.computePotentialEnergy(model, data, q))
-        if abs(missing) > CORRECTED * kinetic:
-            return v
+        """The velocity at which the energy balance holds."""
+        v, missing = balanced(self.robot, q, v, self._total + work)
         self.counters.correction += abs(missing)
-        return np.asarray(v * np.sqrt(1.0 + missing / kinetic))
+        return v
 
     def _look(self) -> float:
-        """Choose the acceleration's form at a step's beginning.
-
-        Returns:
-            The smallest singular value of the rows that counts, relative to the largest.
-        """
-        rank = self.robot.rank
-        if rank == 0:
-            self._acceleration = self.robot.acceleration_near(np.zeros((0, 0)))
-            return 1.0
-        left, values, _ = np.linalg.svd(self.robot.jacobian(self.q), full_matrices=False)
+        """Choose the acceleration's form at a step's beginning; how independent the rows are."""
+        left, ratio = self._projection.rows_at(self.q)
         self._acceleration = self.robot.acceleration_near(left)
-        ratio = float(values[rank - 1] / values[0])
-        self._best = max(self._best, ratio)
         return ratio
 
     def advance(self) -> None:
         """Go to the end of the step made last."""
         self.time, self.q, self.v, self.work = self._end
-        self._near_singular = self._look() < DEPENDENT * self._best
+        ratio = self._look()
+        self._best = max(self._best, ratio)
+        self._projection.dependent = ratio < DEPENDENT * self._best
         self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
 
     @property
@@ -306,7 +270,9 @@ class Integrator:
             y = (y + coefficients) * (x if i % 2 == 0 else 1 - x)
         y = y + self._values[0]
         q = np.asarray(pin.integrate(self.robot.model, q_start, y[: self._n]))
-        q, v = self._project(q, y[self._n : -1])
+        q, v = self._projection.project(q, y[self._n : -1])
+        if self.conserve:
+            v = self._balanced(q, v, float(y[-1]))
         return q, v, float(y[-1])
 
     def _polynomial(self, h: float) -> Array:

@@ -30,7 +30,8 @@ class Simulation:
         closure: Largest closure error of any loop, lengths scaled, shape (N,).
         steps: Accepted steps.
         leaps: Steps among them that pass a singular configuration beyond the tolerance.
-        correction: Sum of what ``conserve`` corrected in the energy balance, in J.
+        correction: Sum of what was corrected in the energy balance of steps and samples, in J,
+            without sign.
         rejected: Rejected steps.
         evaluations: Evaluations of the acceleration.
         engine: What integrated it.

@@ -41,7 +41,7 @@ def simulate(
     rtol: float = 1e-9,
     atol: float | None = None,
     max_step: float = np.inf,
-    conserve: bool = False,
+    conserve: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Simulation:
     """Let a mechanism move under gravity and joint forces.
@@ -66,8 +66,9 @@ def simulate(
         rtol: Relative error per step; with ``mujoco`` it is not used.
         atol: Absolute error per step; by default ``rtol``.
         max_step: Largest step in seconds; with ``mujoco`` the fixed step, 0.1 ms by default.
-        conserve: Whether every step ends on the energy balance as well as on the loops' closure:
-            velocities are lengthened by what the step's error took from them. For long runs.
+        conserve: Whether steps end on the energy balance as well as on the loops' closure:
+            velocities are lengthened by what a step's error took from them, work and dissipation
+            being part of the balance. What that came to is ``correction`` of the result.
         progress: Called after every step with the fraction done.
 
     Raises:

@@ -106,8 +106,15 @@ def figures(motion: Simulation) -> str:
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
         f"{values['rejected']} rejected, {values['evaluations']} evaluations",
-        f"energy drift  {values['energy_drift_J']:.2e} J",
+        f"energy drift  {values['energy_drift_J']:.2e} J{_corrected(motion)}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
     lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]
     return "\n".join(lines) + "\n"
+
+
+def _corrected(motion: Simulation) -> str:
+    """What was done about it."""
+    if motion.correction == 0.0:
+        return ""
+    return f", after corrections that add up to {motion.correction:.2e} J"
