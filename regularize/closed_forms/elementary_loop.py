@@ -1,59 +1,33 @@
 """One loop as six elementary motions with constants between them.
 
-Joints of several freedoms are taken apart into turns and slides, ball joints into three turns about
-axes at right angles, known motions become constants of each sample, and where fewer than six are
-unknown, turns about arbitrary axes are put in that have to come out as zero.
+Known motions become constants of each sample, and where fewer than six are unknown, turns about
+arbitrary axes are put in that have to come out as zero.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize import screw
+from regularize.closed_forms.elementary_steps import (
+    NotElementary,
+    Part,
+    Unknown,
+    along,
+    cylinders_of,
+    rods_of,
+    steps_of,
+)
 from regularize.closed_forms.line_motions import elementary
 from regularize.cycles import Cycle
 from regularize.screw import Array
-from regularize.topology import Edge, Graph
+from regularize.topology import Graph
 
 #: Number of unknown motions of a loop whose configurations are isolated in general.
 SIX = 6
 #: Angles of auxiliary turns that count as zero before the last corrections.
 ZERO = 1e-5
-#: Pitches below this, in metres per radian, are rounding.
-PITCH = 1e-14
-
-#: A motion, (N, 4, 4) or (4, 4), by the coordinates of all joints, (N, n).
-Part: TypeAlias = Callable[[Array], Array]
-
-
-class NotElementary(Exception):
-    """The unknown motions of a loop are not one to six turns and slides."""
-
-
-@dataclass(frozen=True, eq=False)
-class Unknown:
-    """An unknown elementary motion.
-
-    Attributes:
-        kind: ``R`` or ``P``.
-        frame: Frame whose z axis is that of the motion, in the frame in front of it, (4, 4).
-        edge: Its joint; None for an auxiliary turn.
-        forward: Whether the loop passes the joint from parent to child.
-        column: Its coordinate; the first one of a group joint.
-        scale: Variable by coordinate; zero where it is one of several of a group joint.
-    """
-
-    kind: str
-    frame: Array
-    edge: Edge | None = None
-    forward: bool = True
-    column: int = -1
-    scale: float = 0.0
 
 
 class ElementaryLoop:
@@ -64,6 +38,8 @@ class ElementaryLoop:
         cycle: The loop.
         known: Columns whose values are known.
         seed: Seed of the auxiliary turns.
+        exchanged: Whether every second cylindrical joint slides first and turns then; that is the
+            same motion, but other equations.
 
     Attributes:
         motions: The six motions in the order of the loop, auxiliary ones included.
@@ -74,10 +50,19 @@ class ElementaryLoop:
         NotElementary: No or more than six unknown motions, a helical one, or half a joint.
     """
 
-    def __init__(self, graph: Graph, cycle: Cycle, known: frozenset[int], *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        cycle: Cycle,
+        known: frozenset[int],
+        *,
+        seed: int = 0,
+        exchanged: bool = False,
+    ) -> None:
         """Walk around the loop, twice where auxiliary turns are needed."""
         self._graph, self._cycle, self._known = graph, cycle, known
-        self.columns = tuple(graph_column for graph_column in _missing(graph, cycle, known))
+        self.columns = tuple(c for c in graph.columns(cycle.edges) if c not in known)
+        self._exchanged = frozenset(cylinders_of(graph, cycle)[1::2] if exchanged else ())
         self.size = 1.0
         self._walk([0] * SIX, np.random.default_rng(seed))
         count = len(self.motions)
@@ -142,13 +127,14 @@ class ElementaryLoop:
         self.motions: list[Unknown] = []
         self._parts: list[list[Part]] = [[]]
         self._last: dict[int, Unknown] = {}
+        rods = rods_of(self._graph, self._cycle, self._known)
         own = 0
         for index, node in zip(self._cycle.edges, self._cycle.nodes, strict=True):
             edge = self._graph.edges[index]
             forward = node == edge.parent
             into, out = (edge.T_parent, edge.T_child) if forward else (edge.T_child, edge.T_parent)
             self._fixed(into)
-            for step in _steps(edge, forward, self._known):
+            for step in steps_of(edge, forward, self._known, rods, self._exchanged):
                 if not isinstance(step, Unknown):
                     self._parts[-1].append(step)
                     continue
@@ -157,7 +143,7 @@ class ElementaryLoop:
                 for _ in range(extra[own] if own < SIX else 0):
                     direction = screw.unit(rng.normal(size=3))
                     point = 0.5 * self.size * rng.normal(size=3)
-                    self._append(Unknown("R", _along(direction, point)))
+                    self._append(Unknown("R", along(direction, point)))
                 own += 1
             self._fixed(screw.inverse(out))
 
@@ -180,65 +166,3 @@ class ElementaryLoop:
             pieces.append(T)
         # What lies in front of the first motion is passed at the end of a turn around the loop.
         return np.stack([*pieces[1:-1], pieces[-1] @ pieces[0]], axis=1)
-
-
-def _missing(graph: Graph, cycle: Cycle, known: frozenset[int]) -> list[int]:
-    return [c for c in graph.columns(cycle.edges) if c not in known]
-
-
-def _along(direction: Array, point: Array) -> Array:
-    """A frame at a point with its z axis along a direction."""
-    z = screw.unit(direction)
-    x = screw.unit(np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z))
-    return screw.transform(np.column_stack([x, np.cross(z, x), z]), point)
-
-
-def _steps(edge: Edge, forward: bool, known: frozenset[int]) -> list[Unknown | Part]:
-    """The motions of a joint in the order in which the loop passes them."""
-    missing = [c for c in edge.columns if c not in known]
-    if edge.group:
-        if missing and len(missing) < edge.freedoms:
-            raise NotElementary(f"joint {edge.joint.name!r} is known in part only")
-        return _taken_apart(edge, forward) if missing else [_of_group(edge, forward)]
-    steps: list[Unknown | Part] = []
-    for k in range(edge.freedoms) if forward else reversed(range(edge.freedoms)):
-        twist = edge.screws[:, k] if forward else -edge.screws[:, k]
-        column = edge.columns[k]
-        if column in known:
-            steps.append(_of_twist(twist, column))
-            continue
-        direction, point, pitch = screw.axis_of(twist)
-        if pitch is not None and abs(pitch) > PITCH:
-            raise NotElementary(f"the helical joint {edge.joint.name!r} is not algebraic")
-        kind, part = ("P", twist[:3]) if point is None else ("R", twist[3:])
-        frame = _along(direction, np.zeros(3) if point is None else point)
-        scale = float(np.linalg.norm(part))
-        steps.append(Unknown(kind, frame, edge, forward, column, scale))
-    return steps
-
-
-def _of_twist(twist: Array, column: int) -> Part:
-    return lambda q: screw.exp(q[:, column, None] * twist)
-
-
-def _of_group(edge: Edge, forward: bool) -> Part:
-    """Motion of a known ball or free joint."""
-    screws = edge.screws if forward else -edge.screws
-    return lambda q: screw.exp(q[:, list(edge.columns)] @ screws.T)
-
-
-def _taken_apart(edge: Edge, forward: bool) -> list[Unknown | Part]:
-    """A ball or free joint as slides along and turns about axes in general position."""
-    # The axes are those of no drawing, so that no drawn configuration is singular for them.
-    axes, _ = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))
-    linear, angular = edge.screws[:3], edge.screws[3:]
-    center: Array = np.zeros(3)
-    if edge.freedoms == 3:
-        # All three turn about one point: v + w x p = 0 of every screw.
-        stacked = np.vstack([screw.cross_matrix(w) for w in angular.T])
-        center = np.asarray(np.linalg.pinv(stacked) @ -linear.T.ravel())
-    kinds = "RRR" if edge.freedoms == 3 else "PPPRRR"
-    return [
-        Unknown(kind, _along(axes[:, k % 3], center), edge, forward, edge.columns[0])
-        for k, kind in enumerate(kinds)
-    ]

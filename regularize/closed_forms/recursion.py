@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from regularize.closed_forms.closure import screws_of
 from regularize.closed_forms.eigen_loop import EigenLoop
-from regularize.closed_forms.elementary_loop import ElementaryLoop, NotElementary
+from regularize.closed_forms.elementary_loop import ElementaryLoop
+from regularize.closed_forms.elementary_steps import NotElementary
 from regularize.closed_forms.loops import joint_names, loops_of
 from regularize.cycles import Cycle
 from regularize.screw import Array
@@ -144,23 +145,27 @@ class Recursion:
         for coupling in self.graph.couplings:
             if set(coupling.columns) - known and columns & set(coupling.columns) - known:
                 return f"coupling {coupling.name!r} adds equations to its unknown coordinates"
-        try:
-            loop = ElementaryLoop(self.graph, cycle, known, seed=self._seed)
-        except NotElementary as reason:
-            return str(reason)
-        rng = np.random.default_rng(self._seed)
-        q = np.repeat(self.graph.position[None], PROBES, axis=0)
-        q += rng.uniform(-1.0, 1.0, size=q.shape) * self._units(loop.size)
-        constants = loop.constants(q)
-        own = [motion.edge is not None for motion in loop.motions]
-        x = rng.uniform(-1.0, 1.0, size=(PROBES, len(own))) * own
-        rank = int(np.linalg.matrix_rank(screws_of(loop.kinds, constants, x)[..., own]).max())
-        if rank < sum(own):
-            return f"{sum(own)} unknown motions of which {rank} are independent"
-        solver = EigenLoop(loop.kinds, constants, seed=self._seed)
-        if not solver.choices:
-            return "the matrix polynomials of all arrangements are singular"
-        return LoopStep(loop, solver)
+        reason = "the matrix polynomials of all arrangements are singular"
+        for exchanged in (False, True):
+            try:
+                loop = ElementaryLoop(
+                    self.graph, cycle, known, seed=self._seed, exchanged=exchanged
+                )
+            except NotElementary as refused:
+                return str(refused)
+            rng = np.random.default_rng(self._seed)
+            q = np.repeat(self.graph.position[None], PROBES, axis=0)
+            q += rng.uniform(-1.0, 1.0, size=q.shape) * self._units(loop.size)
+            constants = loop.constants(q)
+            own = [motion.edge is not None for motion in loop.motions]
+            x = rng.uniform(-1.0, 1.0, size=(PROBES, len(own))) * own
+            rank = int(np.linalg.matrix_rank(screws_of(loop.kinds, constants, x)[..., own]).max())
+            if rank < sum(own):
+                return f"{sum(own)} unknown motions of which {rank} are independent"
+            solver = EigenLoop(loop.kinds, constants, seed=self._seed)
+            if solver.choices:
+                return LoopStep(loop, solver)
+        return reason
 
     def _units(self, size: float) -> Array:
         """One radian, or a quarter of the size of a loop, of each coordinate."""
