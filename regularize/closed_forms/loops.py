@@ -31,8 +31,8 @@ class LoopSolution:
 
     def __str__(self) -> str:
         """The joints, then the steps or the reason."""
-        told = "; ".join(self.steps) or "nothing left to solve"
-        return f"{' '.join(self.joints)}: {told}{'; ' + self.reason if self.reason else ''}"
+        told = [*self.steps, self.reason] if self.reason else self.steps
+        return f"{' '.join(self.joints)}: {'; '.join(told) or 'nothing left to solve'}"
 
 
 def loops_of(graph: Graph) -> tuple[list[Cycle], list[Cycle]]:

@@ -189,7 +189,10 @@ class ClosedForm:
     def _require_solved(self) -> None:
         if not self.solved:
             reasons = "; ".join(str(loop) for loop in self.loops if not loop.solved)
-            raise ModelError(f"no closed form: {reasons}")
+            raise ModelError(
+                f"no closed form: {reasons}. regularize.configurations(mechanism, inputs, values) "
+                "finds all configurations numerically"
+            )
 
     # Words ---------------------------------------------------------------------------------------
 
