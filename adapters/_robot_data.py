@@ -15,8 +15,11 @@
         limits: {lower: -0.01, upper: 0.02}
 
 All of it holds where the coordinates of the tree are zero, so the point of the joint in the child
-link follows from the tree. The exporter knows four types only: a cylindrical joint or a pin in a
-slot is written as a hinge, a planar or a ball joint as a fixed one.
+link follows from the tree. Axes are rounded to four decimals, which would keep parallel axes from
+being parallel: one that is parallel to an axis on its loop within that rounding is read as such.
+
+The exporter knows four types only: a cylindrical joint or a pin in a slot is written as a hinge, a
+planar or a ball joint as a fixed one.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ KEY = re.compile(rb"^closing_joints\s*:(?!\s*(?:\[\s*\]|\{\s*\}|null|~)\s*$)", r
 KINDS = {name: kind for name, kind in TYPES.items() if kind not in ("free", "universal")}
 #: A larger angle between the child link in this file and in the URDF file is reported, in radians.
 MISFIT = 1e-3
+#: The exporter writes axes with four decimals; the angle between such an axis and the true one.
+ROUNDING = 1e-4
 
 
 def close(file: str, draft: Draft) -> None:
@@ -69,13 +74,17 @@ def _close(entry: YamlMapping, draft: Draft) -> None:
     rpy = entry.vector("origin_rpy_rad", (0.0, 0.0, 0.0))
     T_parent_joint = transform(rotation_rpy(*rpy), entry.vector("origin_xyz_m"))
     T_child_joint = inverse(T_child) @ T_parent @ T_parent_joint
+    axis = Z
+    if kind in AXIAL:
+        R_root_joint = (T_parent @ T_parent_joint)[:3, :3]
+        axis = _parallel(_axis(entry), R_root_joint, (parent, child), draft)
     add_closure(
         entry,
         (parent, child),
         kind,
         (T_parent_joint, T_child_joint),
         draft,
-        axis=_axis(entry) if kind in AXIAL else Z,
+        axis=axis,
         limits=_limits(entry, written),
     )
     _compare(entry, T_child_joint[:3, :3], child, draft)
@@ -89,6 +98,18 @@ def _axis(entry: YamlMapping) -> Array:
     except ValueError:
         reason = "`axis` has no length; give a direction such as [0, 0, 1]"
         raise entry.error(reason, "axis") from None
+
+
+def _parallel(axis: Array, R_root_joint: Array, links: tuple[str, str], draft: Draft) -> Array:
+    """The axis, or that of a joint on the way to which it is parallel but for its rounding."""
+    written = R_root_joint @ axis
+    for joint in [joint for link in links for joint in draft.chain(link)]:
+        R = (draft.rest_pose(joint.parent)[1] @ joint.T_parent_joint)[:3, :3]
+        for screw in joint.screws.T:
+            other = R @ unit(screw[3:] if np.any(screw[3:]) else screw[:3])
+            if float(np.linalg.norm(np.cross(written, other))) < ROUNDING:
+                return np.asarray(R_root_joint.T @ other * np.sign(written @ other))
+    return axis
 
 
 def _limits(entry: YamlMapping, written: str) -> Array | None:

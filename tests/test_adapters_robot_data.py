@@ -63,6 +63,23 @@ def test_axis_is_given_in_the_child_link(tmp_path: Path) -> None:
     assert mechanism.findings == ()
 
 
+def test_rounded_axis_is_as_parallel_as_it_was(tmp_path: Path) -> None:
+    """The URDF file has axes of six decimals, this one of four: 0.003 degrees apart."""
+    path = four_bar(tmp_path)
+    # The coupler's frame is turned by a quarter about Z.
+    text = path.read_text().replace('xyz="0 1 0"', 'xyz="0.424264 0.565685 0.707107"')
+    path.write_text(text.replace('xyz="1 0 0"', 'xyz="0.565685 -0.424264 0.707107"'))
+    axis = HINGE.replace("[0.0000, 1.0000, 0.0000]", "[-0.4243, -0.5657, -0.7071]")
+    (tmp_path / "robot_data.yaml").write_text(axis)
+    mechanism = read(path)
+    own = mechanism.joint("A").screws[3:, 0]
+    np.testing.assert_allclose(mechanism.joint("D").screws[3:, 0], -own, atol=1e-12)
+    # Two degrees are meant as they are written.
+    (tmp_path / "robot_data.yaml").write_text(axis.replace("-0.4243", "-0.4643"))
+    other = read(path).joint("D").screws[3:, 0]
+    assert np.linalg.norm(np.cross(other, own)) > 0.03
+
+
 @pytest.mark.parametrize(
     ("written", "kind", "mobility"),
     [("continuous", "revolute", 1), ("prismatic", "prismatic", 1), ("ball", "spherical", 1)],
