@@ -18,6 +18,8 @@ CURVES = MappingProxyType({1: "line", 2: "circle"})
 SURFACE_NUMBERS = MappingProxyType({1: 12, 2: 13, 3: 14, 4: 13, 5: 14})
 CURVE_NUMBERS = MappingProxyType({1: 6, 2: 13, 3: 14, 4: 13, 5: 14})
 FLAGS = re.compile(r"[01]{7,8}")
+#: Most places at which the shapes of a file are looked at.
+MOST = 1_000_000
 NAMES = MappingProxyType({"Fa": "Face", "Ed": "Edge", "Ve": "Vertex"})
 
 
@@ -185,11 +187,15 @@ def _numbered(shapes: list[_Shape], root: tuple[int, int]) -> dict[str, Element]
         if (number, places) in met:
             continue
         met.add((number, places))
+        if len(met) > MOST:
+            raise ValueError(f"has more than {MOST} places of shapes; not read for safety")
         shape = shapes[len(shapes) - number]
         name = NAMES.get(shape.type)
         if name is not None:
             counts[name] += 1
             found[f"{name}{counts[name]}"] = shape.element
+        if any(not number < part <= len(shapes) for part, _ in shape.parts):
+            raise ValueError("a shape has parts that are not listed before it")
         pending += [
             (part, (*places, inner) if inner else places) for part, inner in reversed(shape.parts)
         ]

@@ -53,7 +53,7 @@ class YamlMapping:
             return None
         try:
             value: object = yaml.SafeLoader("").construct_document(node)
-        except (yaml.YAMLError, ValueError) as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise self.error(f"`{key}` holds a value that plain YAML does not have", key) from error
         return value
 

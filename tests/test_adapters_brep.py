@@ -162,6 +162,17 @@ def test_damaged_shapes_are_refused(old: str, new: str) -> None:
         elements(text.replace(old, new, 1))
 
 
+def test_circular_and_exploding_shapes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    circle = brep([PLANE], [], [face(1), "Co\n\n0101100\n+2 1 +1 1 *"])
+    with pytest.raises(ValueError, match="parts that are not listed before it"):
+        elements(circle)
+    rows = [face(1)] + [f"Co\n\n0101100\n+{9 - k} 1 +{9 - k} 2 *" for k in range(8)]
+    assert len(elements(brep([PLANE], [], rows))) == 2**8
+    monkeypatch.setattr("regularize.adapters._brep.MOST", 100)
+    with pytest.raises(ValueError, match="more than 100 places"):
+        elements(brep([PLANE], [], rows))
+
+
 def test_edges_that_real_joints_refer_to_are_circles() -> None:
     path = CORPUS / "universal_joint" / "universal_joint_assembly.FCStd"
     if not path.exists():
