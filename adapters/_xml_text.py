@@ -1,7 +1,8 @@
 """XML text, mended before it is parsed, without moving a line.
 
 Robot tools write XML that strict parsers refuse: ``--`` inside comments, prefixes such as
-``drake:`` that nobody declares, a comment before the XML declaration.
+``drake:`` that nobody declares, a comment before the XML declaration, control characters in
+names that were written in another alphabet.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from regularize.errors import ReadError
 
 _ASIDE = re.compile(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>", re.S)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _ENCODING = re.compile(rb"\A\s*<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _START_TAG = re.compile(r"<([^\W\d][\w.:-]*)")
 _PREFIX = re.compile(r"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
@@ -39,7 +41,8 @@ def decode(data: bytes, path: str) -> str:
 
 
 def mend(text: str) -> str:
-    """The text with comments, the XML declaration and other instructions blanked out."""
+    """The text with comments, instructions and what XML does not allow blanked out."""
+    text = _CONTROL.sub(" ", text)
     return _ASIDE.sub(lambda m: m[0] if m[0].startswith("<![") else _blank(m[0]), text)
 
 

@@ -264,6 +264,14 @@ def test_faults_name_the_line(tmp_path: Path, old: str, new: str, message: str) 
     assert "\n" not in str(error.value)
 
 
+def test_control_characters_of_a_plug_in_are_read_over(tmp_path: Path) -> None:
+    """Plug-ins on systems with another alphabet write raw control bytes into names."""
+    text = toy(joint("J", "Revolute", np.eye(4)))
+    mechanism = load(tmp_path, text.replace('name="arm"', 'name="arm\x01\x08"'))
+    assert [b.name.strip() for b in mechanism.bodies] == ["toy", "base", "arm"]
+    assert load(tmp_path, text.replace("base", "ba\x0bse")).joint("J").kind == "revolute"
+
+
 def test_deep_nesting_and_zero_axes_are_refused(tmp_path: Path) -> None:
     inner = ""
     for k in range(70):
