@@ -30,6 +30,8 @@ from regularize.screw import Array
 ROUNDING = 5e-15
 #: Longest step of Newton's method, in radians and sizes of the loop.
 STRIDE = 0.5
+#: Steps below this are the last one.
+SETTLED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,7 @@ def newton(kinds: str, C: Array, x: Array, steps: int = 15) -> Array:
         step = -(np.linalg.pinv(derivative, rcond=1e-13) @ F[..., None])[..., 0]
         length = np.max(np.abs(step), axis=1)
         x[active] += step * np.minimum(1.0, STRIDE / np.maximum(length, STRIDE))[:, None]
-        active = active[length > 1e-15]
+        active = active[length > SETTLED]
         if not len(active):
             break
     return x

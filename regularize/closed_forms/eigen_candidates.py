@@ -22,6 +22,8 @@ from regularize.screw import Array
 
 #: Singular values by the largest below which a null space may have one more dimension.
 NULL = 1e-4
+#: Largest dimension of a null space that is taken apart.
+MOST = 6
 #: Ratio of singular values at which an equation is one of two, size at which it is none.
 ONE, NOTHING = 1e-6, 1e-9
 #: Slides that stand for infinite ones, in sizes of the loop.
@@ -41,43 +43,41 @@ def completed(
     V = np.swapaxes(V, 1, 2)
     relative = sizes[:, ::-1] / np.maximum(sizes[:, :1], np.finfo(float).tiny)
     # As many dimensions as there are small singular values, at the widest gap among them.
-    steps = np.log(np.maximum(relative[:, 1:5], 1e-17) / np.maximum(relative[:, :4], 1e-17))
-    steps[:, 1:][relative[:, 1:4] > NULL] = -np.inf
+    floored = np.maximum(relative, 1e-17)
+    steps = np.log(floored[:, 1 : MOST + 1] / floored[:, :MOST])
+    steps[:, 1:][relative[:, 1:MOST] > NULL] = -np.inf
     nullity = np.argmax(steps, axis=1) + 1
-    candidates, values = [], []
-    for k in (1, 2, 3, 4):
-        these = np.flatnonzero((nullity >= k) & ((k == 1) | (nullity == k)))
-        if not len(these):
-            continue
-        vectors = V[these][:, :, 12 - k :]
-        grid = vectors.reshape(len(these), 4, 3, k)
-        up = 0.6 * np.linalg.pinv(grid[:, :3].reshape(-1, 9, k)) @ grid[:, 1:].reshape(-1, 9, k)
-        aside = np.linalg.pinv(grid[:, :, :2].reshape(-1, 8, k)) @ grid[:, :, 1:].reshape(-1, 8, k)
-        _, mixtures = np.linalg.eig(up + 0.8 * aside)
-        monomials = np.moveaxis((vectors @ mixtures.real).reshape(len(these), 4, 3, k), 3, 1)
-        monomials = monomials.reshape(-1, 4, 3)
-        halves = [
-            np.arctan2(np.sum(low * high, axis=(1, 2)), np.sum(low * low, axis=(1, 2)))
-            for low, high in (
-                (monomials[:, :3], monomials[:, 1:]),
-                (monomials[:, :, :2], monomials[:, :, 1:]),
-            )
-        ]
-        own = np.repeat(these, k)
-        candidates.append(own)
-        values.append(
-            np.stack(
-                [
-                    P.value(0, hidden[own]),
-                    P.value(1, 2.0 * halves[0]),
-                    P.value(2, 2.0 * halves[1]),
-                ],
-                axis=1,
-            )
-        )
-    if not candidates:
-        return np.zeros(0, dtype=np.intp), np.zeros((0, 3)), nullity
-    return np.concatenate(candidates), np.concatenate(values), nullity
+    nullity[relative[:, MOST] <= NOTHING] = relative.shape[1]  # more than is looked at
+    own, spaces = [], []
+    for k in range(1, MOST + 1):
+        these = np.flatnonzero((nullity == k) | (k == 1))
+        own.append(np.repeat(these, k))
+        spaces.append(_monomials(V[these][:, :, 12 - k :]))
+    candidates, monomials = np.concatenate(own), np.concatenate(spaces)
+    values = [
+        P.value(0, hidden[candidates]),
+        P.value(1, _doubled(monomials[:, :3], monomials[:, 1:])),
+        P.value(2, _doubled(monomials[:, :, :2], monomials[:, :, 1:])),
+    ]
+    return candidates, np.stack(values, axis=1), nullity
+
+
+def _monomials(spaces: Array) -> Array:
+    """The vectors of monomials that span null spaces of shape (K, 12, k), shape (K k, 4, 3)."""
+    K, _, k = spaces.shape
+    grid = spaces.reshape(K, 4, 3, k)
+    first = np.linalg.pinv(grid[:, :3].reshape(K, 9, k)) @ grid[:, 1:].reshape(K, 9, k)
+    second = np.linalg.pinv(grid[:, :, :2].reshape(K, 8, k)) @ grid[:, :, 1:].reshape(K, 8, k)
+    # Two solutions that share one variable differ in a combination of both.
+    _, mixtures = np.linalg.eig(0.6 * first + 0.8 * second)
+    vectors = np.moveaxis((spaces @ mixtures.real).reshape(K, 4, 3, k), 3, 1)
+    return np.asarray(vectors.reshape(K * k, 4, 3))
+
+
+def _doubled(low: Array, high: Array) -> Array:
+    """Angles whose halves have the tangents high by low, by least squares, shape (K,)."""
+    tangents = np.sum(low * high, axis=(1, 2)), np.sum(low * low, axis=(1, 2))
+    return np.asarray(2.0 * np.arctan2(*tangents))
 
 
 def remaining(
@@ -102,17 +102,17 @@ def remaining(
     # Motion 2: D(C1) D(M2) line = D(M1)^-1 goal in the coordinates that motion 1 leaves.
     before, unmoved = carried(C[rows, 0]), UNMOVED[kinds[0]]
     parts = [(before @ (B @ line))[:, unmoved, 0] for B in BASIS[kinds[1]]]
-    own, second, determined = _fitted(kinds[1], parts, goal[:, unmoved])
+    own, second, determined = fitted(kinds[1], parts, goal[:, unmoved])
     line = before[own] @ carried(elementary(kinds[1], second)) @ line[own]
     parts = [(B @ line)[..., 0] for B in BASIS[kinds[0]]]
-    also, first, certain = _fitted(kinds[0], parts, goal[own])
+    also, first, certain = fitted(kinds[0], parts, goal[own])
     x = known[own[also]]
     x[:, 1], x[:, 0] = second[also], first
     x[:, 5], _ = gap(kinds, C[rows[own[also]]], x)
     return own[also], x, determined[also] & certain
 
 
-def _fitted(
+def fitted(
     kind: str, parts: Sequence[Array], goal: Array
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
     """The variable of a motion from equations that are linear in f1 and f2.

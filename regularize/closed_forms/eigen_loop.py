@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.closed_forms.closure import Closed, certified, newton
-from regularize.closed_forms.eigen_candidates import REACH, completed, gap, remaining
+from regularize.closed_forms.eigen_candidates import MOST, REACH, completed, gap, remaining
 from regularize.closed_forms.grouping import labels_of
 from regularize.closed_forms.pencil import (
     Arrangement,
@@ -135,7 +135,8 @@ class EigenLoop:
         candidate = candidate[own]
         _, gaps = gap(kinds, C[rows[candidate]], x)
         remote = np.max(np.abs(x), axis=1, initial=0.0) > REACH
-        far = remote | (determined & (gaps > FAR))
+        # Of a null space that is not taken apart, one candidate says nothing about the others.
+        far = remote | (determined & (gaps > FAR) & (nullity[candidate] <= MOST))
         worth = np.flatnonzero(determined & (gaps < HOPE) & ~remote)
         which = rows[candidate[worth]]
         closed = certified(kinds, C[which], newton(kinds, C[which], x[worth]))
