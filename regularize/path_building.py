@@ -12,15 +12,17 @@ from regularize.idle_held import held
 from regularize.mechanism import Mechanism
 from regularize.minimal import NoInertia
 from regularize.path_curve import Curve
-from regularize.path_nodes import Nodes, nodes_on, resample, tail
+from regularize.path_nodes import Nodes, Unresolved, nodes_on, resample, tail
 from regularize.path_states import States
 from regularize.path_table import ROUND, Table, table_of
 from regularize.path_walk import walk_round
 from regularize.paths import Path
 from regularize.pinocchio_ import Robot, to_pinocchio
-from regularize.screw import read_only
+from regularize.screw import Array, read_only
 from regularize.topology import coordinate_names
 
+#: Strides that are tried one after another, lengths scaled.
+STRIDES = (0.4, 0.2, 0.1, 0.05)
 #: Relative size of the last Fourier coefficients of mass and potential that counts as none.
 TAIL = 1e-13
 #: Most samples.
@@ -39,10 +41,15 @@ def path(model: Mechanism | Reduction | Robot) -> Path:
     Raises:
         ModelError: The mechanism has another number of freedoms.
         NotClosed: The loops are open.
-        SingularPath: The curve of configurations runs through a singular one, or never comes back.
+        SingularPath: The curve of configurations runs through a singular one.
+        OpenPath: It never comes back.
         NoInertia: The mechanism can move without moving any mass.
     """
     reduction, robot = _reduced(model)
+    assembly = reduction.assembly
+    if not assembly.closed:
+        worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
+        raise NotClosed(worst.joint, worst.translation, worst.rotation)
     findings: tuple[Diagnostic, ...] = ()
     if reduction.mobility > 1:
         mechanism, findings = held(reduction)
@@ -54,13 +61,9 @@ def path(model: Mechanism | Reduction | Robot) -> Path:
             f"the mechanism has {reduction.mobility} freedoms, and only one with a single freedom "
             'moves along a path; simulate it in other coordinates: coordinates="minimal" or "all"'
         )
-    assembly = reduction.assembly
-    if not assembly.closed:
-        worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
-        raise NotClosed(worst.joint, worst.translation, worst.rotation)
     robot = robot or to_pinocchio(reduction)
     curve, states = Curve(reduction), States(robot)
-    nodes = nodes_on(curve, walk_round(curve, np.array(reduction.q)))
+    nodes = _nodes(curve, np.array(reduction.q))
     shape, rates, functions, samples = _tables(curve, states, nodes)
     result = Path(
         robot,
@@ -77,6 +80,16 @@ def path(model: Mechanism | Reduction | Robot) -> Path:
     )
     object.__setattr__(result, "error", _error(result))
     return result
+
+
+def _nodes(curve: Curve, q: Array) -> Nodes:
+    """Points once around, from shorter strides where longer ones lead to nothing."""
+    for stride in STRIDES[:-1]:
+        try:
+            return nodes_on(curve, walk_round(curve, q, stride))
+        except Unresolved:
+            continue
+    return nodes_on(curve, walk_round(curve, q, STRIDES[-1]))
 
 
 def _reduced(model: Mechanism | Reduction | Robot) -> tuple[Reduction, Robot | None]:

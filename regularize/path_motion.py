@@ -21,8 +21,8 @@ from regularize.simulator import Actuation, JointForces
 FITS = 1e-6
 #: Number of samples whose closure is computed more quickly one by one.
 FEW = 8
-#: Fraction of the range of the potential, per unit of the path, below which nothing accelerates.
-BALANCED = 1e-12
+#: Force along the path, relative to the potential, that is nothing but rounding.
+BALANCED = 1e-11
 
 
 def simulate_path(
@@ -122,10 +122,9 @@ def _potential(path: Path, gravity: Array, constant: Mapping[str, float]) -> Tab
 def _periodic(motion: Table, s: float, rate: float, times: Array, rtol: float) -> Travel | None:
     """The motion by quadrature, or None where it is not periodic."""
     (mass, potential), (_, slope) = (motion(np.array([s]), k)[0] for k in range(2))
-    values = motion.coefficients[-1, :, 1]
-    spread = float(np.ptp(values)) + abs(float(motion.growth[1]))
+    largest = float(np.max(np.abs(motion.coefficients[-1, :, 1])))
     N = len(times)
-    if rate == 0.0 and abs(slope) <= BALANCED * max(spread, 1e-3 * float(np.max(np.abs(values)))):
+    if rate == 0.0 and abs(slope) <= BALANCED * largest:
         return Travel(np.full(N, s), np.zeros(N), np.zeros(N), 0, 0, 1)
     energy = 0.5 * float(mass) * rate**2 + float(potential)
     found = orbit(motion, energy, s, rate, 0.1 * rtol)

@@ -28,6 +28,10 @@ MOST = 8192
 NARROW, ZOOMS, BRANCH = 0.1, 5, 0.02
 
 
+class Unresolved(SingularPath):
+    """The points are too few to be spread evenly, or a branch point is all but on the curve."""
+
+
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """Points on the curve at equal steps of the path coordinate, which is 2 pi per round.
@@ -74,7 +78,8 @@ def nodes_on(curve: Curve, visited: Round) -> Nodes:
     """As many points as the Fourier series of the configurations needs.
 
     Raises:
-        SingularPath: A branch point lies on the curve, or so near that no series converges.
+        SingularPath: A branch point lies on the curve.
+        Unresolved: It comes so near that no series converges, or there are too few points.
     """
     q, tangent, turns = visited.q, visited.tangent, visited.turns
     slopes = curve.embedded(turns[None])[0] * 0.0
@@ -135,9 +140,9 @@ def _equidistant(curve: Curve, q: Array, tangent: Array, turns: Array) -> Points
     raise _near(curve, points)
 
 
-def _near(curve: Curve, points: Points) -> SingularPath:
+def _near(curve: Curve, points: Points) -> Unresolved:
     place = curve.place(points.q[int(np.argmin(points.clearance))])
-    return SingularPath(f"it comes close to a singular configuration at {place}")
+    return Unresolved(f"it comes close to a singular configuration at {place}")
 
 
 def _shifts(length: Array, by_start: Array, by_end: Array) -> Array:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regularize.errors import ModelError
 from regularize.path_curve import SINGULAR, Curve, Points, SingularPath
 from regularize.screw import Array
 
@@ -25,8 +26,15 @@ MEETING = 1.7
 SAME = 1e-7
 
 
-class OpenPath(SingularPath):
+class OpenPath(ModelError):
     """The curve of configurations does not come back to where it began."""
+
+    def __init__(self, where: str) -> None:
+        """Say how far it went, and what to use instead."""
+        super().__init__(
+            f"the mechanism's path is not closed: {LONGEST} strides either way lead to {where}; "
+            'simulate in all joint coordinates instead: coordinates="all"'
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +52,13 @@ class Round:
     turns: Array
 
 
-def walk_round(curve: Curve, q: Array) -> Round:
+def walk_round(curve: Curve, q: Array, stride: float = STRIDE) -> Round:
     """Points once around the curve through a configuration of shape (n,).
+
+    Args:
+        curve: The curve.
+        q: Where to begin.
+        stride: Way and turning per step, lengths scaled; shorter where it has to be.
 
     Raises:
         SingularPath: The curve runs into a singular configuration.
@@ -56,7 +69,7 @@ def walk_round(curve: Curve, q: Array) -> Round:
         raise SingularPath(f"the configuration to begin with is singular ({curve.place(q)})")
     stopped = q
     for halving in range(HALVINGS + 1):
-        found = _walk(curve, start, STRIDE / 2**halving)
+        found = _walk(curve, start, stride / 2**halving)
         if isinstance(found, Round):
             return found
         stopped = found
@@ -86,7 +99,7 @@ def _walk(curve: Curve, start: Points, stride: float) -> Round | Array:
             turns = _met(curve, q, heading, float(length.max()))
             if turns is not None:
                 return _joined(curve, np.array(visited), np.array(tangents), turns)
-    raise OpenPath(f"after {LONGEST} strides both ways it has not come back ({curve.place(q[0])})")
+    raise OpenPath(curve.place(q[0]))
 
 
 def _met(curve: Curve, q: Array, heading: Array, length: float) -> Array | None:

@@ -209,6 +209,6 @@ class Windows:
             return None
         series = rule.series @ a
         fastest = max(self._fastest, float(np.max(np.abs(velocity))), 1e-12)
-        error = h * float(np.max(np.abs(series[-LAST:]))) / (self._rtol * fastest)
+        error = 1e-30 + h * float(np.max(np.abs(series[-LAST:]))) / (self._rtol * fastest)
         powers = rule.series @ power
         return _Window(t, h, s, rate, work, series, powers, error)
