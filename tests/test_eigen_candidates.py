@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from loop_samples import apart, closed_by, dh_link, random_constants
 
-from regularize.closed_forms.eigen_candidates import fitted, completed, gap, remaining
+from regularize.closed_forms.eigen_candidates import completed, fitted, gap, remaining
 from regularize.closed_forms.pencil import arrangements, pencil
 
 OFFSETS = np.array([0.4, -1.3, 2.2])
