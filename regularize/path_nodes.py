@@ -8,6 +8,7 @@ curve by the closure errors, along it by the differences between chords.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ from regularize.screw import Array
 TAIL = 1e-13
 #: Newton steps, and the largest one after which nothing but rounding is left.
 STEPS, DONE = 15, 1e-9
+#: Largest step, relative to the tail, after which the tail tells how many points are needed.
+ENOUGH = 0.1
 #: Most points.
 MOST = 8192
 #: Clearance below which the surroundings of a point are searched for a branch point, how finely,
@@ -85,12 +88,16 @@ def nodes_on(curve: Curve, visited: Round) -> Nodes:
     slopes = curve.embedded(turns[None])[0] * 0.0
     slopes[: len(curve.plain)] = turns[curve.plain]
     sizes = np.concatenate([curve.units[curve.plain], np.ones(len(slopes) - len(curve.plain))])
+
+    def straightened(q: Array) -> Array:
+        """Periodic functions of the configurations."""
+        return np.asarray(curve.embedded(q) - np.outer(np.arange(len(q)) / len(q), slopes))
+
     while True:
-        points = _equidistant(curve, q, tangent, turns)
-        N = len(points.q)
-        part = np.arange(N)[:, None] / N
-        straight = curve.embedded(points.q) - part * slopes
-        left = tail(straight / sizes)
+        points, left = _equidistant(
+            curve, q, tangent, turns, lambda q: tail(straightened(q) / sizes)
+        )
+        N, straight = len(points.q), straightened(points.q)
         if left < TAIL:
             break
         # Coefficients fall off like a geometric series: that tells how many points are needed.
@@ -108,11 +115,16 @@ def nodes_on(curve: Curve, visited: Round) -> Nodes:
 
 
 def _growth(left: float) -> float:
-    return float(np.clip(1.1 * np.log(TAIL) / np.log(min(left, 0.1)), 1.2, 2.5))
+    return float(np.clip(1.2 * np.log(TAIL) / np.log(min(left, 0.1)), 1.2, 4.0))
 
 
-def _equidistant(curve: Curve, q: Array, tangent: Array, turns: Array) -> Points:
-    """Points moved onto the curve and along it until all chords are equal."""
+def _equidistant(
+    curve: Curve, q: Array, tangent: Array, turns: Array, size_of_tail: Callable[[Array], float]
+) -> tuple[Points, float]:
+    """Points moved onto the curve and along it until all chords are equal, and their tail.
+
+    Where it shows that there are too few points, they need not be spread any better.
+    """
     points = curve.points(q, tangent)
     for _ in range(STEPS):
         if not points.clearance.min() > SINGULAR:
@@ -135,8 +147,9 @@ def _equidistant(curve: Curve, q: Array, tangent: Array, turns: Array) -> Points
         limit = 0.5 * float(length.mean())
         step = points.correction + np.clip(shift, -limit, limit)[:, None] * points.tangent
         points = curve.points(curve.moved(points.q, step), points.tangent)
-        if np.max(np.abs(step)) < DONE:
-            return points
+        left, size = size_of_tail(points.q), float(np.max(np.abs(step)))
+        if size < DONE or size < ENOUGH * left:
+            return points, left
     raise _near(curve, points)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pinocchio_cases import MECHANISMS, fourbar, massive, sarrus, stewart
 from scipy.special import ellipj, ellipk
 
 import regularize as rg
+from regularize.cli import main
 from regularize.errors import ModelError, NotClosed
 from regularize.integrator import StepTooSmall
 from regularize.mechanism import Coupling, Inertia, Mechanism, joint_in_world, mechanism_of
@@ -449,3 +451,13 @@ def test_progress_reaches_one() -> None:
     done: list[float] = []
     rg.path(upright()).simulate(1.0, torques={"j0": lambda t: 3.0 * t}, progress=done.append)
     assert done == sorted(done) and done[-1] == 1.0
+
+
+def test_the_command_simulates_along_the_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, out = tmp_path / "four_bar.json", tmp_path / "motion.csv"
+    assert rg.save(upright(), model) == ()
+    assert main(["simulate", str(model), "--coordinates", "path", "-o", str(out)]) == 0
+    assert "simulated 10 s with path" in capsys.readouterr().out
+    assert len(out.read_text().splitlines()) == 1002
