@@ -144,6 +144,38 @@ def test_closed_forms_are_used_where_they_exist():
     assert np.isnan(found.evidence.certificate).all() and np.isnan(found.evidence.regularity).all()
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
+    """A ball joint on a line with axes at right angles, where a projection determines nothing."""
+    mechanism = ring(
+        "special RSPRR",
+        ("A", "revolute", Y, (0.5, 1.0, -0.5)),
+        ("B", "spherical", Y, (0.5, -0.5, 1.0)),
+        ("C", "prismatic", Z, (0.0, -0.5, -0.5)),
+        ("D", "revolute", X, (-0.5, 1.0, 1.0)),
+        ("E", "revolute", Y, (1.0, -0.5, 0.0)),
+    )
+    finder = ConfigurationFinder(mechanism, ["A"])
+    x = np.array([-0.3, 0.1, 0.35])
+    found = finder.find(x)
+    assert found.complete.all() and np.all(found.counts == 4)
+    assert np.nanmax(found.residual) < 1e-12
+    q = np.zeros((3, 7))
+    q[:, 0] = x
+    known = np.nonzero(found.found)[0], found.q[found.found]
+    assert len(searched(finder._system, q, known, starts=64, rounds=4)[0]) == 12
+
+
+def test_what_moves_on_is_never_called_complete():
+    """A five-bar linkage with one of its two drives, and the table of Sarrus."""
+    (five_bar, _), _ = CASES["five-bar"]
+    found = rg.configurations(five_bar, ["A"], 0.1)
+    assert found.method == "iteration" and not found.complete
+    assert np.all(found.residual < 1e-12) and found.counts >= 1
+    found = rg.configurations(mechanisms.sarrus(), [], np.zeros(0))
+    assert found.method == "iteration" and not found.complete
+
+
 def test_shapes_of_values():
     finder = ConfigurationFinder(random_ring("RRRRRRR", 3), ["j0"])
     assert finder.find(0.1).q.shape == (finder.find(0.1).counts, 7)

@@ -56,6 +56,19 @@ def test_a_rod_that_spins_idly_does_not_count():
     assert jacobian.shape[1:] == (6, 7) and np.all(sizes[:, -1] > 1e-3)
 
 
+@pytest.mark.parametrize(
+    ("case", "spins"),
+    [("RSSR", 1), ("RSSP", 1), ("Delta", 6), ("Stewart platform", 6), ("RSCP", 0), ("PUMA", 0)],
+)
+def test_legs_that_spin_are_counted(case, spins):
+    (mechanism, inputs), _ = CASES[case]
+    form = closed_form(mechanism, inputs)
+    system = system_of(form.graph, list(form.columns))
+    assert system.spins == spins
+    q = form.solve(np.full(len(form.columns), 0.05))
+    assert system.isolated(q.q[q.assembled]).all()
+
+
 def test_known_configurations_are_kept_and_stop_the_search_early():
     graph = build(mechanisms.planar_fourbar())
     system = system_of(graph, [0])

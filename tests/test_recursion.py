@@ -12,6 +12,7 @@ from test_elementary_loop import random_ring
 
 from regularize.closed_forms import ConfigurationFinder, closed_form
 from regularize.closed_forms.loop_system import LoopSystem
+from regularize.closed_forms.multistart import searched
 from regularize.closed_forms.recursion import Recursion
 from regularize.mechanism import Coupling, Joint, Mechanism, joint_in_world, mechanism_of
 from regularize.topology import build
@@ -133,6 +134,31 @@ def test_eigenvalues_give_what_the_closed_form_gives(case):
     for one, other in (((found.rows, ours), (rows, theirs)), ((rows, theirs), (found.rows, ours))):
         both = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
         assert np.max(system.distinct(*both)) < len(one[0])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 8, 9, 10])
+def test_axes_along_a_grid(seed):
+    """Parallel, crossing and coinciding axes: complete lists miss nothing, doubt is admitted."""
+    rng = np.random.default_rng(seed)
+    kinds = ["R", *rng.choice(list("RRRP"), size=6)]
+    axes, points = np.eye(3)[rng.integers(3, size=7)], 0.5 * rng.integers(-1, 3, size=(7, 3))
+    words = {"R": "revolute", "P": "prismatic"}
+    joints = [(f"j{i}", words[kinds[i]], axes[i], tuple(points[i])) for i in range(7)]
+    graph = build(ring("grid", *joints))
+    unknown = np.arange(1, 7)
+    recursion, system = Recursion(graph, unknown), LoopSystem(graph, unknown)
+    if not recursion.solved:
+        assert all("singular" in told or "independent" in told for told in recursion.told)
+        return
+    q = np.zeros((4, 7))
+    q[:, 0] = rng.uniform(-0.4, 0.4, size=4)
+    found = recursion.run(q)
+    ours = system.polished(found.q)
+    kept = system.distinct(found.rows, ours)
+    known = found.rows[kept], ours[kept]
+    rows, _, _ = searched(system, q, known, starts=64, rounds=3)
+    before, after = (np.bincount(r, minlength=4) for r in (known[0], rows))
+    assert np.array_equal(before[found.complete], after[found.complete])
 
 
 def test_bennett_linkage_by_eigenvalues():

@@ -43,8 +43,9 @@ class Configurations:
             (..., solutions, n).
         found: Which entries are configurations, shape (..., solutions).
         complete: Whether there are no others: by construction of a closed form, or by eigenvalues
-            of a regular matrix polynomial that are all accounted for. Slides of more than ten
-            thousand sizes of their loop do not count. Never after iteration; shape (...).
+            of a regular matrix polynomial that are all accounted for; all of them isolated.
+            Slides of more than ten thousand sizes of their loop do not count. Never after
+            iteration; shape (...).
         method: ``closed form``, ``eigenvalues`` or ``iteration``.
         residual: Largest closure error, lengths in sizes of the mechanism, (..., solutions).
         evidence: What it rests on.

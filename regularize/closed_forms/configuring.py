@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from regularize.closed_forms.configuration_table import Configurations, Results, joined, packed
 from regularize.closed_forms.loop_system import CLOSED, LoopSystem
@@ -26,6 +26,8 @@ from regularize.topology import Graph, build
 
 #: Samples that are computed at once.
 CHUNK = 2048
+#: Inputs at which a closed form is tried.
+PROBES = 8
 
 
 class ConfigurationFinder:
@@ -67,10 +69,23 @@ class ConfigurationFinder:
     def _recursion(self) -> Recursion:
         return Recursion(self.graph, self._system.unknown, seed=self._seed)
 
+    @cached_property
+    def _by_formula(self) -> bool:
+        """Whether there is a closed form whose solutions close the loops, at some inputs at least.
+
+        In special dimensions a step of a closed form may determine nothing.
+        """
+        if not self._form.solved:
+            return False
+        rng = np.random.default_rng(self._seed)
+        stored = self.graph.position[list(self._form.columns)]
+        x = stored + rng.uniform(-0.3, 0.3, size=(PROBES, len(stored)))
+        return bool(self._formula_solutions(x)[2].all())
+
     @property
     def method(self) -> str:
         """``closed form``, ``eigenvalues`` or ``iteration``."""
-        if self._form.solved:
+        if self._by_formula:
             return "closed form"
         return "eigenvalues" if self._recursion.solved else "iteration"
 
@@ -97,11 +112,10 @@ class ConfigurationFinder:
 
     def _results(self, x: Array, starts: int, rounds: int) -> Results:
         """Configurations of a number of samples, shape (N, inputs)."""
-        if self._form.solved:
-            return self._by_closed_form(x)
         q = np.repeat(self.graph.position[None], len(x), axis=0)
         q[:, list(self._form.columns)] = x
-        return self._searched(self._by_eigenvalues(q), q, starts, rounds)
+        results = self._by_closed_form(x) if self._by_formula else self._by_eigenvalues(q)
+        return self._searched(results, q, starts, rounds)
 
     def _values(self, values: ArrayLike | Mapping[str, ArrayLike]) -> Array:
         """Inputs as an array of shape (..., inputs)."""
@@ -121,7 +135,8 @@ class ConfigurationFinder:
             raise ModelError("the values of the inputs need to be finite")
         return x
 
-    def _by_closed_form(self, x: Array) -> Results:
+    def _formula_solutions(self, x: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
+        """Samples and coordinates of a closed form's solutions, and whether they are closed."""
         if self.inputs:
             solutions = self._form.solve(x)
             all_q, assembled = solutions.q, solutions.assembled
@@ -131,12 +146,23 @@ class ConfigurationFinder:
             assembled = np.repeat(solutions.assembled[None], len(x), axis=0)
         rows, branch = np.nonzero(assembled)
         q = self._system.polished(all_q[rows, branch], steps=2)
-        kept = self._system.distinct(rows, q)
+        # Corrections are of the size of rounding, or else these are no solutions.
+        apart = np.max(np.abs(q - all_q[rows, branch]), axis=1, initial=0.0)
+        closed = (self._system.error(q) <= CLOSED) & (apart < 1e-6)
+        return rows, q, closed
+
+    def _by_closed_form(self, x: Array) -> Results:
+        rows, q, closed = self._formula_solutions(x)
+        complete = np.ones(len(x), dtype=bool)
+        complete[rows[~closed]] = False
+        complete[rows[~self._system.isolated(q)]] = False
+        kept = np.flatnonzero(closed)
+        kept = kept[self._system.distinct(rows[closed], q[closed])]
         return Results(
             rows[kept],
             q[kept],
-            np.ones(len(x), dtype=bool),
-            self.method,
+            complete,
+            "closed form",
             tuple(str(loop) for loop in self._form.loops),
             np.full(len(x), np.nan),
             np.full(len(kept), np.nan),
@@ -186,7 +212,7 @@ class ConfigurationFinder:
         # Those that were known come first among equal ones and keep their certificates.
         every = np.concatenate([results.rows, doubtful[rows]])
         everything = np.concatenate([results.q, found])
-        none = np.nan if results.method == "iteration" else np.inf
+        none = np.inf if results.method == "eigenvalues" else np.nan
         certificate = np.concatenate([results.certificate, np.full(len(rows), none)])
         kept = self._system.distinct(every, everything)
         total = np.zeros(len(q), dtype=np.intp)

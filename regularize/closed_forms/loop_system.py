@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
@@ -119,6 +121,32 @@ class LoopSystem:
         poses[self._idle(q, state)] = 0.0
         flat = poses.reshape(len(q), -1)
         return firsts_of(rows, lambda i, j: np.max(np.abs(flat[i] - flat[j]), axis=1) < SAME)
+
+    @cached_property
+    def spins(self) -> int:
+        """Number of legs between two unknown ball joints, which spin with nothing else moving."""
+        graph, unknown = self.graph, set(self.unknown.tolist())
+        balls = [e for e in graph.edges if e.group and e.freedoms == 3 and e.columns[0] in unknown]
+        pairs: set[frozenset[int]] = set()
+        for ball in balls:
+            for node in (ball.parent, ball.child):
+                edge = ball.index
+                while len(graph.adjacency[node]) == 2:
+                    edge = next(e for e in graph.adjacency[node] if e != edge)
+                    node = graph.edges[edge].other(node)
+                    if any(edge == other.index for other in balls):
+                        pairs |= {frozenset((ball.index, edge))} if edge != ball.index else set()
+                        break
+        return len(pairs)
+
+    def isolated(self, q: Array) -> NDArray[np.bool_]:
+        """Whether nothing but legs that spin can move to first order, shape (K,)."""
+        if not len(self.unknown) or not len(q):
+            return np.ones(len(q), dtype=bool)
+        _, jacobian = self.equations(q)
+        sizes = np.linalg.svd(jacobian, compute_uv=False)
+        rank = np.sum(sizes > IDLE * sizes[:, :1], axis=1)
+        return np.asarray(len(self.unknown) - rank <= self.spins)
 
     def _idle(self, q: Array, state: State) -> NDArray[np.bool_]:
         """Which nodes move along the null space of the closure equations, shape (K, nodes)."""
