@@ -127,7 +127,7 @@ def _periodic(motion: Table, s: float, rate: float, times: Array, rtol: float) -
     if rate == 0.0 and abs(slope) <= BALANCED * largest:
         return Travel(np.full(N, s), np.zeros(N), np.zeros(N), 0, 0, 1)
     energy = 0.5 * float(mass) * rate**2 + float(potential)
-    found = orbit(motion, energy, s, rate, 0.1 * rtol)
+    found = orbit(motion, energy, s, rate, -float(slope), 0.1 * rtol)
     if found is None:
         return None
     place, speed = found.at(times)

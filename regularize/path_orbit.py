@@ -15,9 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import dct
 
-from regularize.path_table import ROUND, Table
+from regularize.path_table import ROUND, Table, table_of
 from regularize.screw import Array
 
 #: Points of the quadrature, at least and at most.
@@ -31,55 +32,44 @@ class Orbit:
     """A periodic motion.
 
     Attributes:
-        period: Time of one round, or forth and back, in seconds.
         points: Number of points of the quadrature.
         error: Size of its last coefficients relative to the first.
         place: Path coordinate and its derivative by the phase, at phases of shape (N,).
     """
 
-    period: float
     points: int
     error: float
     place: Callable[[Array], tuple[Array, Array]]
-    _cosines: Array
-    _sines: Array
+    _clock: Table
     _start: float
-    _grid: Array
+
+    @property
+    def period(self) -> float:
+        """Time of one round, or forth and back, in seconds."""
+        return float(self._clock.growth[0])
 
     def at(self, t: Array) -> tuple[Array, Array]:
         """Path coordinates and their rates at times in seconds, shapes (N,)."""
-        mean = self.period / ROUND
-        elapsed = t + self._time(np.array([self._start]))[0][0]
+        clock = self._clock
+        elapsed = t + clock(np.array([self._start]))[0, 0] if self._start else t
         rounds = np.floor(elapsed / self.period)
         left = elapsed - rounds * self.period
         # A chord of the tabulated times, then Newton.
-        phase = np.interp(left, self._grid, np.linspace(0.0, ROUND, len(self._grid)))
+        known = np.append(clock.coefficients[-1, :, 0], self.period)
+        phase = np.interp(left, known, np.append(clock.ends, ROUND))
         for _ in range(STEPS):
-            reached, rate = self._time(phase)
-            step = (left - reached) / rate
-            phase += step
-            if np.max(np.abs(step)) < 1e-9:
+            step = (left - clock(phase)[:, 0]) / clock(phase, 1)[:, 0]
+            phase = np.clip(phase + step, 0.0, ROUND)
+            # The next step would be the square of this one.
+            if np.max(np.abs(step)) < 1e-7:
                 break
-        reached, rate = self._time(phase)
-        phase += (left - reached) / rate
         s, by_phase = self.place(phase + ROUND * rounds)
-        return s, by_phase / np.maximum(rate, 1e-12 * mean)
-
-    def _time(self, phase: Array) -> tuple[Array, Array]:
-        """Time since phase zero and its derivative, shapes (N,)."""
-        mean = self.period / ROUND
-        k = np.arange(1, len(self._cosines) + 1)
-        angles = np.multiply.outer(phase, k)
-        cosine, sine = np.cos(angles), np.sin(angles)
-        time = mean * phase + sine @ (self._cosines / k)
-        rate = mean + cosine @ self._cosines
-        if len(self._sines):
-            time += (1.0 - cosine) @ (self._sines / k)
-            rate += sine @ self._sines
-        return time, rate
+        return s, by_phase / clock(phase, 1)[:, 0]
 
 
-def orbit(motion: Table, energy: float, s: float, rate: float, rtol: float) -> Orbit | None:
+def orbit(
+    motion: Table, energy: float, s: float, rate: float, force: float, rtol: float
+) -> Orbit | None:
     """The periodic motion through a state, or None where there is none or it is not resolved.
 
     Args:
@@ -87,24 +77,25 @@ def orbit(motion: Table, energy: float, s: float, rate: float, rtol: float) -> O
         energy: Kinetic and potential energy in J.
         s: Path coordinate at time zero.
         rate: Its rate.
+        force: What the potential pushes with there, along the path.
         rtol: Relative error of times.
     """
     spare = energy - motion.coefficients[-1, :, 1]
     growth = float(motion.growth[1])
     if growth == 0.0 and rate != 0.0 and spare.min() > 0.0:
         return _rotation(motion, energy, s, rate, rtol)
-    ends = _turning_points(motion, energy, s, rate, spare, growth)
+    ends = _turning_points(motion, energy, s, rate, force, spare)
     return None if ends is None else _oscillation(motion, energy, s, rate, ends, rtol)
 
 
 def _turning_points(
-    motion: Table, energy: float, s: float, rate: float, spare: Array, growth: float
+    motion: Table, energy: float, s: float, rate: float, force: float, spare: Array
 ) -> Array | None:
     """Where the energy is used up on either side, shape (2,), or None where it is not."""
     count = len(spare)
     h = ROUND / count
     first = int(np.floor(s / h))
-    force = -float(motion(np.array([s]), 1)[0, 1])
+    growth = float(motion.growth[1])
     ends = np.array([s, s])
     # At rest, the state itself is one of the two. Two rounds are enough: a potential that grows
     # from round to round only ends the motion on one side later.
@@ -189,7 +180,8 @@ def _oscillation(
     part = np.sqrt(np.clip((s - ends[0]) / (2.0 * radius), 0.0, 1.0))
     start = 2.0 * float(np.arcsin(part))
     start = start if rate >= 0.0 else ROUND - start
-    return _orbit(0.5 * float(terms[0]), terms[1:], np.zeros(0), start, place, count, error, rtol)
+    clock = _clock(0.5 * float(terms[0]), terms[1:].astype(np.complex128), rtol)
+    return Orbit(count, error, place, clock, start)
 
 
 def _rotation(motion: Table, energy: float, s: float, rate: float, rtol: float) -> Orbit | None:
@@ -211,34 +203,22 @@ def _rotation(motion: Table, energy: float, s: float, rate: float, rtol: float) 
     def place(phase: Array) -> tuple[Array, Array]:
         return s + sense * phase, np.full(len(phase), sense)
 
-    cosines, sines = 2.0 * terms.real[1:], -2.0 * terms.imag[1:]
-    return _orbit(float(terms[0].real), cosines, sines, 0.0, place, count, error, rtol)
+    clock = _clock(float(terms[0].real), 2.0 * terms[1:], rtol)
+    return Orbit(count, error, place, clock, 0.0)
 
 
-def _orbit(
-    mean: float,
-    cosines: Array,
-    sines: Array,
-    start: float,
-    place: Callable[[Array], tuple[Array, Array]],
-    count: int,
-    error: float,
-    rtol: float,
-) -> Orbit:
-    """Leave out the terms that are too small to matter, and tabulate times for first guesses."""
-    size = np.abs(cosines) + (np.abs(sines) if len(sines) else 0.0)
-    large = np.flatnonzero(size > 1e-2 * rtol * mean)
+def _clock(mean: float, terms: NDArray[np.complex128], rtol: float) -> Table:
+    """Time as a function of the phase, from the series of its derivative.
+
+    Args:
+        mean: Mean of the derivative.
+        terms: Complex amplitudes of the waves 1, 2, ..., shape (K,).
+        rtol: Waves that are small against that are left out.
+    """
+    large = np.flatnonzero(np.abs(terms) > 1e-2 * rtol * mean)
     last = int(large[-1]) + 1 if len(large) else 0
-    result = Orbit(
-        ROUND * mean,
-        count,
-        error,
-        place,
-        cosines[:last],
-        sines[:last],
-        start,
-        np.zeros(0),
-    )
-    grid = result._time(np.linspace(0.0, ROUND, 2 * last + 3))[0]
-    object.__setattr__(result, "_grid", grid)
-    return result
+    count = 2 * max(last + 1, FEWEST // 4)
+    waves = np.zeros(count // 2 + 1, dtype=np.complex128)
+    waves[1 : last + 1] = terms[:last] / (1j * np.arange(1, last + 1)) * (0.5 * count)
+    samples = np.fft.irfft(waves, n=count)
+    return table_of((samples - samples[0])[:, None], np.array([ROUND * mean]))

@@ -20,7 +20,7 @@ DEGREE = 7
 PIECES = 2
 ROUND = 2.0 * np.pi
 #: From the values and derivatives at both ends of [0, 1] to coefficients of the powers 4 to 7.
-_UPPER = np.array([[1, 1, 1, 1], [4, 5, 6, 7], [12, 20, 30, 42], [24, 60, 120, 210]], dtype=float)
+_UPPER = np.linalg.inv([[1, 1, 1, 1], [4, 5, 6, 7], [12, 20, 30, 42], [24, 60, 120, 210]])
 _LOWER = np.array([[1, 1, 1, 1], [0, 1, 2, 3], [0, 0, 2, 6], [0, 0, 0, 6]], dtype=float)
 
 
@@ -84,7 +84,7 @@ def table_of(samples: Array, growth: Array) -> Table:
     following[0, -1] += growth
     low = data / np.array([1.0, 1.0, 2.0, 6.0])[:, None, None]
     missing = following - np.tensordot(_LOWER, low, 1)
-    high = np.tensordot(np.linalg.inv(_UPPER), missing, 1)
+    high = np.tensordot(_UPPER, missing, 1)
     powers = np.concatenate([low, high])
     powers /= h ** np.arange(DEGREE + 1)[:, None, None]
     return Table(np.ascontiguousarray(powers[::-1]), growth)
