@@ -76,40 +76,29 @@ class Recursion:
         self.steps: list[LoopStep | CouplingStep] = []
         told: list[str] = []
         basis, further = loops_of(graph)
-        waiting = [*basis, *further]
         plain = set(known)
-        reasons: dict[Cycle, str] = {}
-        progress = True
-        while progress:
-            progress = False
-            step = self._coupled(known, plain)
-            if step is not None:
-                self.steps.append(step)
-                plain.add(step.column)
-                known |= {step.column}
-                told.append(f"{self._names[step.column]}: coupling {step.coupling.name}")
-                progress = True
+        refused: dict[tuple[Cycle, int], str] = {}
+        while True:
+            coupled = self._coupled(known, plain)
+            if coupled is not None:
+                self.steps.append(coupled)
+                plain.add(coupled.column)
+                known |= {coupled.column}
+                told.append(f"{self._names[coupled.column]}: coupling {coupled.coupling.name}")
                 continue
-            waiting.sort(key=lambda cycle: sum(c not in known for c in graph.columns(cycle.edges)))
-            for cycle in waiting:
-                if set(graph.columns(cycle.edges)) <= known:
-                    continue
-                found = self._loop(cycle, known)
-                if isinstance(found, str):
-                    reasons[cycle] = found
-                    continue
-                self.steps.append(found)
-                reasons.pop(cycle, None)
-                known |= set(found.loop.columns)
-                unknown_names = " ".join(self._names[c] for c in found.loop.columns)
-                told.append(f"{self._joints(cycle)}: {unknown_names} by eigenvalues")
-                progress = True
+            found = self._next([*basis, *further], known, refused)
+            if found is None:
                 break
+            cycle, step = found
+            self.steps.append(step)
+            known |= set(step.loop.columns)
+            names = " ".join(self._names[c] for c in step.loop.columns)
+            told.append(f"{self._joints(cycle)}: {names} by eigenvalues")
         self.solved = known >= frozenset(unknown.tolist())
-        if not self.solved:
-            told += [
-                f"{self._joints(cycle)}: {reasons[cycle]}" for cycle in basis if cycle in reasons
-            ]
+        for cycle in basis:
+            reason = refused.get((cycle, self._missing(cycle, known)))
+            if reason is not None:
+                told.append(f"{self._joints(cycle)}: {reason}")
         self.told = tuple(told)
 
     def run(self, q: Array) -> Chained:
@@ -131,12 +120,36 @@ class Recursion:
             rows = rows[source]
         return Chained(rows, q, complete, regularity, certificate)
 
+    def _missing(self, cycle: Cycle, known: frozenset[int]) -> int:
+        """Number of unknown coordinates of a loop."""
+        return sum(c not in known for c in self.graph.columns(cycle.edges))
+
+    def _next(
+        self,
+        cycles: list[Cycle],
+        known: frozenset[int],
+        refused: dict[tuple[Cycle, int], str],
+    ) -> tuple[Cycle, LoopStep] | None:
+        """The loop with the fewest unknown coordinates that can be solved; reasons of others."""
+        for cycle in sorted(cycles, key=lambda cycle: self._missing(cycle, known)):
+            key = cycle, self._missing(cycle, known)
+            if key[1] == 0 or key in refused:
+                continue
+            step = self._loop(cycle, known)
+            if isinstance(step, LoopStep):
+                return cycle, step
+            refused[key] = step
+        return None
+
     def _coupled(self, known: frozenset[int], plain: set[int]) -> CouplingStep | None:
         """A coupling with one unknown coordinate; angles up to whole turns do not determine it."""
         for coupling in self.graph.couplings:
             left = set(coupling.columns) - known
-            if len(left) == 1 and set(coupling.columns) - left <= plain:
-                return CouplingStep(left.pop(), coupling)
+            if len(left) != 1 or not set(coupling.columns) - left <= plain:
+                continue
+            column = left.pop()
+            if _coefficient(coupling, column) != 0.0:
+                return CouplingStep(column, coupling)
         return None
 
     def _loop(self, cycle: Cycle, known: frozenset[int]) -> LoopStep | str:
@@ -180,13 +193,16 @@ class Recursion:
         return " ".join(joint_names(self.graph, cycle.edges))
 
 
+def _coefficient(coupling: CouplingRow, column: int) -> float:
+    terms = zip(coupling.columns, coupling.coefficients, strict=True)
+    return float(sum(k for c, k in terms if c == column))
+
+
 def _coupling_entered(step: CouplingStep, q: Array) -> Array:
     q = np.array(q)
-    total, factor = np.full(len(q), step.coupling.offset), 0.0
+    total = np.full(len(q), step.coupling.offset)
     for column, k in zip(step.coupling.columns, step.coupling.coefficients, strict=True):
-        if column == step.column:
-            factor += k
-        else:
+        if column != step.column:
             total -= k * q[:, column]
-    q[:, step.column] = total / factor
+    q[:, step.column] = total / _coefficient(step.coupling, step.column)
     return q
