@@ -15,7 +15,7 @@ def random_constants(rng: np.random.Generator, count: int) -> np.ndarray:
     """Constant motions between the six motions, shape (count, 6, 4, 4)."""
     C = np.zeros((count, 6, 4, 4))
     C[..., 3, 3] = 1.0
-    rotations = Rotation.random(6 * count, random_state=int(rng.integers(2**31)))
+    rotations = Rotation.from_quat(rng.normal(size=(6 * count, 4)))
     C[..., :3, :3] = rotations.as_matrix().reshape(count, 6, 3, 3)
     C[..., :3, 3] = rng.normal(scale=0.4, size=(count, 6, 3))
     return C

@@ -180,8 +180,8 @@ class LoopSystem:
                 continue
             turning = np.array([bool(np.any(edge.screws[3:, k])) for k in range(edge.freedoms)])
             if edge.group:
-                rotation = Rotation.random(len(q), random_state=int(rng.integers(2**31)))
-                turns = iter(rotation.as_rotvec().T)
+                rotations = Rotation.from_quat(rng.normal(size=(len(q), 4)))
+                turns = iter(rotations.as_rotvec().T)
             for k, column in enumerate(edge.columns):
                 if not free[column]:
                     continue
