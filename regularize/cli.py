@@ -75,7 +75,3 @@ def main(argv: Sequence[str] | None = None) -> int:
             "report it with the model (REGULARIZE_DEBUG=1 shows where it happened)\n"
         )
         return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -248,6 +248,13 @@ def test_version_is_quick_and_loads_no_numerics() -> None:
     assert min(times) < 0.5
 
 
+def test_the_package_runs_as_a_module(fourbar: str) -> None:
+    command = [sys.executable, "-m", "regularize", "check", "--output", "concise", fourbar]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "REG201" in run.stdout and not run.stderr
+
+
 def test_no_verb_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "check" in capsys.readouterr().out
