@@ -21,7 +21,7 @@ from regularize.screw import Array
 #: Size of the last Fourier coefficients, of those of all coordinates together, that counts as none.
 TAIL = 1e-13
 #: Newton steps, and the largest one after which nothing but rounding is left.
-STEPS, DONE = 15, 1e-9
+STEPS, DONE = 15, 1e-8
 #: Largest step, relative to the tail, after which the tail tells how many points are needed.
 ENOUGH = 0.1
 #: Most points.
@@ -141,11 +141,13 @@ def _equidistant(
         by_start = np.sum(chords * points.tangent + turning * bend, axis=1) / length
         if not (by_end.min() > 0.1 and by_start.min() > 0.1):
             # Too few points for the derivative of the series: the way alone decides.
+            bend = np.zeros_like(bend)
             by_end = np.sum(chords * ahead, axis=1) / length
             by_start = np.sum(chords * points.tangent, axis=1) / length
         shift = _shifts(length, by_start, by_end)
         limit = 0.5 * float(length.mean())
-        step = points.correction + np.clip(shift, -limit, limit)[:, None] * points.tangent
+        shift = np.clip(shift, -limit, limit)[:, None]
+        step = points.correction + shift * points.tangent + 0.5 * shift**2 * bend
         points = curve.points(curve.moved(points.q, step), points.tangent)
         left, size = size_of_tail(points.q), float(np.max(np.abs(step)))
         if size < DONE or size < ENOUGH * left:

@@ -20,9 +20,9 @@ from regularize.path_table import Table
 from regularize.screw import Array, read_only
 
 #: Points of a window, Newton steps and the relative size of the last one.
-POINTS, STEPS, DONE = 28, 12, 1e-12
-#: Coefficients at the end of the series whose size is the error.
-LAST = 3
+POINTS, STEPS, DONE = 40, 12, 1e-12
+#: Coefficients at the end of the series that have to be small, and caution with longer windows.
+LAST, SAFETY = 3, 0.9
 #: Relative step of difference quotients.
 DIFFERENCE = 1e-6
 
@@ -72,7 +72,10 @@ def _rule() -> _Rule:
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """One solved window: series of the acceleration, and of the work, by the part of its length."""
+    """One solved window: series of the acceleration, and of the power, by the part of its length.
+
+    ``fit`` is how many times its length would do as well; below 1 it is too long.
+    """
 
     start: float
     length: float
@@ -81,7 +84,7 @@ class _Window:
     work: float
     acceleration: Array
     power: Array
-    error: float
+    fit: float
 
     def sample(self, t: Array) -> Array:
         """Places, rates and work at times in seconds, shape (3, N)."""
@@ -136,10 +139,9 @@ class Windows:
             if wanted <= 1e-13 * max(1.0, t):
                 raise StepTooSmall(t)
             window = self._window(t, s, rate, work, wanted)
-            error = window.error if window is not None else np.inf
-            if window is None or not error <= 1.0:
+            if window is None or not window.fit >= 1.0:
                 rejected += 1
-                h = wanted * float(np.clip(0.8 * error ** (-1.0 / POINTS), 0.2, 0.7))
+                h = wanted * (0.3 if window is None else float(np.clip(window.fit, 0.2, 0.8)))
                 continue
             windows += 1
             stop = t + wanted if wanted < left else end
@@ -148,9 +150,8 @@ class Windows:
                 parts.append(window.sample(inside))
             s, rate, work = window.sample(np.array([t + wanted]))[:, 0].tolist()
             self._fastest = max(self._fastest, abs(rate))
-            t, h = stop, max(h, wanted * float(np.clip(0.9 * error ** (-1.0 / POINTS), 0.5, 2.0)))
-            if error > 0.1:
-                h = min(h, wanted)
+            # The last window is shorter than it could be, the others are as long as it seemed wise.
+            t, h = stop, max(h if wanted < h else 0.0, wanted * min(2.0, SAFETY * window.fit))
             if progress is not None:
                 progress(t / end)
         samples = np.concatenate(parts, axis=1)
@@ -209,6 +210,16 @@ class Windows:
             return None
         series = rule.series @ a
         fastest = max(self._fastest, float(np.max(np.abs(velocity))), 1e-12)
-        error = 1e-30 + h * float(np.max(np.abs(series[-LAST:]))) / (self._rtol * fastest)
-        powers = rule.series @ power
-        return _Window(t, h, s, rate, work, series, powers, error)
+        fit = _fit(series, self._rtol * fastest / h)
+        return _Window(t, h, s, rate, work, series, rule.series @ power, fit)
+
+
+def _fit(series: Array, small: float) -> float:
+    """Points of a window over points that its series needs until coefficients are small."""
+    sizes = np.maximum.accumulate(np.abs(series[::-1]))[::-1]
+    most = len(series) - LAST
+    if sizes[most] <= small:
+        return most / max(4.0, float(np.argmax(sizes <= small)))
+    # Coefficients fall off like a geometric series, which tells how many it would take.
+    decay = np.log(sizes[0] / sizes[most]) / np.log(sizes[0] / small)
+    return float(min(SAFETY * decay, 0.99)) if np.isfinite(decay) else 0.2
