@@ -224,5 +224,34 @@ def test_the_solution_as_python_and_as_c(tmp_path: Path):
     assert solution.operations.total > 0
 
 
+def test_equations_that_vanish_on_one_branch_are_not_used():
+    """On one branch of B and C the axis of P is across the normal of the plane that it would take."""
+    mechanism = ring(
+        "RSPRR",
+        ("A", "revolute", Y, (0.5, 1, -0.5)),
+        ("S", "spherical", Z, (0.5, -0.5, 1)),
+        ("P", "prismatic", Z, (0, -0.5, -0.5)),
+        ("B", "revolute", X, (-0.5, 1, 1)),
+        ("C", "revolute", Y, (1, -0.5, 0)),
+    )
+    solution = closed_form(mechanism, ["A"])
+    found = solution.solve(np.linspace(-0.5, 0.5, 50))
+    assert found.assembled.all()
+    loops = kinematics(mechanism)
+    assert np.max(np.abs(loops.residual(loops.state(found.q.reshape(-1, 7))))) < 1e-12
+
+
+def test_a_structure_has_no_inputs():
+    """A triangle of three hinges: two shapes, whatever is asked for."""
+    corners = ("A", (0, 0, 0)), ("B", (0.3, 0.1, 0)), ("C", (0.5, 0.4, 0))
+    mechanism = ring("triangle", *((name, "revolute", Z, p) for name, p in corners))
+    solution = closed_form(mechanism, [])
+    one = solution.solve(np.zeros(0))
+    many = solution.solve(np.zeros((4, 0)))
+    assert one.assembled.tolist() == [True, True]
+    assert many.q.shape == (4, 2, 3)
+    assert np.allclose(many.q, one.q)
+
+
 def test_the_public_function():
     assert callable(rg.closed_form)

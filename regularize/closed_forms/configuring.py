@@ -137,17 +137,11 @@ class ConfigurationFinder:
 
     def _formula_solutions(self, x: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
         """Samples and coordinates of a closed form's solutions, and whether they are closed."""
-        if self.inputs:
-            solutions = self._form.solve(x)
-            all_q, assembled = solutions.q, solutions.assembled
-        else:  # one solution serves all samples
-            solutions = self._form.solve(np.zeros(0))
-            all_q = np.repeat(solutions.q[None], len(x), axis=0)
-            assembled = np.repeat(solutions.assembled[None], len(x), axis=0)
-        rows, branch = np.nonzero(assembled)
-        q = self._system.polished(all_q[rows, branch], steps=2)
+        solutions = self._form.solve(x)
+        rows, branch = np.nonzero(solutions.assembled)
+        q = self._system.polished(solutions.q[rows, branch], steps=2)
         # Corrections are of the size of rounding, or else these are no solutions.
-        apart = np.max(np.abs(q - all_q[rows, branch]), axis=1, initial=0.0)
+        apart = np.max(np.abs(q - solutions.q[rows, branch]), axis=1, initial=0.0)
         closed = (self._system.error(q) <= CLOSED) & (apart < 1e-6)
         return rows, q, closed
 

@@ -382,7 +382,7 @@ class Planner:
                     gaps += [
                         (x * (1.0 / size))
                         for x in vectors.subtract(a, b)
-                        if float(np.max(np.abs(x.probe))) > 1e-7 * size
+                        if not float(np.max(np.abs(x.probe))) <= 1e-7 * size
                     ]
         if not gaps:
             return plan

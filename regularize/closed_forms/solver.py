@@ -77,13 +77,13 @@ class ClosedForm:
         x = self._values(values)
         if x.ndim == 1:
             return self._evaluation.one(x.tolist(), chosen)
-        found = self._evaluation.many(x.reshape(-1, x.shape[-1]), chosen)
+        shape = x.shape[:-1]
+        found = self._evaluation.many(x.reshape(int(np.prod(shape)), len(self.inputs)), chosen)
         if x.ndim == 2:
             return found
-        shape = x.shape[:-1]
         return Solutions(
             found.q.reshape(*shape, *found.q.shape[1:]),
-            found.assembled.reshape(*shape, -1),
+            found.assembled.reshape(*shape, found.assembled.shape[1]),
             found.margin.reshape(*shape, *found.margin.shape[1:]),
         )
 
@@ -177,7 +177,7 @@ class ClosedForm:
     def _derivatives(self, *arguments: ArrayLike | Mapping[str, ArrayLike]) -> Array:
         arrays = np.broadcast_arrays(*map(self._values, arguments))
         shape = arrays[0].shape[:-1]
-        flat = [a.reshape(-1, a.shape[-1]) for a in arrays]
+        flat = [a.reshape(int(np.prod(shape)), len(self.inputs)) for a in arrays]
         results = self._evaluation.derivatives(flat)
         return results.reshape(*shape, *results.shape[1:])
 
