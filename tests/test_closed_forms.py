@@ -225,7 +225,7 @@ def test_the_solution_as_python_and_as_c(tmp_path: Path):
 
 
 def test_equations_that_vanish_on_one_branch_are_not_used():
-    """On one branch of B and C the axis of P is across the normal of the plane that it would take."""
+    """On one branch of B and C, the axis of P lies in the plane that would have to stop it."""
     mechanism = ring(
         "RSPRR",
         ("A", "revolute", Y, (0.5, 1, -0.5)),

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from closed_form_cases import CASES, wheel_suspension
 
 SAMPLES = 300_000
-RUNS = 3
+RUNS = 7
 A, B, C, D = 1.46 - 0.62, 0.12, 0.85, 0.13
 
 
@@ -52,17 +52,18 @@ def jacobian(x: np.ndarray, lin: float) -> list[list[float]]:
     ]
 
 
-def best(run: Callable[[], object], count: int) -> float:
-    """Shortest time of several runs, per solution."""
-    times = []
+def best(ways: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
+    """Shortest time of several runs, per solution; the ways take turns on the same machine."""
+    seconds = dict.fromkeys(ways, np.inf)
     for _ in range(RUNS):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times) / count
+        for name, (run, count) in ways.items():
+            start = time.perf_counter()
+            run()
+            seconds[name] = min(seconds[name], (time.perf_counter() - start) / count)
+    return seconds
 
 
-def measure(solution: ClosedForm, samples: int = SAMPLES, calls: int = 5_000) -> dict[str, float]:
+def measure(solution: ClosedForm, samples: int = SAMPLES, calls: int = 2_000) -> dict[str, float]:
     """Seconds per solution of each way, of the wheel suspension."""
     lin = np.linspace(0.15, 0.45, samples)
     some = lin[:: samples // calls].tolist()
@@ -83,13 +84,15 @@ def measure(solution: ClosedForm, samples: int = SAMPLES, calls: int = 5_000) ->
             assert result.success
             x = result.x
 
-    return {
-        "closed form, vectorised, both branches": best(lambda: solution.solve(lin), samples),
-        "closed form, vectorised, one branch": best(lambda: solution.solve(lin, 0), samples),
-        "closed form, one call at a time, both branches": best(one_at_a_time(None), len(some)),
-        "closed form, one call at a time, one branch": best(one_at_a_time(0), len(some)),
-        "MINPACK hybr, analytic Jacobian, one branch": best(iterated, len(some)),
-    }
+    return best(
+        {
+            "closed form, vectorised, both branches": (lambda: solution.solve(lin), samples),
+            "closed form, vectorised, one branch": (lambda: solution.solve(lin, 0), samples),
+            "closed form, one call at a time, both branches": (one_at_a_time(None), len(some)),
+            "closed form, one call at a time, one branch": (one_at_a_time(0), len(some)),
+            "MINPACK hybr, analytic Jacobian, one branch": (iterated, len(some)),
+        }
+    )
 
 
 def main() -> None:
@@ -109,7 +112,7 @@ def main() -> None:
     for name, ((mechanism, inputs), branches) in CASES.items():
         solution = closed_form(mechanism, inputs)
         x = np.random.default_rng(0).uniform(-0.2, 0.2, size=(20_000, len(solution.inputs)))
-        each = best(lambda solution=solution, x=x: solution.solve(x), len(x))
+        (each,) = best({name: (lambda s=solution, x=x: s.solve(x), len(x))}).values()
         print(f"{name:30}{branches:9}{solution.operations.total:12}{1e6 * each:9.2f}")
 
 
