@@ -31,12 +31,14 @@ MOST = 16384
 CHECKS = 61
 
 
-def path(model: Mechanism | Reduction | Robot) -> Path:
+def path(model: Mechanism | Reduction | Robot, *, through: bool = False) -> Path:
     """The path of a mechanism with one freedom, from its assembled configuration all around.
 
     Args:
         model: A mechanism, its reduction or its robot. Bodies that can spin idly between two
             spherical joints are held, which is named in ``findings``.
+        through: Whether the path goes straight on at singular configurations where the motion may
+            branch, such as the flat pose of a parallelogram; they are named in ``findings``.
 
     Raises:
         ModelError: The mechanism has another number of freedoms.
@@ -63,7 +65,18 @@ def path(model: Mechanism | Reduction | Robot) -> Path:
         )
     robot = robot or to_pinocchio(reduction)
     curve, states = Curve(reduction), States(robot)
-    nodes = _nodes(curve, np.array(reduction.q))
+    nodes = _nodes(curve, np.array(reduction.q), through)
+    findings += tuple(
+        Diagnostic(
+            "REG313",
+            "warning",
+            f"the path goes straight on at a singular configuration ({curve.place(q)}), where the "
+            "motion may branch off",
+            source=reduction.mechanism.joints[0].source,
+            help=("stay away from it, or add a part that leads the mechanism through",),
+        )
+        for q in nodes.branches
+    )
     shape, rates, functions, samples = _tables(curve, states, nodes)
     result = Path(
         robot,
@@ -82,14 +95,14 @@ def path(model: Mechanism | Reduction | Robot) -> Path:
     return result
 
 
-def _nodes(curve: Curve, q: Array) -> Nodes:
+def _nodes(curve: Curve, q: Array, through: bool) -> Nodes:
     """Points once around, from shorter strides where longer ones lead to nothing."""
     for stride in STRIDES[:-1]:
         try:
-            return nodes_on(curve, walk_round(curve, q, stride))
+            return nodes_on(curve, walk_round(curve, q, stride), through=through)
         except Unresolved:
             continue
-    return nodes_on(curve, walk_round(curve, q, STRIDES[-1]))
+    return nodes_on(curve, walk_round(curve, q, STRIDES[-1]), through=through)
 
 
 def _reduced(model: Mechanism | Reduction | Robot) -> tuple[Reduction, Robot | None]:

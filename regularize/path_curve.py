@@ -35,7 +35,8 @@ class SingularPath(ModelError):
         """Say where, and what to use instead."""
         super().__init__(
             f"the mechanism has no single path: {where}, where the motion may branch; simulate in "
-            'all joint coordinates instead: coordinates="all"'
+            'all joint coordinates instead: coordinates="all"; or let the path go straight on '
+            "there: path(..., through=True)"
         )
 
 

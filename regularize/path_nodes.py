@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_banded
 
+from regularize.path_branches import branch_points
 from regularize.path_curve import SINGULAR, Curve, Points, SingularPath
 from regularize.path_walk import Round
 from regularize.screw import Array
@@ -26,9 +27,6 @@ STEPS, DONE = 15, 1e-8
 ENOUGH = 0.1
 #: Most points.
 MOST = 8192
-#: Clearance below which the surroundings of a point are searched for a branch point, how finely,
-#: and the part of it that is left where there is one.
-NARROW, ZOOMS, BRANCH = 0.1, 5, 0.02
 
 
 class Unresolved(SingularPath):
@@ -43,13 +41,13 @@ class Nodes:
         q: Configurations, not wrapped, shape (N, n).
         v: Velocities at unit rate of the path coordinate, shape (N, n).
         turns: Change of every coordinate per round, shape (n,).
-        clearance: Smallest over largest singular value of the rows, shape (N,).
+        branches: Configurations at which the curve meets others, shape (B, n).
     """
 
     q: Array
     v: Array
     turns: Array
-    clearance: Array
+    branches: Array
 
 
 def resample(values: Array, count: int) -> Array:
@@ -77,8 +75,13 @@ def tail(values: Array) -> float:
     return float(np.max(sizes[(3 * len(sizes)) // 4 :], initial=0.0))
 
 
-def nodes_on(curve: Curve, visited: Round) -> Nodes:
+def nodes_on(curve: Curve, visited: Round, *, through: bool = False) -> Nodes:
     """As many points as the Fourier series of the configurations needs.
+
+    Args:
+        curve: The curve.
+        visited: Points once around it.
+        through: Whether the curve goes straight on at branch points.
 
     Raises:
         SingularPath: A branch point lies on the curve.
@@ -107,11 +110,14 @@ def nodes_on(curve: Curve, visited: Round) -> Nodes:
         part = np.arange(count)[:, None] / count
         q = curve.restored(resample(straight, count) + part * slopes)
         tangent = resample(points.tangent, count)
-    _require_regular(curve, points, straight, slopes)
+    branches = branch_points(curve, points, straight, slopes)
+    if len(branches) and not through:
+        place = curve.place(branches[0])
+        raise SingularPath(f"it runs through a singular configuration at {place}")
     v = curve.units * points.tangent
     along, rates = curve.embedded_rates(points.q, v) / sizes, slope(straight) + slopes / (2 * np.pi)
     speed = np.sum(rates / sizes * along, axis=1) / np.sum(along**2, axis=1)
-    return Nodes(points.q, speed[:, None] * v, turns, points.clearance)
+    return Nodes(points.q, speed[:, None] * v, turns, branches)
 
 
 def _growth(left: float) -> float:
@@ -168,47 +174,3 @@ def _shifts(length: Array, by_start: Array, by_end: Array) -> Array:
     parts = solve_banded((1, 0), bands, np.column_stack([-length, np.ones(N)]))
     common = -parts[-1, 0] / parts[-1, 1]
     return np.concatenate([[0.0], (parts[:, 0] + common * parts[:, 1])[:-1]])
-
-
-def _require_regular(curve: Curve, points: Points, straight: Array, slopes: Array) -> None:
-    """No branch point on the curve, neither a simple one between points nor any other.
-
-    Raises:
-        SingularPath: There is one.
-    """
-    if curve.n == 1:
-        return
-    rolled = Points(
-        *(
-            np.roll(array, -1, axis=0)
-            for array in (
-                points.q,
-                points.tangent,
-                points.correction,
-                points.clearance,
-                points.rows,
-                points.left,
-            )
-        )
-    )
-    same = curve.same_side(points, rolled)
-    if not same.all():
-        place = curve.place(points.q[int(np.argmin(same))])
-        raise SingularPath(f"it runs through a singular configuration near {place}")
-    clearance = points.clearance
-    lowest = (clearance < NARROW) & (clearance <= np.roll(clearance, 1))
-    lowest &= clearance < np.roll(clearance, -1)
-    terms = np.fft.rfft(straight, axis=0) / len(straight)
-    terms[1:] *= 2.0
-    for k in np.flatnonzero(lowest):
-        middle, half, least = 2.0 * np.pi * k / len(straight), 2.0 * np.pi / len(straight), 1.0
-        for _ in range(ZOOMS):
-            s = middle + half * np.linspace(-1.0, 1.0, 9)
-            waves = np.exp(1j * np.outer(s, np.arange(len(terms))))
-            q = curve.restored(np.real(waves @ terms) + np.outer(s / (2.0 * np.pi), slopes))
-            found = curve.points(q, np.repeat(points.tangent[k : k + 1], 9, axis=0))
-            best = int(np.argmin(found.clearance))
-            middle, half, least = s[best], 0.25 * half, float(found.clearance[best])
-        if least < BRANCH * clearance[k]:
-            place = curve.place(found.q[best])
-            raise SingularPath(f"it runs through a singular configuration at {place}")

@@ -425,6 +425,16 @@ RULES: tuple[Rule, ...] = (
         "Keep away from singularities with --clearance, or allow smaller boxes with --smallest.",
         _BRULS,
     ),
+    Rule(
+        "REG313",
+        "path-through-singularity",
+        "warning",
+        "A path goes straight on at a singular configuration, where the mechanism could turn into "
+        "another motion.",
+        "Which way a real mechanism takes there is decided by play, friction and inertia.",
+        "The flat pose of a parallelogram, from where it can become a crossed one.",
+        "Stay away from the pose, or add a part that leads the mechanism through.",
+    ),
 )
 
 BY_CODE = {rule.code: rule for rule in RULES}

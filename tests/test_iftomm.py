@@ -113,6 +113,41 @@ def test_two_windows_for_a_hundred_seconds(rtol: float) -> None:
     assert crank_end(motion, -1) == pytest.approx(oracle(2, 100.0), abs=1e-5)
 
 
+def test_two_windows_for_a_hundred_seconds_along_the_path() -> None:
+    path = rg.path(problem("n_fourbar_2"), through=True)
+    motion = path.simulate(100.0, rates={"A0": -1.0})
+    assert motion.energy_drift < 1e-9 * abs(motion.energy[0])
+    assert motion.correction == 0.0
+    assert crank_end(motion, -1) == pytest.approx(oracle(2, 100.0), abs=1e-8)
+
+
+def test_bricard_along_the_path() -> None:
+    answer = ANSWERS["bricard"]
+    times = np.array([float(t) for t in answer["P3"]])
+    motion = rg.path(problem("bricard")).simulate(10.0, times=times)
+    for q, expected in zip(motion.q, answer["P3"].values(), strict=True):
+        found = point_of(motion.robot, q, answer["body"], np.array(answer["point"], dtype=float))
+        assert found == pytest.approx(expected, abs=1e-8)
+
+
+def test_andrews_squeezer_along_the_path() -> None:
+    """Springs and a drive in a mechanism of three loops, 0.03 s of fast turning."""
+    module = maker()
+    start, answer = module.SQUEEZER["start"], ANSWERS["andrews"]
+    path = rg.path(problem("andrews"))
+    forces, _ = squeezer_spring(path.robot, module)
+    motion = path.simulate(
+        answer["end_time"],
+        torques={"beta": module.SQUEEZER["torque"]},
+        forces=forces,
+        times=np.array([answer["end_time"]]),
+        rtol=1e-10,
+    )
+    found = dict(zip(motion.names, motion.coordinates[0], strict=True))
+    for name, value in answer["end"].items():
+        assert found[name] + start[name] == pytest.approx(value, abs=1e-7)
+
+
 @pytest.mark.slow
 def test_forty_windows() -> None:
     motion = simulate(

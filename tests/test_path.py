@@ -167,6 +167,54 @@ def test_branch_points_are_refused(mechanism: Mechanism) -> None:
         rg.path(mechanism)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "rates"),
+    [
+        (parallelogram(), {"j0": 9.0}),
+        (two_windows(), {"A0": 9.0}),
+        (massive(sarrus()), {"a0": 0.3}),
+    ],
+    ids=["parallelogram", "two windows", "Sarrus"],
+)
+def test_straight_on_at_branch_points_on_request(
+    mechanism: Mechanism, rates: dict[str, float]
+) -> None:
+    path = rg.path(mechanism, through=True)
+    assert path.error < 1e-10
+    # Both flat poses are named.
+    assert [finding.code for finding in path.findings] == ["REG313", "REG313"]
+    motion = path.simulate(2.0, rates=rates)
+    other = simulate(path.robot, duration=2.0, rates=rates, rtol=1e-11)
+    assert motion.q == pytest.approx(other.q, abs=1e-8)
+    assert motion.findings[-1].code == "REG313"
+
+
+@pytest.mark.parametrize("length", [2.01, 2.0001])
+def test_all_but_a_branch_point(length: float) -> None:
+    """A parallelogram with one link a little too long turns sharply where the other branches."""
+    points = [(0, 0, 0), (0, 0, 1), (2, 0, 1), (length, 0, 0)]
+    joints = [
+        joint_in_world(f"j{i}", "gabcg"[i], "gabcg"[i + 1], "revolute", (0, 1, 0), p)
+        for i, p in enumerate(points)
+    ]
+    path = rg.path(massive(mechanism_of("nearly", joints)))
+    assert path.error < 1e-9
+    times = np.array([0.5, 2.0])
+    motion = path.simulate(2.0, rates={"j0": 9.0}, times=times)
+    other = simulate(path.robot, duration=2.0, rates={"j0": 9.0}, times=times, rtol=1e-12)
+    assert motion.q == pytest.approx(other.q, abs=1e-7)
+
+
+def test_nearer_than_numbers_can_tell() -> None:
+    points = [(0, 0, 0), (0, 0, 1), (2, 0, 1), (2 + 1e-7, 0, 0)]
+    joints = [
+        joint_in_world(f"j{i}", "gabcg"[i], "gabcg"[i + 1], "revolute", (0, 1, 0), p)
+        for i, p in enumerate(points)
+    ]
+    with pytest.raises(SingularPath, match="close to a singular configuration"):
+        rg.path(massive(mechanism_of("all but", joints)))
+
+
 def test_other_freedoms_are_refused() -> None:
     with pytest.raises(ModelError, match=r'6 freedoms.* coordinates="minimal" or "all"'):
         rg.path(massive(stewart()))
