@@ -88,6 +88,10 @@ def nodes_on(curve: Curve, visited: Round, *, through: bool = False) -> Nodes:
         Unresolved: It comes so near that no series converges, or there are too few points.
     """
     q, tangent, turns = visited.q, visited.tangent, visited.turns
+    if len(q) % 2 == 0:
+        # Symmetric mechanisms have their singular poses at simple fractions of the round: with an
+        # odd number, no point is there.
+        q, tangent = (np.delete(array, len(q) // 4, axis=0) for array in (q, tangent))
     slopes = curve.embedded(turns[None])[0] * 0.0
     slopes[: len(curve.plain)] = turns[curve.plain]
     sizes = np.concatenate([curve.units[curve.plain], np.ones(len(slopes) - len(curve.plain))])
@@ -104,7 +108,7 @@ def nodes_on(curve: Curve, visited: Round, *, through: bool = False) -> Nodes:
         if left < TAIL:
             break
         # Coefficients fall off like a geometric series: that tells how many points are needed.
-        count = 2 * int(np.ceil(0.5 * N * _growth(left)))
+        count = 2 * int(np.ceil(0.5 * N * _growth(left))) + 1
         if count > MOST:
             raise _near(curve, points)
         part = np.arange(count)[:, None] / count

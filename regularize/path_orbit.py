@@ -22,7 +22,7 @@ from regularize.path_table import ROUND, Table, table_of
 from regularize.screw import Array
 
 #: Points of the quadrature, at least and at most.
-FEWEST, MOST = 32, 4096
+FEWEST, MOST = 32, 65536
 #: Newton steps that turn time around, and that find a turning point.
 STEPS = 40
 

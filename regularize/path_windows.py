@@ -23,6 +23,8 @@ from regularize.screw import Array, read_only
 POINTS, STEPS, DONE = 40, 12, 1e-12
 #: Coefficients at the end of the series that have to be small, and caution with longer windows.
 LAST, SAFETY = 3, 0.9
+#: Part of the tolerance that the last coefficients of one window may use up.
+SHARE = 0.03
 #: Relative step of difference quotients.
 DIFFERENCE = 1e-6
 
@@ -210,7 +212,7 @@ class Windows:
             return None
         series = rule.series @ a
         fastest = max(self._fastest, float(np.max(np.abs(velocity))), 1e-12)
-        fit = _fit(series, self._rtol * fastest / h)
+        fit = _fit(series, SHARE * self._rtol * fastest / h)
         return _Window(t, h, s, rate, work, series, rule.series @ power, fit)
 
 
