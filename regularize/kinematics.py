@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize import screw
+from regularize.joint_motion import JointMotions, product
+from regularize.loop_tree import LoopTree
 from regularize.screw import Array
-from regularize.topology import Edge, Graph, breadth_first, nodes_of
+from regularize.topology import Graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class State:
     T_world_target: Array
 
 
-class LoopKinematics:
+class LoopKinematics(LoopTree):
     """Closure equations of the loops of a connected set of edges.
 
     Args:
@@ -60,29 +61,11 @@ class LoopKinematics:
         center: Array | None = None,
     ) -> None:
         """Order the tree from its root and index the coordinates."""
-        self.graph, self.length = graph, length
+        super().__init__(graph, edges, tree)
+        self.length = length
         self.center = np.zeros(3) if center is None else center
-        self.edges = tuple(sorted(edges))
-        tree_set = set(tree) & set(self.edges)
-        self.chords = tuple(e for e in self.edges if e not in tree_set)
-        self.nodes = tuple(nodes_of(graph, self.edges))
-        self.tree, self.roots = self._grow(tree_set)
-        self.columns = np.array(graph.columns(self.edges), dtype=int)
-        self._local = {int(c): i for i, c in enumerate(self.columns)}
-        self._row = {node: i for i, node in enumerate(self.nodes)}
-        self._via = {node: edge for edge, node in self.tree}
+        self.motions = JointMotions(self)
         self.coupling, self.coupling_offset = self._couplings()
-
-    def _grow(self, tree: set[int]) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
-        """The tree in breadth-first order from one root per connected part, and the roots."""
-        remaining, order, roots = set(self.nodes), [], []
-        while remaining:
-            root = self.graph.ground if self.graph.ground in remaining else min(remaining)
-            part = breadth_first(self.graph, root, tree)
-            remaining -= {root, *(node for _, node in part)}
-            order += part
-            roots.append(root)
-        return tuple(order), tuple(roots)
 
     def _couplings(self) -> tuple[Array, Array]:
         """Rows of unit length and offsets of the couplings among the coordinates, (C, n), (C,)."""
@@ -108,52 +91,6 @@ class LoopKinematics:
             units[self.local(index)] = np.where(translates, self.length, 1.0)
         return units
 
-    @property
-    def freedoms(self) -> int:
-        """Number of coordinates, chords included."""
-        return len(self.columns)
-
-    def path_to_root(self, node: int) -> list[tuple[int, int]]:
-        """(edge, sign) from the node to the root; sign +1 where the node is on the child side."""
-        path = []
-        while node not in self.roots:
-            edge = self.graph.edges[self._via[node]]
-            path.append((edge.index, 1 if edge.child == node else -1))
-            node = edge.other(node)
-        return path
-
-    @cached_property
-    def incidence(self) -> Array:
-        """Sign of every coordinate in every loop, shape (L, n): child side minus parent side."""
-        parent, child = self._sides
-        return child - parent
-
-    def local(self, edge: int) -> list[int]:
-        """Positions of an edge's coordinates in ``q``."""
-        return [self._local[c] for c in self.graph.edges[edge].columns]
-
-    def sign(self, loop: int, edge: int) -> int:
-        """Direction in which a loop passes an edge: 1 from parent to child, -1 back, 0 not."""
-        if edge == self.chords[loop]:
-            return -1
-        return self._edge_signs[loop].get(edge, 0)
-
-    @cached_property
-    def _edge_signs(self) -> list[dict[int, int]]:
-        signs: list[dict[int, int]] = []
-        for chord in self.chords:
-            edge = self.graph.edges[chord]
-            found: dict[int, int] = {}
-            for node, factor in ((edge.child, 1), (edge.parent, -1)):
-                for e, sign in self.path_to_root(node):
-                    found[e] = found.get(e, 0) + factor * sign
-            signs.append(found)
-        return signs
-
-    def row(self, node: int) -> int:
-        """Position of a node in ``State.T_world_node``."""
-        return self._row[node]
-
     def state(self, q: Array) -> State:
         """Poses and world screws by the product of exponentials.
 
@@ -165,84 +102,40 @@ class LoopKinematics:
         T_world = np.zeros((N, len(self.nodes), 4, 4))
         T_world[:, [self._row[root] for root in self.roots]] = np.eye(4)
         screws = np.zeros((N, self.freedoms, 6))
-        motions = self._motions(q)
+        factors = self.motions.factors(q)
         for index, node in self.tree:
             edge = self.graph.edges[index]
             before = T_world[:, self._row[edge.other(node)]]
             if node == edge.child:
                 frame = before @ edge.T_parent
-                T_world[:, self._row[node]] = self._move(index, frame, motions, screws) @ (
+                T_world[:, self._row[node]] = self._move(index, frame, factors, screws) @ (
                     screw.inverse(edge.T_child)
                 )
             else:
                 moved = before @ edge.T_child
-                frame = moved @ screw.inverse(self._total(index, motions))
-                self._move(index, frame, motions, screws)
+                frame = moved @ screw.inverse(product(factors[index]))
+                self._move(index, frame, factors, screws)
                 T_world[:, self._row[node]] = frame @ screw.inverse(edge.T_parent)
         L = len(self.chords)
         T_chord, T_target = np.zeros((N, L, 4, 4)), np.zeros((N, L, 4, 4))
         for i, index in enumerate(self.chords):
             edge = self.graph.edges[index]
             frame = T_world[:, self._row[edge.parent]] @ edge.T_parent
-            T_chord[:, i] = self._move(index, frame, motions, screws)
+            T_chord[:, i] = self._move(index, frame, factors, screws)
             T_target[:, i] = T_world[:, self._row[edge.child]] @ edge.T_child
         return State(q, T_world, screws, T_chord, T_target)
 
-    def _motions(self, q: Array) -> dict[int, list[Array]]:
-        """The exponentials of every edge, one per factor, each of shape (N, 4, 4)."""
-        singles = [
-            (index, column, edge.screws[:, k])
-            for index in self.edges
-            for edge in (self.graph.edges[index],)
-            if not edge.group
-            for k, column in enumerate(self.local(index))
-        ]
-        motions: dict[int, list[Array]] = {index: [] for index in self.edges}
-        if singles:
-            coordinates = q[:, [column for _, column, _ in singles]]
-            twists = coordinates[..., None] * np.array([s for _, _, s in singles])
-            exponentials = screw.exp(twists)
-            for i, (index, _, _) in enumerate(singles):
-                motions[index].append(exponentials[:, i])
-        for columns, basis, indices in self._groups:
-            exponentials = screw.exp(np.einsum("gij,ngj->ngi", basis, q[:, columns]))
-            for i, index in enumerate(indices):
-                motions[index] = [exponentials[:, i]]
-        return motions
-
-    @cached_property
-    def _groups(self) -> list[tuple[NDArray[np.intp], Array, list[int]]]:
-        """Group edges by number of freedoms: coordinates (G, f), screws (G, 6, f), edges (G,)."""
-        sizes: dict[int, list[int]] = {}
-        for index in self.edges:
-            if self.graph.edges[index].group:
-                sizes.setdefault(self.graph.edges[index].freedoms, []).append(index)
-        return [
-            (
-                np.array([self.local(index) for index in indices]),
-                np.array([self.graph.edges[index].screws for index in indices]),
-                indices,
-            )
-            for indices in sizes.values()
-        ]
-
-    def _total(self, index: int, motions: dict[int, list[Array]]) -> Array:
-        total = np.eye(4)
-        for factor in motions[index]:
-            total = total @ factor
-        return np.asarray(total)
-
     def _move(
-        self, index: int, frame: Array, motions: dict[int, list[Array]], screws: Array
+        self, index: int, frame: Array, factors: dict[int, list[Array]], screws: Array
     ) -> Array:
         """Frame after the joint's motion; writes the joint's world screws on the way."""
         edge = self.graph.edges[index]
         if edge.group:
-            frame = frame @ motions[index][0]
+            frame = frame @ factors[index][0]
             moved = screw.adjoint(frame) @ edge.screws
             screws[:, self.local(index)] = np.swapaxes(moved, -1, -2)
             return frame
-        for k, (column, factor) in enumerate(zip(self.local(index), motions[index], strict=True)):
+        for k, (column, factor) in enumerate(zip(self.local(index), factors[index], strict=True)):
             screws[:, column] = screw.adjoint(frame) @ edge.screws[:, k]
             frame = frame @ factor
         return frame
@@ -263,7 +156,7 @@ class LoopKinematics:
     def residual_jacobian(self, state: State) -> Array:
         """Exact derivative of ``residual`` by velocities, (N, 6 L + C, n), closed or not."""
         v, w = state.screws[:, None, :, :3], state.screws[:, None, :, 3:]
-        parent, child = (side[None, ..., None] for side in self._sides)
+        parent, child = (side[None, ..., None] for side in self.sides)
         target = state.T_world_target[:, :, None, :3, 3]
         chord = state.T_world_chord[:, :, None, :3, 3]
         gap = child * (v + screw.cross(w, target)) - parent * (v + screw.cross(w, chord))
@@ -278,18 +171,6 @@ class LoopKinematics:
         rotation = turning @ np.swapaxes(screw.inverse_left_jacobian(error), -1, -2)
         rows = np.concatenate([gap / self.length, rotation], axis=-1)
         return self._with_couplings(np.swapaxes(rows, -1, -2))
-
-    @cached_property
-    def _sides(self) -> tuple[Array, Array]:
-        """Signs with which each coordinate moves the chord frame and the target frame, (L, n)."""
-        parent, child = np.zeros((2, len(self.chords), self.freedoms))
-        for row, chord in enumerate(self.chords):
-            edge = self.graph.edges[chord]
-            for node, part in ((edge.parent, parent), (edge.child, child)):
-                for e, sign in self.path_to_root(node):
-                    part[row, self.local(e)] += sign
-            parent[row, self.local(chord)] += 1
-        return parent, child
 
     def jacobian(self, state: State, incidence: Array | None = None) -> Array:
         """Twists around each loop, about ``center``, lengths scaled; couplings: (N, 6 L + C, n).
@@ -360,70 +241,8 @@ class LoopKinematics:
 
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
-        result = q + velocity
-        for columns, basis, _ in self._groups:
-            start, step = (
-                screw.exp(np.einsum("gij,ngj->ngi", basis, values[:, columns]))
-                for values in (q, velocity)
-            )
-            result[:, columns] = np.einsum("gij,ngi->ngj", basis, screw.log(start @ step))
-        return result
+        return self.motions.integrate(q, velocity)
 
     def integration_jacobian(self, velocity: Array) -> Array:
-        """Velocities at the end of ``integrate`` by its velocity argument, shape (n, n).
-
-        The identity but for group joints, whose twist in the moving frame follows from the right
-        Jacobian of their exponential.
-        """
-        matrix = np.eye(self.freedoms)
-        for columns, basis, _ in self._groups:
-            right = screw.right_jacobian(np.einsum("gij,gj->gi", basis, velocity[columns]))
-            blocks = np.swapaxes(basis, 1, 2) @ right @ basis
-            matrix[columns[:, :, None], columns[:, None, :]] = blocks
-        return matrix
-
-
-def joint_motion(edge: Edge, q: Array) -> Array:
-    """Motion of an elementary joint at its coordinates (f,), shape (4, 4)."""
-    if edge.group:
-        return screw.exp(edge.screws @ q)
-    motion = np.eye(4)
-    for k in range(edge.freedoms):
-        motion = motion @ screw.exp(edge.screws[:, k] * q[k])
-    return motion
-
-
-def fit_joint(edge: Edge, T_parent_child: Array) -> tuple[Array, Array]:
-    """The joint motion nearest to a relative pose of the joint's two frames.
-
-    Gauss-Newton on the part of the remaining twist along the joint's freedoms; the freedoms of an
-    edge form a subgroup, so a few steps are enough.
-
-    Returns:
-        The motion, shape (4, 4), and the coordinates, shape (f,).
-    """
-    q = np.zeros(edge.freedoms)
-    motion = np.eye(4)
-    if edge.freedoms == 0:
-        return motion, q
-    for _ in range(20):
-        error = screw.log(screw.inverse(motion) @ T_parent_child)
-        if edge.group:
-            step = np.linalg.pinv(edge.screws) @ error
-            q = np.linalg.pinv(edge.screws) @ screw.log(motion @ screw.exp(edge.screws @ step))
-        else:
-            step = np.linalg.pinv(_moving_screws(edge, q)) @ error
-            q = q + step
-        motion = joint_motion(edge, q)
-        if np.max(np.abs(step)) < 1e-14:
-            break
-    return motion, q
-
-
-def _moving_screws(edge: Edge, q: Array) -> Array:
-    """The freedoms of a serial joint seen from its moving frame, shape (6, f)."""
-    columns, after = [], np.eye(4)
-    for k in reversed(range(edge.freedoms)):
-        columns.append(screw.adjoint(screw.inverse(after)) @ edge.screws[:, k])
-        after = screw.exp(edge.screws[:, k] * q[k]) @ after
-    return np.column_stack(columns[::-1])
+        """Velocities at the end of ``integrate`` by its velocity argument, shape (n, n)."""
+        return self.motions.integration_jacobian(velocity)

@@ -18,7 +18,7 @@ from regularize import screw
 from regularize.analysis import Reduction
 from regularize.diagnostic import Diagnostic
 from regularize.errors import UnsupportedExport
-from regularize.kinematics import fit_joint
+from regularize.joint_motion import fit_joint
 from regularize.pinocchio_model import TreeBuilder, TreeJoint
 from regularize.pinocchio_rows import Closure, ConstraintRows
 from regularize.pinocchio_solvers import Acceleration, acceleration_of

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize.kinematics import fit_joint
+from regularize.joint_motion import fit_joint
 from regularize.reduction import Cut
 from regularize.screw import Array
 from regularize.topology import Edge

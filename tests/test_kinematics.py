@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from regularize.kinematics import LoopKinematics, fit_joint, joint_motion
+from regularize.joint_motion import fit_joint, joint_motion
+from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
 from regularize.topology import build, spanning_tree
 
