@@ -10,7 +10,7 @@ import numpy as np
 from regularize.closed_forms import vectors
 from regularize.closed_forms.chain import Chain, Item
 from regularize.closed_forms.tape import Scalar, Tape
-from regularize.closed_forms.vectors import Element, Motion
+from regularize.closed_forms.vectors import Element, Motion, Vector
 from regularize.screw import Array
 from regularize.topology import Edge
 
@@ -137,6 +137,12 @@ class Known:
             assert motion is not None
             element = motion.back(element) if step > 0 else motion.element(element)
         return element
+
+    def direction_around(self, chain: Chain, item: int, direction: Vector) -> Vector:
+        """A direction behind a motion seen from in front of it, around the rest of the loop."""
+        element = Element("direction", None, direction)
+        carried = self.carried(chain, element, 2 * item + 1, 2 * (item + len(chain)))
+        return vectors.direction_of(carried)
 
 
 def cosine_sine(angle: float) -> tuple[float, float]:

@@ -1,32 +1,20 @@
-"""Finding the order in which the unknowns of a mechanism's loops follow from each other."""
+"""The order in which the unknowns of a mechanism's loops follow from each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from regularize.closed_forms import vectors
-from regularize.closed_forms.chain import Chain, chain_of
-from regularize.closed_forms.invariance import Invariance, Place
+from regularize.closed_forms.chain import Chain
 from regularize.closed_forms.motions import Known
-from regularize.closed_forms.projection import (
-    Projection,
-    equation,
-    projections,
-    rotated,
-    sight,
-    size_of,
-    vanishes,
-)
 from regularize.closed_forms.tape import Scalar, Tape
-from regularize.closed_forms.vectors import Element, Matrix, Motion, Vector
 from regularize.cycles import Cycle
-from regularize.topology import Graph
 
-#: Closure errors and discriminants below this, relative to the size of their terms, are rounding.
-SLACK = 1e-14
+#: Closure errors below this, relative to the size of a loop, are rounding.
+CLOSED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,311 +70,26 @@ class Plan:
         return [step for step in self.steps if step.discriminant is not None]
 
 
-class Planner:
-    """Looks for one unknown after the other.
+def checked(plan: Plan) -> Plan:
+    """The plan with the closure errors that do not vanish for all choices of branches."""
+    gaps = [gap for chain in plan.chains for gap in _gaps(plan.known, chain)]
+    if not gaps:
+        return plan
+    worst = np.max([np.abs(gap.probe) for gap in gaps], axis=0)
+    return replace(plan, gaps=gaps, inconsistent=bool(np.all(worst > CLOSED)))
 
-    Args:
-        graph: The mechanism's graph.
-        cycles: The loops to look at, short ones first.
-        inputs: Columns that are given.
-        held: Columns that keep a value, by column.
-        rtol: Angles, and distances relative to the size of a loop, that count as none.
-    """
 
-    def __init__(
-        self,
-        graph: Graph,
-        cycles: Sequence[Cycle],
-        inputs: Sequence[int],
-        held: dict[int, float],
-        rtol: float,
-    ) -> None:
-        """Enter inputs into a new program."""
-        self.graph = graph
-        self.invariances = [Invariance(chain_of(graph, cycle), rtol) for cycle in cycles]
-        self.tape = Tape()
-        self.known = Known(self.tape)
-        self.steps: list[Step] = []
-        given: dict[int, Scalar] = {}
-        sizes = {
-            column: inv.chain.size
-            for inv in self.invariances
-            for item in inv.chain.items
-            if item.kind == "P"
-            for column in item.columns
-        }
-        for column in inputs:
-            given[column] = self.tape.input(sizes.get(column, 1.0))
-        for column, value in held.items():
-            given[column] = self.tape.scalar(value)
-        self._plain = set(given)
-        for edge in graph.edges:
-            if not edge.freedoms or not all(column in given for column in edge.columns):
-                continue
-            if edge.group:
-                self.known.give_group_input(edge, [given[column] for column in edge.columns])
-            else:
-                for column in edge.columns:
-                    self.known.give(column, given[column])
-
-    def plan(self) -> Plan:
-        """Find as many unknowns as possible."""
-        while self._coupled() or self._projected() or self._ball() or self._rod():
-            pass
-        plan = Plan(
-            self.tape,
-            self.known,
-            self.steps,
-            tuple(invariance.chain for invariance in self.invariances),
-        )
-        return self._checked(plan)
-
-    # One step each; true where an unknown was found -----------------------------------------------
-
-    def _coupled(self) -> bool:
-        """A coupling with one coordinate left, the others not being angles up to whole turns."""
-        for coupling in self.graph.couplings:
-            left = [c for c in coupling.columns if c not in self.known.coordinates]
-            if len(left) != 1 or not set(coupling.columns) - set(left) <= self._plain:
-                continue
-            total = self.tape.scalar(coupling.offset)
-            factor = 0.0
-            for column, k in zip(coupling.columns, coupling.coefficients, strict=True):
-                if column == left[0]:
-                    factor += k
-                else:
-                    total = total - self.known.coordinates[column] * k
-            if factor == 0.0:
-                continue
-            self.known.give(left[0], total * (1.0 / factor))
-            self._plain.add(left[0])
-            joint = next(e.joint.name for e in self.graph.edges if left[0] in e.columns)
-            reason = f"coupling {coupling.name}"
-            self.steps.append(Step(joint, "K", reason, 1, None, (left[0],)))
-            return True
-        return False
-
-    def _projected(self) -> bool:
-        """The cheapest projection that determines an unknown, unique ones first."""
-        options = [
-            (p.solutions, p.cost, k, n, p)
-            for k, invariance in enumerate(self.invariances)
-            for n, p in enumerate(projections(invariance, self.known))
-        ]
-        tried: set[tuple[int, int, str]] = set()
-        for *_, k, _, p in sorted(options, key=lambda option: option[:4]):
-            chain = self.invariances[k].chain
-            if (self._seen if len(p.segments) == 1 else self._equated)(chain, p):
-                return True
-            tried.add((k, p.unknown, p.measure))
-        return False
-
-    def _ball(self) -> bool:
-        """A spherical joint that is the last unknown rotation of its loop."""
-        for invariance in self.invariances:
-            chain = invariance.chain
-            left = [
-                i
-                for i, item in enumerate(chain.items)
-                if item.kind != "P" and not self.known.has(item)
-            ]
-            if len(left) == 1 and chain.items[left[0]].kind == "S":
-                u = left[0]
-                axes = (vectors.vector(self.tape, e) for e in np.eye(3))
-                x, y, z = (self._direction(self._carried_around(chain, u, e)) for e in axes)
-                self._give_ball(chain, u, vectors.columns((x, y, z)), "orientation of the rest")
-                return True
-        return False
-
-    def _rod(self) -> bool:
-        """Two spherical joints left: the body between them does not spin about their line."""
-        for invariance in self.invariances:
-            chain = invariance.chain
-            left = [i for i, item in enumerate(chain.items) if not self.known.has(item)]
-            if len(left) != 2 or any(chain.items[i].kind != "S" for i in left):
-                continue
-            u, w = left
-            m = len(chain)
-            center = Place("point", np.zeros(3), None)
-            element = self.known.element(center.kind, center.position, None)
-            behind = self.known.carried(chain, element, 2 * w, 2 * u + 1)
-            front = self.known.carried(chain, element, 2 * w + 1, 2 * u + 2 * m)
-            v, goal = self._position(behind), self._position(front)
-            length = vectors.dot(v, v)
-            if vanishes([length], chain.size**2):
-                continue
-            # The turn from v to the goal about their common normal: two reflections. Where they
-            # are opposite to each other, any normal will do.
-            middle = self.tape.across(vectors.add(v, goal), vectors.subtract(v, goal))
-            first = vectors.scale(self.tape.scalar(-2.0) / length, v)
-            second = vectors.scale(-2.0, middle)
-            x, y, z = (
-                self._reflected(
-                    self._reflected(vectors.vector(self.tape, e), v, first), middle, second
-                )
-                for e in np.eye(3)
-            )
-            self._give_ball(chain, u, vectors.columns((x, y, z)), "direction of the rod, no spin")
-            return True
-        return False
-
-    def _all_turned_but(self, chain: Chain, u: int) -> bool:
-        """Whether the orientation of the rest of a loop is known."""
-        return all(
-            i == u or item.kind == "P" or self.known.has(item) for i, item in enumerate(chain.items)
-        )
-
-    def _carried_around(self, chain: Chain, u: int, direction: Vector) -> Element:
-        """A direction behind a motion seen from in front of it, around the rest of the loop."""
-        element = Element("direction", None, direction)
-        return self.known.carried(chain, element, 2 * u + 1, 2 * (u + len(chain)))
-
-    # Solutions -----------------------------------------------------------------------------------
-
-    def _seen(self, chain: Chain, p: Projection) -> bool:
-        """The unknown motion that carries one view of an element into the other."""
-        item, tape = chain.items[p.unknown], self.tape
-        left, right = sight(chain, self.known, p)
-        if item.kind == "P":
-            right = rotated(self.known, item, right)
-            gap = vectors.subtract(self._position(left), self._position(right))
-            shift = gap[2]
-            if left.direction is not None:
-                if vanishes([left.direction[2]], 1.0):
-                    return False
-                shift = vectors.dot(gap, left.direction) / left.direction[2]
-            self.known.give(item.columns[0], shift)
-            self._record(chain, p, 1)
-            return True
-        across = left.kind != "direction" and all(
-            e.direction is None or all(x.constant == 0.0 for x in e.direction[:2])
-            for e in (left, right)
-        )
-        w, v = (self._position(e) if across else self._direction(e) for e in (left, right))
-        square = v[0] * v[0] + v[1] * v[1]
-        size = chain.size if across else 1.0
-        if vanishes([square], size**2):
-            return False
-        if square.constant is None and self._all_turned_but(chain, p.unknown):
-            # The element may come to lie on the axis. The x axis behind the motion never does.
-            across, size = False, 1.0
-            v = vectors.vector(tape, np.array([1.0, 0.0, 0.0]))
-            w = self._direction(self._carried_around(chain, p.unknown, v))
-            square = tape.scalar(1.0)
-        x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
-        c, s = tape.unit(x, y, square.probe, (10 * SLACK * size) ** 2)
-        self.known.give_angle(item, c, s)
-        self._record(chain, p, 1)
-        return True
-
-    def _equated(self, chain: Chain, p: Projection) -> bool:
-        """Solutions of the equation of two segments."""
-        item, tape = chain.items[p.unknown], self.tape
-        coefficients = equation(chain, self.known, p)
-        size = size_of(chain, p)
-        if coefficients is None or vanishes(coefficients[:2], size):
-            return False
-        A, B, C = coefficients
-        if item.kind == "P" and A.constant == 0.0:
-            self.known.give(item.columns[0], -C / (B * 2.0))
-            self._record(chain, p, 1)
-            return True
-        sign = tape.sign()
-        if item.kind == "P":
-            shift, discriminant = tape.quadratic(A, B, C, sign, SLACK * size)
-            self.known.give(item.columns[0], shift)
-        else:
-            c, s, discriminant = tape.circle(A, B, C, sign, SLACK * size)
-            self.known.give_angle(item, c, s)
-        self._record(chain, p, 2, discriminant)
-        return True
-
-    def _record(
-        self, chain: Chain, p: Projection, solutions: int, discriminant: Scalar | None = None
-    ) -> None:
-        item = chain.items[p.unknown]
-        ends = [
-            " ".join(
-                dict.fromkeys(chain.items[(s.start + k) % len(chain)].name for k in range(s.length))
-            )
-            for s in p.segments
-        ]
-        between = " and ".join(end for end in ends if end)
-        kinds = {segment.base.kind for segment in p.segments}
-        role = ""
-        if solutions == 2:
-            role = "stroke" if item.kind == "P" else "shoulder"
-            if item.kind == "R" and kinds == {"point"}:
-                role = "elbow"
-            elif item.kind == "R" and kinds == {"direction"}:
-                role = "wrist"
-        self.steps.append(
-            Step(
-                item.name,
-                item.kind,
-                f"{p.measure} ({between})" if between else p.measure,
-                solutions,
-                chain.cycle,
-                item.columns,
-                discriminant,
-                size_of(chain, p) ** 2 if item.kind == "R" else chain.size**2,
-                role,
-            )
-        )
-
-    def _give_ball(self, chain: Chain, u: int, turn: Matrix, reason: str) -> None:
-        item = chain.items[u]
-        forward = turn if item.sign > 0 else vectors.columns(turn)
-        motion = Motion(forward, vectors.vector(self.tape, np.zeros(3)))
-        self.known.give_group(item.columns, motion, self.tape.rotation_vector(forward))
-        self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))
-
-    @staticmethod
-    def _reflected(x: Vector, normal: Vector, scaled: Vector) -> Vector:
-        """X + (normal . x) scaled, where scaled is normal by -2 over its square."""
-        return vectors.add(x, vectors.scale(vectors.dot(normal, x), scaled))
-
-    @staticmethod
-    def _position(e: Element) -> Vector:
-        assert e.position is not None
-        return e.position
-
-    @staticmethod
-    def _direction(e: Element) -> Vector:
-        assert e.direction is not None
-        return e.direction
-
-    # Check ---------------------------------------------------------------------------------------
-
-    def _checked(self, plan: Plan) -> Plan:
-        """The plan with the closure errors that do not vanish for all choices of branches."""
-        gaps: list[Scalar] = []
-        for chain in plan.chains:
-            if not all(self.known.has(item) for item in chain.items):
-                continue
-            for kind, vectors_ in (("direction", np.eye(3)), ("point", np.zeros((1, 3)))):
-                for vector in vectors_:
-                    start = self.known.element(
-                        kind,
-                        vector if kind == "point" else None,
-                        vector if kind == "direction" else None,
-                    )
-                    end = self.known.carried(chain, start, 0, 2 * len(chain))
-                    a, b = (
-                        (end.direction, start.direction)
-                        if kind == "direction"
-                        else (end.position, start.position)
-                    )
-                    assert a is not None and b is not None
-                    size = 1.0 if kind == "direction" else chain.size
-                    gaps += [
-                        (x * (1.0 / size))
-                        for x in vectors.subtract(a, b)
-                        if not float(np.max(np.abs(x.probe))) <= 1e-7 * size
-                    ]
-        if not gaps:
-            return plan
-        worst = np.max([np.abs(gap.probe) for gap in gaps], axis=0)
-        return Plan(
-            plan.tape, plan.known, plan.steps, plan.chains, gaps, bool(np.all(worst > 1e-7))
-        )
+def _gaps(known: Known, chain: Chain) -> Iterator[Scalar]:
+    """Closure errors of a solved loop, relative to its size, that are more than rounding."""
+    if not all(known.has(item) for item in chain.items):
+        return
+    starts = [
+        *((known.element("direction", None, e), 1.0) for e in np.eye(3)),
+        (known.element("point", np.zeros(3), None), chain.size),
+    ]
+    for start, size in starts:
+        end = known.carried(chain, start, 0, 2 * len(chain))
+        of = vectors.direction_of if start.kind == "direction" else vectors.position_of
+        for x in vectors.subtract(of(end), of(start)):
+            if not float(np.max(np.abs(x.probe))) <= CLOSED * size:
+                yield x * (1.0 / size)

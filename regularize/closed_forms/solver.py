@@ -19,7 +19,8 @@ from regularize.closed_forms.branches import (
 from regularize.closed_forms.codegen import Listing, Operations, c_source, python_source
 from regularize.closed_forms.evaluation import Evaluation, Solutions
 from regularize.closed_forms.loops import LoopSolution, joint_names, loops_of
-from regularize.closed_forms.plan import Plan, Planner
+from regularize.closed_forms.plan import Plan
+from regularize.closed_forms.planner import Planner
 from regularize.errors import ModelError
 from regularize.mechanism import Mechanism
 from regularize.screw import Array

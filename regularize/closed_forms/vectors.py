@@ -89,6 +89,18 @@ class Element:
     direction: Vector | None
 
 
+def position_of(element: Element) -> Vector:
+    """The point of an element that has one."""
+    assert element.position is not None
+    return element.position
+
+
+def direction_of(element: Element) -> Vector:
+    """The direction of an element that has one."""
+    assert element.direction is not None
+    return element.direction
+
+
 @dataclass(frozen=True)
 class Motion:
     """Rotation and translation: x in frame b becomes R x + p in frame a.
