@@ -36,7 +36,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from regularize.mechanism import joint_screws
+from regularize.joint import joint_screws
 from regularize.screw import Array, inverse, log_rotation, prismatic, revolute, transform, unit
 
 X, Y, Z = np.eye(3)
@@ -55,7 +55,7 @@ class Pair:
     """A joint between two marked frames.
 
     Attributes:
-        kind: One of ``mechanism.KINDS``.
+        kind: One of ``joint.KINDS``.
         screws: Freedoms in the joint frame, shape (6, f).
         T_i_joint: Joint frame seen from frame I.
         T_j_joint: Joint frame seen from frame J.

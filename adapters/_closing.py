@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from regularize.adapters._draft import Draft
 from regularize.adapters._names import unique
 from regularize.adapters._yaml_mapping import YamlMapping
-from regularize.mechanism import Joint, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Joint
 from regularize.screw import Array
 
 Z = np.array([0.0, 0.0, 1.0])

@@ -6,7 +6,8 @@ import numpy as np
 
 from regularize import screw
 from regularize.diagnostic import Source
-from regularize.mechanism import Joint, perpendiculars
+from regularize.joint import perpendiculars
+from regularize.mechanism import Joint
 from regularize.screw import Array
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize import screw
-from regularize.mechanism import joint_screws
+from regularize.joint import joint_screws
 from regularize.screw import Array
 
 AXES = "XYZ"

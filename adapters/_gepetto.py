@@ -22,8 +22,9 @@ import numpy as np
 from regularize.adapters._draft import Draft
 from regularize.adapters._names import suggestion, unique
 from regularize.adapters._sidecar import Entry, Sidecar
-from regularize.mechanism import IDENTITY, Joint, joint_screws
-from regularize.screw import Array
+from regularize.joint import joint_screws
+from regularize.mechanism import Joint
+from regularize.screw import IDENTITY, Array
 
 
 def retype(sidecar: Sidecar, draft: Draft) -> None:

@@ -13,7 +13,8 @@ from regularize.adapters._mjcf_model import Model
 from regularize.adapters._names import listed
 from regularize.adapters._pose import rotation_between
 from regularize.diagnostic import Source
-from regularize.mechanism import Coupling, Joint, joint_screws, perpendiculars
+from regularize.joint import joint_screws, perpendiculars
+from regularize.mechanism import Coupling, Joint
 from regularize.screw import Array, inverse, transform
 
 SAME_POINT = 1e-9  # metres between two anchors that are one

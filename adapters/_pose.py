@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from regularize.adapters._xml import Node
-from regularize.mechanism import IDENTITY
-from regularize.screw import Array, transform, unit
+from regularize.screw import IDENTITY, Array, transform, unit
 
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:

@@ -7,7 +7,8 @@ from regularize.adapters._names import unique
 from regularize.adapters._sdf_frames import Scope
 from regularize.adapters._sdf_joint import Reading
 from regularize.adapters._xml import Node
-from regularize.mechanism import Joint, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Joint
 from regularize.screw import Array, inverse, transform
 
 READ = ("drake:ball_constraint", "drake:weld_constraint", "drake:distance_constraint")

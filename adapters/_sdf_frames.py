@@ -14,8 +14,7 @@ import numpy as np
 from regularize.adapters._names import suggestion
 from regularize.adapters._pose import rotation_quaternion, rotation_rpy
 from regularize.adapters._xml import Node
-from regularize.mechanism import IDENTITY
-from regularize.screw import Array, inverse, transform
+from regularize.screw import IDENTITY, Array, inverse, transform
 
 WORLD = "world"
 MODEL = "__model__"

@@ -12,7 +12,8 @@ from regularize.adapters._draft import Draft
 from regularize.adapters._joint_position import joint_position, motion
 from regularize.adapters._sdf_frames import WORLD, Frame, Frames, Scope, pose_of, relative_to, true
 from regularize.adapters._xml import Node
-from regularize.mechanism import Coupling, Joint, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Coupling, Joint
 from regularize.screw import Array, inverse, log, unit
 
 KINDS = {

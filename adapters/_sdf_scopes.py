@@ -21,8 +21,9 @@ from regularize.adapters._sdf_frames import (
 from regularize.adapters._sdf_joint import Found, Reading, declare_joint
 from regularize.adapters._sdf_link import read_link
 from regularize.adapters._xml import Node, parse
-from regularize.mechanism import IDENTITY, Body, Joint, joint_screws
-from regularize.screw import Array, inverse
+from regularize.joint import joint_screws
+from regularize.mechanism import Body, Joint
+from regularize.screw import IDENTITY, Array, inverse
 
 DEPTH = 30  # models inside models
 QUIET = frozenset(

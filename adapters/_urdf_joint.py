@@ -10,7 +10,8 @@ from regularize.adapters._draft import Draft
 from regularize.adapters._names import listed
 from regularize.adapters._pose import pose
 from regularize.adapters._xml import Node
-from regularize.mechanism import Coupling, Joint, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Coupling, Joint
 from regularize.screw import Array, unit
 
 #: Kind of each joint type that URDF, its extensions and its dialects write.

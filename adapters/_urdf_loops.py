@@ -36,8 +36,9 @@ from regularize.adapters._pose import pose, rotation_between
 from regularize.adapters._urdf_coupling import read_coupling
 from regularize.adapters._urdf_joint import AXIAL, TYPES, axis, kind_of, limits
 from regularize.adapters._xml import Node
-from regularize.mechanism import IDENTITY, Joint, joint_screws
-from regularize.screw import Array, inverse, log_rotation, transform
+from regularize.joint import joint_screws
+from regularize.mechanism import Joint
+from regularize.screw import IDENTITY, Array, inverse, log_rotation, transform
 
 #: Tags that name the two ends of a closing joint.
 ENDS = (("predecessor", "successor"), ("parent", "child"), ("link1", "link2"), ("link1", "link1"))

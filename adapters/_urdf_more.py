@@ -15,7 +15,8 @@ from regularize.adapters._pose import pose
 from regularize.adapters._sdf_frames import pose_of, true
 from regularize.adapters._sdf_joint import KINDS, limits, thread_pitch
 from regularize.adapters._xml import Node
-from regularize.mechanism import Joint, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Joint
 from regularize.screw import Array, inverse, transform, unit
 
 CLOSING = re.compile(r"closing_(.+)_1")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regularize.adapters._write import axis_in_frame, pitch_of, serial
-from regularize.mechanism import Joint, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Joint
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from pxr import UsdPhysics
 
 from regularize.adapters._freedoms import GENERIC, axis_of_letter, joint_of_freedoms
-from regularize.mechanism import joint_screws
+from regularize.joint import joint_screws
 from regularize.screw import Array
 
 

@@ -14,7 +14,8 @@ from scipy.spatial.transform import Rotation
 from regularize.adapters._joint_position import joint_position, motion
 from regularize.adapters._names import listed
 from regularize.diagnostic import Diagnostic, Severity
-from regularize.mechanism import STANDARD_GRAVITY, Coupling, Joint, Mechanism, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import STANDARD_GRAVITY, Coupling, Joint, Mechanism
 from regularize.screw import Array, axis_of, helical, prismatic, revolute, transform
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from regularize import screw, subalgebra
 from regularize.adapters._names import unique
 from regularize.diagnostic import Diagnostic
-from regularize.mechanism import Joint, joint_screws, perpendiculars
+from regularize.joint import joint_screws, perpendiculars
+from regularize.mechanism import Joint
 from regularize.screw import Array, inverse, prismatic, revolute, transform
 
 #: Tolerance of geometric relations between mates: radians, and lengths relative to their spread.

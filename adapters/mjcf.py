@@ -22,7 +22,8 @@ from regularize.adapters._mjcf_equality import read_equalities
 from regularize.adapters._mjcf_model import Model, poses
 from regularize.adapters._names import listed, suggestion, unique
 from regularize.errors import ReadError
-from regularize.mechanism import Body, Geometry, Inertia, Joint, Mechanism, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 from regularize.screw import Array, exp, inverse, log, log_rotation, transform
 
 HOME = "home"  # the keyframe that is taken for the reference pose unasked

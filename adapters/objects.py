@@ -12,17 +12,9 @@ from regularize.adapters._names import listed
 from regularize.adapters._urdf_joint import AXIAL, DEFAULT_AXIS, TYPES
 from regularize.diagnostic import Diagnostic
 from regularize.errors import ModelError
-from regularize.mechanism import (
-    IDENTITY,
-    Body,
-    Coupling,
-    Geometry,
-    Inertia,
-    Joint,
-    Mechanism,
-    joint_screws,
-)
-from regularize.screw import Array, unit
+from regularize.joint import joint_screws
+from regularize.mechanism import Body, Coupling, Geometry, Inertia, Joint, Mechanism
+from regularize.screw import IDENTITY, Array, unit
 
 #: Attributes that hold the size of each shape, in the order of ``Geometry.size``.
 SHAPES: Mapping[str, tuple[str, ...]] = {

@@ -14,7 +14,8 @@ from regularize import screw
 from regularize.analysis import Reduction
 from regularize.diagnostic import Diagnostic
 from regularize.idle import idle_bodies
-from regularize.mechanism import Joint, Mechanism, joint_screws, perpendiculars
+from regularize.joint import joint_screws, perpendiculars
+from regularize.mechanism import Joint, Mechanism
 from regularize.screw import Array
 
 

@@ -17,7 +17,8 @@ from regularize.analysis import Reduction, reduce
 from regularize.coordinate_rows import twist_space
 from regularize.diagnostic import Diagnostic
 from regularize.errors import UnsupportedExport
-from regularize.mechanism import Body, Inertia, Joint, Mechanism, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Body, Inertia, Joint, Mechanism
 from regularize.pinocchio_styles import Weld, chosen_welds
 from regularize.screw import Array
 

@@ -11,9 +11,10 @@ from regularize import screw
 from regularize.analysis import Reduction
 from regularize.assembly import with_coordinates
 from regularize.equilibrium import Equilibrium
+from regularize.joint import joint_screws, perpendiculars
 from regularize.kinematics import LoopKinematics
-from regularize.mechanism import IDENTITY, Joint, joint_screws, perpendiculars
-from regularize.screw import Array, read_only
+from regularize.mechanism import Joint
+from regularize.screw import IDENTITY, Array, read_only
 from regularize.solving import center_and_length
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is

@@ -12,8 +12,9 @@ import pinocchio as pin
 from regularize import screw
 from regularize.diagnostic import Diagnostic
 from regularize.errors import ModelError
-from regularize.mechanism import IDENTITY, Body, Inertia, Joint, Mechanism, joint_screws
-from regularize.screw import Array
+from regularize.joint import joint_screws
+from regularize.mechanism import Body, Inertia, Joint, Mechanism
+from regularize.screw import IDENTITY, Array
 
 GROUND = "universe"
 AXES = dict(zip("XYZ", np.eye(3), strict=True))

@@ -11,8 +11,8 @@ import pinocchio as pin
 
 from regularize import screw
 from regularize.diagnostic import Diagnostic
-from regularize.mechanism import IDENTITY, Inertia
-from regularize.screw import Array
+from regularize.mechanism import Inertia
+from regularize.screw import IDENTITY, Array
 from regularize.topology import Edge, Graph
 
 #: Pinocchio joint models that move along or about one axis of their frame, linear first.

@@ -25,6 +25,10 @@ def read_only(values: ArrayLike) -> Array:
     return array
 
 
+#: The transform between frames that coincide.
+IDENTITY = read_only(np.eye(4))
+
+
 def unit(axis: ArrayLike) -> Array:
     """``axis`` scaled to length one; raises ``ValueError`` for a zero or non-finite axis."""
     axis = np.asarray(axis, dtype=np.float64)

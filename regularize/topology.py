@@ -18,8 +18,8 @@ import numpy as np
 
 from regularize import screw
 from regularize.errors import ModelError
-from regularize.mechanism import IDENTITY, Joint, Mechanism
-from regularize.screw import Array
+from regularize.mechanism import Joint, Mechanism
+from regularize.screw import IDENTITY, Array
 
 #: Kinds whose freedoms together form a subgroup, so that they need no splitting.
 SUBGROUP_KINDS = frozenset(

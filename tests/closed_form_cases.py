@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from regularize import screw
-from regularize.mechanism import Joint, Mechanism, joint_in_world, joint_screws, mechanism_of
+from regularize.joint import joint_screws
+from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
 
 X, Y, Z = np.eye(3)
 

@@ -8,7 +8,8 @@ from scipy.spatial.transform import Rotation
 from regularize import screw
 from regularize.closed_forms.closure import certified, error_and_derivative, product
 from regularize.closed_forms.eigen_loop import distinct
-from regularize.mechanism import Joint, Mechanism, joint_screws, mechanism_of
+from regularize.joint import joint_screws
+from regularize.mechanism import Joint, Mechanism, mechanism_of
 
 
 def random_constants(rng: np.random.Generator, count: int) -> np.ndarray:

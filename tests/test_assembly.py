@@ -10,14 +10,9 @@ import pytest
 
 import regularize as rg
 from regularize.assembly import assemble, with_coordinates
+from regularize.joint import joint_screws
 from regularize.kinematics import LoopKinematics
-from regularize.mechanism import (
-    Coupling,
-    Mechanism,
-    joint_in_world,
-    joint_screws,
-    mechanism_of,
-)
+from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
 from regularize.screw import Array
 from regularize.solving import least_squares, newton
 from regularize.topology import build, spanning_tree

@@ -18,7 +18,8 @@ from regularize import screw
 from regularize.closed_forms import ConfigurationFinder, Configurations
 from regularize.closed_forms.multistart import searched
 from regularize.errors import ModelError
-from regularize.mechanism import Mechanism, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Mechanism
 
 X, Y, Z = np.eye(3)
 

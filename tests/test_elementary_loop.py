@@ -14,8 +14,9 @@ from regularize.closed_forms.closure import product
 from regularize.closed_forms.elementary_loop import ElementaryLoop
 from regularize.closed_forms.elementary_steps import NotElementary
 from regularize.closed_forms.loops import loops_of
+from regularize.joint import joint_screws
 from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Mechanism, joint_screws
+from regularize.mechanism import Mechanism
 from regularize.topology import build, spanning_tree
 
 WORDS = {

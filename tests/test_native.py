@@ -22,7 +22,8 @@ from regularize.adapters import adapters
 from regularize.adapters.native import as_dict
 from regularize.diagnostic import Diagnostic, Source
 from regularize.errors import ReadError
-from regularize.mechanism import Coupling, joint_screws
+from regularize.joint import joint_screws
+from regularize.mechanism import Coupling
 
 SCHEMA = Path(regularize.__file__).parent / "schema" / "mechanism-1.json"
 

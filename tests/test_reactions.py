@@ -11,16 +11,9 @@ import pytest
 
 import regularize as rg
 from regularize.errors import ModelError
+from regularize.joint import joint_screws
 from regularize.joint_loads import JointForces, joint_forces
-from regularize.mechanism import (
-    Body,
-    Inertia,
-    Joint,
-    Mechanism,
-    joint_in_world,
-    joint_screws,
-    mechanism_of,
-)
+from regularize.mechanism import Body, Inertia, Joint, Mechanism, joint_in_world, mechanism_of
 from regularize.minimal import minimal_dynamics
 from regularize.screw import Array, adjoint, inverse, transform
 from regularize.stress_states import self_stress

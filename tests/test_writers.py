@@ -26,7 +26,8 @@ from regularize.adapters._spanning import reference_poses, reversed_joint, spann
 from regularize.adapters._write import number, rpy, serial
 from regularize.analysis import reduce
 from regularize.errors import RegularizeError
-from regularize.mechanism import KINDS, Coupling, joint_screws
+from regularize.joint import KINDS, joint_screws
+from regularize.mechanism import Coupling
 from regularize.screw import adjoint, exp, inverse
 
 FORMATS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}

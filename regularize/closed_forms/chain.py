@@ -16,7 +16,7 @@ import numpy as np
 
 from regularize import screw
 from regularize.cycles import Cycle
-from regularize.mechanism import perpendiculars
+from regularize.joint import perpendiculars
 from regularize.screw import Array
 from regularize.topology import Edge, Graph
 

@@ -9,7 +9,7 @@ import trimesh
 from trimesh import creation
 
 from regularize import screw
-from regularize.mechanism import perpendiculars
+from regularize.joint import perpendiculars
 from regularize.screw import Array
 
 SECTIONS = 12
