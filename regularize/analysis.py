@@ -16,6 +16,7 @@ from regularize import subalgebra
 from regularize.assembly import Assembly, assemble
 from regularize.cell import Certificate, reduce_cell
 from regularize.errors import ModelError
+from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics, State
 from regularize.mechanism import Mechanism
 from regularize.mobility import CellMobility
@@ -23,7 +24,7 @@ from regularize.part import Part
 from regularize.reduction import Cut, ReducedLoops
 from regularize.screw import Array
 from regularize.setting import Setting
-from regularize.topology import Graph, build, spanning_tree
+from regularize.topology import Graph, spanning_tree
 
 CONFIGURATIONS = 50
 

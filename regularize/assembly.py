@@ -16,6 +16,7 @@ import numpy as np
 
 from regularize.assembly_search import Search
 from regularize.errors import ModelError
+from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Mechanism
 from regularize.obstacles import Obstacle
@@ -36,7 +37,7 @@ from regularize.solving import (
     gaps,
     largest_error,
 )
-from regularize.topology import Graph, build, coordinate_names, spanning_tree
+from regularize.topology import Graph, coordinate_names, spanning_tree
 
 
 @dataclass(frozen=True, eq=False)

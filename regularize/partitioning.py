@@ -15,12 +15,13 @@ from regularize import subalgebra
 from regularize.analysis import Reduction
 from regularize.assembly import assemble
 from regularize.errors import NotClosed
+from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Mechanism
 from regularize.pivoting import choose, columns_of
 from regularize.screw import Array, read_only
 from regularize.solving import center_and_length
-from regularize.topology import Graph, build, coordinate_names, spanning_tree
+from regularize.topology import Graph, coordinate_names, spanning_tree
 
 #: Names of the six closure equations of a loop, in order.
 COMPONENTS = (

@@ -11,9 +11,9 @@ from regularize.adapters import adapters, detect
 from regularize.adapters._spanning import spanning
 from regularize.analysis import reduce
 from regularize.errors import ReadError
+from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
 from regularize.screw import exp, inverse
-from regularize.topology import build
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -15,9 +15,10 @@ from scipy.optimize import root
 import regularize as rg
 from regularize.closed_forms import ClosedForm, closed_form
 from regularize.errors import ModelError
+from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.topology import build, spanning_tree
+from regularize.topology import spanning_tree
 
 X, Y, Z = np.eye(3)
 

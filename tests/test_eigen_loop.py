@@ -21,7 +21,7 @@ from regularize.closed_forms.eigen_loop import EigenLoop
 from regularize.closed_forms.elementary_loop import ElementaryLoop
 from regularize.closed_forms.loops import loops_of
 from regularize.closed_forms.pencil import arrangements
-from regularize.topology import build
+from regularize.graph_building import build
 
 KINDS = ["RRRRRR", "PRRRRR", "RRRPRR", "PPRRRR", "RPRPRR", "RPRRPR", "RPPPRR", "RPRPPR"]
 

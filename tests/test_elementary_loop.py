@@ -14,10 +14,11 @@ from regularize.closed_forms.closure import product
 from regularize.closed_forms.elementary_loop import ElementaryLoop
 from regularize.closed_forms.elementary_steps import NotElementary
 from regularize.closed_forms.loops import loops_of
+from regularize.graph_building import build
 from regularize.joint import joint_screws
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Mechanism
-from regularize.topology import build, spanning_tree
+from regularize.topology import spanning_tree
 
 WORDS = {
     "R": "revolute",

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import regularize as rg
 from regularize import screw
 from regularize.analysis import Reduction
+from regularize.graph_building import build
 from regularize.mechanism import Mechanism
 from regularize.screw import Array
-from regularize.topology import build
 
 BUILDERS: dict[str, Callable[[], Mechanism]] = {
     "planar": mechanisms.planar_fourbar,

@@ -6,10 +6,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from regularize.graph_building import build
 from regularize.joint_motion import fit_joint, joint_motion
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.topology import build, spanning_tree
+from regularize.topology import spanning_tree
 
 
 def zoo() -> Mechanism:

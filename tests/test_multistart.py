@@ -10,7 +10,8 @@ from closed_form_cases import CASES
 from regularize.closed_forms import closed_form
 from regularize.closed_forms.loop_system import CLOSED, LoopSystem
 from regularize.closed_forms.multistart import searched
-from regularize.topology import Graph, build
+from regularize.graph_building import build
+from regularize.topology import Graph
 
 
 def system_of(graph: Graph, known: list[int]) -> LoopSystem:

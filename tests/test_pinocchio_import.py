@@ -10,10 +10,11 @@ from pinocchio_cases import MECHANISMS, massive
 
 import regularize as rg
 from regularize.errors import ModelError
+from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
 from regularize.pinocchio_ import to_pinocchio
 from regularize.pinocchio_import import from_pinocchio
-from regularize.topology import build, spanning_tree
+from regularize.topology import spanning_tree
 
 
 def open_fourbar() -> Any:

@@ -14,8 +14,8 @@ from regularize.closed_forms import ConfigurationFinder, closed_form
 from regularize.closed_forms.loop_system import LoopSystem
 from regularize.closed_forms.multistart import searched
 from regularize.closed_forms.recursion import Recursion
+from regularize.graph_building import build
 from regularize.mechanism import Coupling, Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.topology import build
 
 
 def two_loops(seed: int) -> Mechanism:

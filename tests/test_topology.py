@@ -8,9 +8,10 @@ import pytest
 from regularize import screw
 from regularize.cycles import candidate_cycles, minimum_cycle_basis
 from regularize.errors import ModelError
+from regularize.graph_building import build
 from regularize.joint import joint_screws
 from regularize.mechanism import Body, Coupling, Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.topology import build, coordinate_names, loop_count, spanning_tree
+from regularize.topology import coordinate_names, loop_count, spanning_tree
 
 
 def ladder(windows: int) -> Mechanism:

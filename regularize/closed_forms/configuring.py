@@ -20,9 +20,10 @@ from regularize.closed_forms.multistart import searched
 from regularize.closed_forms.recursion import Recursion
 from regularize.closed_forms.solver import closed_form
 from regularize.errors import ModelError
+from regularize.graph_building import build
 from regularize.mechanism import Mechanism
 from regularize.screw import Array
-from regularize.topology import Graph, build
+from regularize.topology import Graph
 
 #: Samples that are computed at once.
 CHUNK = 2048

@@ -22,9 +22,10 @@ from regularize.closed_forms.loops import LoopSolution, joint_names, loops_of
 from regularize.closed_forms.plan import Plan
 from regularize.closed_forms.planner import Planner
 from regularize.errors import ModelError
+from regularize.graph_building import build
 from regularize.mechanism import Mechanism
 from regularize.screw import Array
-from regularize.topology import Graph, build, coordinate_names
+from regularize.topology import Graph, coordinate_names
 
 
 class ClosedForm:
