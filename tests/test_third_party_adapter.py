@@ -34,7 +34,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "regularize.cli", *arguments]
+    command = [sys.executable, "-m", "regularize", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
