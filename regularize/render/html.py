@@ -10,8 +10,9 @@ from pathlib import PurePath
 
 import regularize
 from regularize.diagnostic import Diagnostic
-from regularize.render import view
+from regularize.render import loop_view, view
 from regularize.render.drawing import Drawing, draw
+from regularize.render.loop_view import Group
 from regularize.render.picture import picture, svg
 from regularize.render.scene_data import scene_data
 from regularize.render.summary import Line
@@ -182,7 +183,7 @@ def _marked(message: str) -> str:
 
 
 def _loops(report: Report, drawing: Drawing) -> Iterator[str]:
-    groups = view.groups(report.loops)
+    groups = loop_view.groups(report.loops)
     if not groups:
         return
     yield "<section><h2>Loops</h2>"
@@ -193,17 +194,17 @@ def _loops(report: Report, drawing: Drawing) -> Iterator[str]:
     yield "</section>"
 
 
-def _loop(report: Report, drawing: Drawing, group: view.Group, *, is_open: bool) -> Iterator[str]:
+def _loop(report: Report, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
     loop = group.first
     red, green, blue, _ = drawing.loop_colors[loop.name]
     kind = "" if loop.category == "regular" else f", {loop.category}"
     yield f'<details class="loop"{" open" if is_open else ""}><summary><h3>'
     yield f'<span class="swatch" style="background:rgb({red},{green},{blue})"></span>'
-    yield f"{escape(group.name)}</h3> <span class='quiet'>{escape(view.motion(loop))}{kind}; "
+    yield f"{escape(group.name)}</h3> <span class='quiet'>{escape(loop_view.motion(loop))}{kind}; "
     yield f"{loop.redundant} of {loop.cut.constraints} equations redundant</span></summary>"
     links = " ".join(
         f'<span class="{kind}">{escape(name)}</span>'
-        for kind, name in view.chain(loop, report.mechanism.ground)
+        for kind, name in loop_view.chain(loop, report.mechanism.ground)
     )
     yield f'<p class="chain">{links}</p>'
     yield (
@@ -211,15 +212,15 @@ def _loop(report: Report, drawing: Drawing, group: view.Group, *, is_open: bool)
         '</caption><thead><tr><th scope="col">direction</th><th scope="col">status</th>'
         '<th scope="col">already fixed by</th><th scope="col">residual</th></tr></thead><tbody>'
     )
-    for row in view.rows(loop):
+    for row in loop_view.rows(loop):
         yield (
             f'<tr><th scope="row">{escape(row.direction)}</th>'
             f'<td class="status-{row.status}">{row.status}</td>'
             f"<td>{escape(row.because)}</td><td>{escape(row.residual)}</td></tr>"
         )
     yield "</tbody></table></div>"
-    yield from (f"<p>Why: {escape(sentence)}.</p>" for sentence in view.reasons(loop))
-    choice = view.choices(loop)
+    yield from (f"<p>Why: {escape(sentence)}.</p>" for sentence in loop_view.reasons(loop))
+    choice = loop_view.choices(loop)
     if choice is not None:
         yield f"<p>Choice: {escape(choice)}.</p>"
     yield "</details>"

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from regularize.diagnostic import Diagnostic
 from regularize.loop_report import LoopReport
-from regularize.render import view
+from regularize.render import loop_view, view
 from regularize.report import Report
 from regularize.words import counted, listed
 
@@ -120,18 +120,18 @@ def _diagnostic(diagnostic: Diagnostic) -> RenderableType:
 def _loop(loop: LoopReport, ground: str) -> Group:
     """The loop as a chain, its motion, and the directions at its closing joint."""
     table = _grid(f"at {loop.closing}", "status", "already fixed by", "residual")
-    for row in view.rows(loop):
+    for row in loop_view.rows(loop):
         table.add_row(
             row.direction, Text(row.status, STATUS[row.status]), Text(row.because), row.residual
         )
     facts: list[RenderableType] = [
         _chain(loop, ground),
-        Text.assemble(("motion  ", "dim"), view.motion(loop)),
+        Text.assemble(("motion  ", "dim"), loop_view.motion(loop)),
         Text(),
         table,
     ]
-    reasons = [("why     ", sentence) for sentence in view.reasons(loop)]
-    choice = view.choices(loop)
+    reasons = [("why     ", sentence) for sentence in loop_view.reasons(loop)]
+    choice = loop_view.choices(loop)
     if choice is not None:
         reasons.append(("choice  ", choice))
     if reasons:
@@ -144,7 +144,7 @@ def _chain(loop: LoopReport, ground: str) -> Text:
     styles = {"body": "", "joint": "cyan", "cut": "bold yellow"}
     bars = {"body": "", "joint": "─", "cut": "═"}
     text = Text()
-    for kind, name in view.chain(loop, ground):
+    for kind, name in loop_view.chain(loop, ground):
         text.append(" " if text else "")
         text.append(f"{bars[kind]}{name}{bars[kind]}", styles[kind])
     return text
@@ -225,30 +225,30 @@ def _loops(report: Report, verbosity: int) -> Iterator[RenderableType]:
     several = len(report.components) > 1
     for component in report.components if verbosity > 0 or len(report.components) <= 6 else ():
         for group in (
-            view.groups(component.loops)
+            loop_view.groups(component.loops)
             if verbosity <= 0
-            else (view.Group((loop,)) for loop in component.loops)
+            else (loop_view.Group((loop,)) for loop in component.loops)
         ):
             _group_row(table, group)
         if several:
             values = [str(n) for n in view.equations(component)]
             table.add_row(component.name, "", "", "", "", *values, style="dim")
     if verbosity <= 0 and len(report.components) > 6:
-        for group in view.groups(report.loops):
+        for group in loop_view.groups(report.loops):
             _group_row(table, group)
     table.add_row("all", "", "", "", "", *(str(n) for n in view.equations(report)), style="bold")
     yield table
     yield Text()
 
 
-def _group_row(table: Table, group: view.Group) -> None:
+def _group_row(table: Table, group: loop_view.Group) -> None:
     loop, count = group.first, len(group.loops)
     values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
     more = "" if count == 1 else f" and {count - 1} more"
     table.add_row(
         f"{loop.name}{more}",
         loop.closing if count == 1 else f"{loop.closing} …",
-        view.SPATIAL.get(loop.motion.name, loop.motion.name),
+        loop_view.SPATIAL.get(loop.motion.name, loop.motion.name),
         "" if loop.category == "regular" else loop.category,
         str(len(dict.fromkeys(loop.joints))),
         *(str(count * value) for value in values),
