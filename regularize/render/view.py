@@ -1,4 +1,7 @@
-"""What reports for people say about a whole model, as plain values: terminal and page lay it out."""
+"""What the reports for people say about a whole model, as plain values.
+
+The terminal and the HTML page lay them out.
+"""
 
 from __future__ import annotations
 
