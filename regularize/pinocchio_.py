@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize import screw
 from regularize.analysis import Reduction
 from regularize.diagnostic import Diagnostic
 from regularize.errors import UnsupportedExport
 from regularize.joint_motion import fit_joint
+from regularize.pinocchio_coordinates import ModelCoordinates
+from regularize.pinocchio_findings import left_over, massless_tips
 from regularize.pinocchio_model import TreeBuilder, TreeJoint
 from regularize.pinocchio_rows import Closure, ConstraintRows
 from regularize.pinocchio_solvers import Acceleration, acceleration_of
@@ -60,8 +61,7 @@ class Robot:
     findings: tuple[Diagnostic, ...]
     constraints: ConstraintRows = field(repr=False)
     data: Any = field(repr=False)
-    _coupling: Array = field(repr=False)
-    _coupling_offset: Array = field(repr=False)
+    _coordinates: ModelCoordinates = field(repr=False)
     _accelerate: Acceleration = field(repr=False)
 
     @property
@@ -95,7 +95,7 @@ class Robot:
 
     def residual(self, q: Array) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,)."""
-        return self.constraints.residual(self.data, q, self._coupled(q))
+        return self.constraints.residual(self.data, q, self._coordinates.coupled(q))
 
     def jacobian(self, q: Array) -> Array:
         """Rows on velocities, shape (m, nv)."""
@@ -145,27 +145,11 @@ class Robot:
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
-        q = pin.neutral(self.model)
-        for joint in self.joints:
-            start = self.model.idx_qs[joint.index]
-            for edge in joint.edges:
-                values = np.asarray(coordinates)[list(edge.columns)]
-                if not edge.group:
-                    values = values[::-1] if joint.reversed else values
-                    q[start : start + edge.freedoms] = values
-                    start += edge.freedoms
-                    continue
-                pose = screw.exp(edge.screws @ values)
-                pose = screw.inverse(pose) if joint.reversed else pose
-                if edge.freedoms == 6:
-                    q[start : start + 7] = pin.SE3ToXYZQUAT(pin.SE3(pose))
-                else:
-                    q[start : start + 4] = pin.Quaternion(pose[:3, :3]).coeffs()
-        return np.asarray(q)
+        return self._coordinates.configuration(coordinates)
 
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
-        result = self._tree_coordinates(q)
+        result = self._coordinates.of_tree(q)
         pin.forwardKinematics(self.model, self.data, q)
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:
@@ -179,50 +163,7 @@ class Robot:
         Raises:
             UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
         """
-        self.reduction.mechanism.joint(joint)
-        for tree_joint in self.joints:
-            start = self.model.idx_vs[tree_joint.index]
-            if not any(e.joint.name == joint for e in tree_joint.edges):
-                continue
-            columns = [c for e in tree_joint.edges for c in e.columns]
-            first = min(
-                c for e in self.reduction.graph.edges if e.joint.name == joint for c in e.columns
-            )
-            if first + freedom not in columns:
-                continue
-            if tree_joint.reversed and not tree_joint.edges[0].group:
-                columns = columns[::-1]
-            return int(start + columns.index(first + freedom))
-        raise UnsupportedExport(
-            f"joint {joint!r} closes a loop and has no coordinate in the model; choose other "
-            "cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
-        )
-
-    def _tree_coordinates(self, q: Array) -> Array:
-        """The mechanism's coordinates that the model has, zero at the cuts, shape (n,)."""
-        result = np.zeros(self.reduction.freedoms)
-        for joint in self.joints:
-            start = self.model.idx_qs[joint.index]
-            for edge in joint.edges:
-                columns = list(edge.columns)
-                if not edge.group:
-                    values = q[start : start + edge.freedoms]
-                    result[columns] = values[::-1] if joint.reversed else values
-                    start += edge.freedoms
-                    continue
-                if edge.freedoms == 6:
-                    pose = pin.XYZQUATToSE3(q[start : start + 7]).homogeneous
-                else:
-                    pose = np.eye(4)
-                    pose[:3, :3] = pin.Quaternion(q[start : start + 4]).toRotationMatrix()
-                pose = screw.inverse(pose) if joint.reversed else pose
-                result[columns] = edge.screws.T @ screw.log(pose)
-        return result
-
-    def _coupled(self, q: Array) -> Array:
-        if not len(self._coupling):
-            return np.zeros(0)
-        return np.asarray(self._coupling @ self._tree_coordinates(q) - self._coupling_offset)
+        return self._coordinates.velocity_index(joint, freedom)
 
 
 def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool = True) -> Robot:
@@ -262,9 +203,9 @@ def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool =
 def _robot(
     reduction: Reduction, style: str, builder: TreeBuilder, closures: list[Closure], models: Any
 ) -> Robot:
-    coupling, offset = _couplings(reduction, builder)
     model, data = builder.model, builder.model.createData()
-    rows = ConstraintRows(model, closures, _velocity_rows(builder, coupling))
+    coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
+    rows = ConstraintRows(model, closures, coordinates.velocity_rows())
     robot = Robot(
         model=model,
         reduction=reduction,
@@ -273,79 +214,14 @@ def _robot(
         proximal_settings=pin.ProximalSettings(*PROXIMAL) if style == "legacy" else None,
         q0=np.zeros(0),
         joints=tuple(builder.joints),
-        findings=(*builder.findings, *_left_over(reduction, style)),
+        findings=(*builder.findings, *left_over(reduction, style)),
         constraints=rows,
         data=data,
-        _coupling=coupling,
-        _coupling_offset=offset,
+        _coordinates=coordinates,
         _accelerate=lambda q, v, tau: np.zeros(model.nv),
     )
     object.__setattr__(robot, "q0", read_only(robot.configuration(reduction.q)))
     object.__setattr__(robot, "_accelerate", acceleration_of(robot))
     if not robot.massive:
-        finding = Diagnostic(
-            "REG306",
-            "warning",
-            "the mass matrix of the tree is singular at the reference configuration, since a chain "
-            "ends in bodies without mass or inertia: Pinocchio's own solvers fail on this model, "
-            "the robot's forward_dynamics does not",
-            help=("state mass properties for these bodies", "choose other cuts"),
-        )
-        object.__setattr__(robot, "findings", (*robot.findings, finding))
+        object.__setattr__(robot, "findings", (*robot.findings, massless_tips()))
     return robot
-
-
-def _left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
-    """What the constraint models of a style do not say."""
-    found = []
-    if reduction.remaining and style in ("anchors", "slack"):
-        found.append(
-            Diagnostic(
-                "REG304",
-                "warning",
-                f"{reduction.remaining} of the kept rows depend on the others, so the constraint "
-                "models need damping (mu > 0)",
-                help=("drop them on numerical evidence: reduce(mechanism, numerical=True)",),
-            )
-        )
-    if reduction.graph.couplings and style != "rows":
-        names = ", ".join(f"`{c.name}`" for c in reduction.graph.couplings)
-        found.append(
-            Diagnostic(
-                "REG305",
-                "warning",
-                f"Pinocchio has no constraint model for the couplings {names}: they are rows of "
-                "the robot's Jacobian and part of its forward dynamics only",
-                help=("use the style 'rows' or the robot's own forward_dynamics",),
-            )
-        )
-    return found
-
-
-def _couplings(reduction: Reduction, builder: TreeBuilder) -> tuple[Array, Array]:
-    """Coupling rows over all joint coordinates, and their right-hand sides."""
-    graph = reduction.graph
-    rows = np.zeros((len(graph.couplings), graph.freedoms))
-    present = {c for joint in builder.joints for e in joint.edges for c in e.columns}
-    for row, coupling in zip(rows, graph.couplings, strict=True):
-        for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
-            if column not in present:
-                name = next(e.name for e in graph.edges if column in e.columns)
-                raise UnsupportedExport(
-                    f"coupling {coupling.name!r} acts on joint {name!r}, which is a cut and has "
-                    "no coordinate; choose other cuts: reduce(mechanism, cuts=[...]), or the "
-                    "style 'anchors'"
-                )
-            row[column] += coefficient
-    return read_only(rows), read_only([c.offset for c in graph.couplings])
-
-
-def _velocity_rows(builder: TreeBuilder, coupling: Array) -> Array:
-    """Coupling rows on the model's velocities, shape (C, nv)."""
-    rows = np.zeros((len(coupling), builder.model.nv))
-    for joint in builder.joints:
-        start = builder.model.idx_vs[joint.index]
-        columns = [c for e in joint.edges for c in e.columns]
-        columns = columns[::-1] if joint.reversed else columns
-        rows[:, start : start + len(columns)] = coupling[:, columns]
-    return read_only(rows)
