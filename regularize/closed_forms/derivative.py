@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regularize.closed_forms import vectors
+from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.plan import Plan
 from regularize.closed_forms.tape import Scalar
 from regularize.closed_forms.vectors import Matrix, Vector
@@ -109,26 +109,26 @@ class Derivative:
         x = [Scalar(tape, a) for a in operation.arguments]
         d = [self._rates[a] for a in operation.arguments]
         if operation.name == "circle":
-            c, s, _ = tape.circle(x[0], x[1], x[2], x[3], operation.data)
+            c, s, _ = equations.circle(tape, x[0], x[1], x[2], x[3], operation.data)
             if k == 2:
                 return (x[0] * d[0] + x[1] * d[1] - x[2] * d[2]) * 2.0
             turning = -(d[0] * c + d[1] * s + d[2]) / (x[1] * c - x[0] * s)
             return -(s * turning) if k == 0 else c * turning
         if operation.name == "quadratic":
-            shift, _ = tape.quadratic(x[0], x[1], x[2], x[3], operation.data)
+            shift, _ = equations.quadratic(tape, x[0], x[1], x[2], x[3], operation.data)
             if k == 1:
                 return x[1] * d[1] * 2.0 - d[0] * x[2] - x[0] * d[2]
             change = (d[0] * shift + d[1] * 2.0) * shift + d[2]
             return -change / ((x[0] * shift + x[1]) * 2.0)
         if operation.name == "across":
-            n = tape.across(x[:3], x[3:])
+            n = equations.across(tape, x[:3], x[3:])
             m, rate = (x[0], x[1], x[2]), (d[0], d[1], d[2])
             return (d[k] - n[k] * vectors.dot(n, rate)) / vectors.dot(n, m)
         if operation.name == "unit":
             # Asked for again, for a result that equals an earlier quantity was not entered anew.
             found, i = self._item(index)
             size = x[found].probe / Scalar(tape, i).probe
-            c, s = tape.unit(x[0], x[1], size, operation.data)
+            c, s = equations.unit(tape, x[0], x[1], size, operation.data)
             turning = (c * d[1] - s * d[0]) / (c * x[0] + s * x[1])
             return -(s * turning) if k == 0 else c * turning
         return tape.scalar(0.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.closed_forms import vectors
+from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.chain import Chain, Item
 from regularize.closed_forms.tape import Scalar, Tape
 from regularize.closed_forms.vectors import Element, Motion, Vector
@@ -60,7 +60,7 @@ class Known:
     def give_angle(self, item: Item, c: Scalar, s: Scalar) -> None:
         """Set the angle between the two frames of a revolute motion."""
         (column,) = item.columns
-        coordinate = self.tape.angle(c, s, item.angle)
+        coordinate = equations.angle(self.tape, c, s, item.angle)
         self.coordinates[column] = coordinate
         self.rotations[column] = Rotation(c, s, item.angle, coordinate)
 
@@ -156,7 +156,7 @@ def cosine_sine(angle: float) -> tuple[float, float]:
 def _exponential(tape: Tape, screws: Array, q: Sequence[Scalar]) -> Motion:
     """Exponential of a twist with the given coordinates."""
     twist = [sum((x * float(row[k]) for k, x in enumerate(q)), tape.scalar(0.0)) for row in screws]
-    r = tape.exponential(twist)
+    r = equations.exponential(tape, twist)
     return Motion(
         ((r[0], r[1], r[2]), (r[3], r[4], r[5]), (r[6], r[7], r[8])), (r[9], r[10], r[11])
     )

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from regularize.closed_forms import vectors
+from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.chain import Chain
 from regularize.closed_forms.motions import Known
 from regularize.closed_forms.projection import vanishes
@@ -45,7 +45,7 @@ def rod(chain: Chain, known: Known) -> Orientation | None:
         return None
     # The turn from v to the goal about their common normal: two reflections. Where they are
     # opposite to each other, any normal will do.
-    middle = tape.across(vectors.add(v, goal), vectors.subtract(v, goal))
+    middle = equations.across(tape, vectors.add(v, goal), vectors.subtract(v, goal))
     first = vectors.scale(tape.scalar(-2.0) / length, v)
     second = vectors.scale(-2.0, middle)
     x, y, z = (

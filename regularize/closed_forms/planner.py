@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regularize.closed_forms import vectors
+from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.chain import Chain, chain_of
 from regularize.closed_forms.invariance import Invariance
 from regularize.closed_forms.motions import Known
@@ -176,7 +176,7 @@ class Planner:
             w = self.known.direction_around(chain, p.unknown, v)
             square = tape.scalar(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
-        c, s = tape.unit(x, y, square.probe, (10 * SLACK * size) ** 2)
+        c, s = equations.unit(tape, x, y, square.probe, (10 * SLACK * size) ** 2)
         self.known.give_angle(item, c, s)
         self._record(chain, p, 1)
         return True
@@ -195,10 +195,10 @@ class Planner:
             return True
         sign = tape.sign()
         if item.kind == "P":
-            shift, discriminant = tape.quadratic(A, B, C, sign, SLACK * size)
+            shift, discriminant = equations.quadratic(tape, A, B, C, sign, SLACK * size)
             self.known.give(item.columns[0], shift)
         else:
-            c, s, discriminant = tape.circle(A, B, C, sign, SLACK * size)
+            c, s, discriminant = equations.circle(tape, A, B, C, sign, SLACK * size)
             self.known.give_angle(item, c, s)
         self._record(chain, p, 2, discriminant)
         return True
@@ -240,5 +240,5 @@ class Planner:
         item = chain.items[u]
         forward = turn if item.sign > 0 else vectors.columns(turn)
         motion = Motion(forward, vectors.vector(self.tape, np.zeros(3)))
-        self.known.give_group(item.columns, motion, self.tape.rotation_vector(forward))
+        self.known.give_group(item.columns, motion, equations.rotation_vector(self.tape, forward))
         self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))

@@ -9,7 +9,7 @@ simplify and to tell vanishing coefficients only; they never enter a solution.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -88,7 +88,10 @@ class Operation:
 
 
 class Tape:
-    """The program; quantities are created by its methods and by arithmetic on ``Scalar``."""
+    """The program; quantities are created by its methods and by arithmetic on ``Scalar``.
+
+    Solutions of equations are entered by the functions of ``equations``.
+    """
 
     def __init__(self, seed: int = 0) -> None:
         """Start with nothing but the random number generator of the probes."""
@@ -101,7 +104,7 @@ class Tape:
         self._sizes: list[float] = []
         self._by_value: dict[tuple[complex, complex], int] = {}
         self._tuples: dict[int, tuple[Probe, ...]] = {}
-        self._rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
 
     # Sources -------------------------------------------------------------------------------------
 
@@ -112,23 +115,23 @@ class Tape:
         known = self._constants.get(value)
         if known is None:
             probe = np.full(PROBES, value, dtype=complex)
-            known = self._enter(Operation("constant", (), float(value)), probe)
+            known = self.enter(Operation("constant", (), float(value)), probe)
             self._constants[value] = known
         return known
 
     def input(self, scale: float = 1.0) -> Scalar:
         """A new input; ``scale`` is the size of its random values."""
         probe = scale * (
-            self._rng.uniform(-1.5, 1.5, PROBES) + 1j * self._rng.uniform(-0.3, 0.3, PROBES)
+            self.rng.uniform(-1.5, 1.5, PROBES) + 1j * self.rng.uniform(-0.3, 0.3, PROBES)
         )
         self.inputs += 1
-        return self._enter(Operation("input", (), self.inputs - 1), probe.astype(complex))
+        return self.enter(Operation("input", (), self.inputs - 1), probe.astype(complex))
 
     def sign(self) -> Scalar:
         """A new choice between two branches: +1 or -1."""
-        probe = self._rng.choice([-1.0, 1.0], PROBES).astype(complex)
+        probe = self.rng.choice([-1.0, 1.0], PROBES).astype(complex)
         self.signs += 1
-        return self._enter(Operation("sign", (), self.signs - 1), probe)
+        return self.enter(Operation("sign", (), self.signs - 1), probe)
 
     # Arithmetic ----------------------------------------------------------------------------------
 
@@ -146,12 +149,12 @@ class Tape:
         if (inner := self._negated(b)) is not None:
             return self.add(a, inner, -sign)
         if a.constant == 0.0:
-            return b if sign > 0 else self._enter(Operation("negative", (b.index,)), probe)
+            return b if sign > 0 else self.enter(Operation("negative", (b.index,)), probe)
         if sign > 0 and (inner := self._negated(a)) is not None:
             return self.add(b, inner, -1.0)
         if sign > 0:
-            return self._enter(Operation("add", tuple(sorted((a.index, b.index)))), probe)
-        return self._enter(Operation("subtract", (a.index, b.index)), probe)
+            return self.enter(Operation("add", tuple(sorted((a.index, b.index)))), probe)
+        return self.enter(Operation("subtract", (a.index, b.index)), probe)
 
     def multiply(self, a: Scalar, b: Scalar) -> Scalar:
         """A b."""
@@ -168,7 +171,7 @@ class Tape:
         folded = self._folded(probe, EQUAL * self._sizes[a.index] * self._sizes[b.index])
         if folded is not None:
             return folded
-        return self._enter(Operation("multiply", tuple(sorted((a.index, b.index)))), probe)
+        return self.enter(Operation("multiply", tuple(sorted((a.index, b.index)))), probe)
 
     def divide(self, a: Scalar, b: Scalar) -> Scalar:
         """A / b."""
@@ -178,98 +181,14 @@ class Tape:
         folded = self._folded(probe, EQUAL * float(np.max(np.abs(probe))))
         if folded is not None:
             return folded
-        return self._enter(Operation("divide", (a.index, b.index)), probe)
+        return self.enter(Operation("divide", (a.index, b.index)), probe)
 
     def cosine_sine(self, angle: Scalar) -> tuple[Scalar, Scalar]:
         """Cosine and sine of an angle."""
         return (
-            self._enter(Operation("cos", (angle.index,)), np.cos(angle.probe)),
-            self._enter(Operation("sin", (angle.index,)), np.sin(angle.probe)),
+            self.enter(Operation("cos", (angle.index,)), np.cos(angle.probe)),
+            self.enter(Operation("sin", (angle.index,)), np.sin(angle.probe)),
         )
-
-    # Solutions -----------------------------------------------------------------------------------
-
-    def circle(
-        self, A: Scalar, B: Scalar, C: Scalar, sign: Scalar, slack: float
-    ) -> tuple[Scalar, Scalar, Scalar]:
-        """Cosine, sine and discriminant of the solutions of A cos + B sin + C = 0.
-
-        A discriminant that is negative by rounding (``slack`` in units of C) counts as zero.
-        """
-        square = A.probe**2 + B.probe**2
-        discriminant = square - C.probe**2
-        root = sign.probe * np.sqrt(discriminant)
-        results = (
-            (-A.probe * C.probe - B.probe * root) / square,
-            (-B.probe * C.probe + A.probe * root) / square,
-            discriminant,
-        )
-        c, s, d = self._several("circle", (A, B, C, sign), slack, results)
-        return c, s, d
-
-    def quadratic(
-        self, A: Scalar, B: Scalar, C: Scalar, sign: Scalar, slack: float
-    ) -> tuple[Scalar, Scalar]:
-        """Solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
-        discriminant = B.probe**2 - A.probe * C.probe
-        results = ((-B.probe + sign.probe * np.sqrt(discriminant)) / A.probe, discriminant)
-        s, d = self._several("quadratic", (A, B, C, sign), slack, results)
-        return s, d
-
-    def unit(self, x: Scalar, y: Scalar, size: Probe, slack: float) -> tuple[Scalar, Scalar]:
-        """(x, y) scaled to length one; (1, 0) where both vanish (below ``slack``).
-
-        Args:
-            x: First component.
-            y: Second component.
-            size: The length at the probes, whose complex square root is ambiguous.
-            slack: Lengths that count as zero.
-        """
-        for a, b in ((x, y), (y, x)):
-            if a.constant == 0.0 and b.constant is not None:
-                one = float(np.sign(b.constant))
-                return (self.scalar(one), a) if b is x else (a, self.scalar(one))
-        c, s = self._several("unit", (x, y), slack, (x.probe / size, y.probe / size))
-        return c, s
-
-    def across(self, m: Sequence[Scalar], d: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
-        """Unit vector along m, perpendicular to d but for rounding; any such where m is zero."""
-        length = np.sqrt(sum(a.probe**2 for a in m))
-        x, y, z = self._several("across", (*m, *d), 0.0, tuple(a.probe / length for a in m))
-        return x, y, z
-
-    def rotation_vector(self, R: Sequence[Sequence[Scalar]]) -> tuple[Scalar, Scalar, Scalar]:
-        """Rotation vector of a rotation matrix; nothing may be computed from it further."""
-        entries = tuple(x for row in R for x in row)
-        nothing = self._rng.normal(size=(3, PROBES)).astype(complex)
-        x, y, z = self._several("rotation_vector", entries, 0.0, tuple(nothing))
-        return x, y, z
-
-    def exponential(self, twist: Sequence[Scalar]) -> list[Scalar]:
-        """Rotation matrix by rows, then translation, of the exponential of a twist (v, w)."""
-        v = np.stack([x.probe for x in twist[:3]], axis=-1)
-        w = np.stack([x.probe for x in twist[3:]], axis=-1)
-        x = np.sqrt(np.sum(w * w, axis=-1))[:, None]
-        factors = np.sin(x) / x, (1 - np.cos(x)) / x**2, (x - np.sin(x)) / x**3
-        columns = []
-        for e in np.eye(3):
-            once = np.cross(w, e)
-            columns.append(e + factors[0] * once + factors[1] * np.cross(w, once))
-        once = np.cross(w, v)
-        shift = v + factors[1] * once + factors[2] * np.cross(w, once)
-        entries = [columns[k][:, i] for i in range(3) for k in range(3)] + [*shift.T]
-        return [*self._several("exponential", tuple(twist), 0.0, tuple(entries))]
-
-    def angle(self, c: Scalar, s: Scalar, offset: float) -> Scalar:
-        """atan2(s, c) - offset between -pi and pi; nothing may be computed from it further."""
-        constant = c.constant, s.constant
-        if constant[0] is not None and constant[1] is not None:
-            value = np.arctan2(constant[1], constant[0]) - offset
-            return self.scalar(float(np.arctan2(np.sin(value), np.cos(value))))
-        probe = np.arctan2(s.probe.real, c.probe.real).astype(complex)
-        probe += self._rng.normal(size=PROBES)
-        name = "angle" if offset == 0.0 else "angle_from"
-        return self._enter(Operation(name, (s.index, c.index), float(offset)), probe)
 
     # Bookkeeping ---------------------------------------------------------------------------------
 
@@ -284,13 +203,14 @@ class Tape:
                 stack.extend(self.operations[index].arguments)
         return sorted(found)
 
-    def _several(
+    def several(
         self,
         name: str,
         arguments: tuple[Scalar, ...],
         data: float,
         results: tuple[Probe, ...],
     ) -> tuple[Scalar, ...]:
+        """The quantities that one operation with several results gives."""
         operation = Operation(name, tuple(a.index for a in arguments), data)
         index = self._known.get(operation)
         if index is None:
@@ -299,7 +219,7 @@ class Tape:
         items = []
         for k, probe in enumerate(self._tuples[index]):
             folded = self._folded(probe, EQUAL * float(np.max(np.abs(probe))))
-            items.append(folded or self._enter(Operation("item", (index,), k), probe))
+            items.append(folded or self.enter(Operation("item", (index,), k), probe))
         return tuple(items)
 
     def _negated(self, a: Scalar) -> Scalar | None:
@@ -315,7 +235,8 @@ class Tape:
             return None
         return self.scalar(value.real)
 
-    def _enter(self, operation: Operation, probe: Probe) -> Scalar:
+    def enter(self, operation: Operation, probe: Probe) -> Scalar:
+        """The quantity that an operation gives, an earlier one where it is the same."""
         index = self._known.get(operation)
         if index is not None:
             return Scalar(self, index)
