@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from regularize.actuator_dynamics import ReducedModel
 from regularize.equation_of_motion import groups, pairs
 from regularize.errors import MissingExtra
 from regularize.interpolation import Interpolation
-from regularize.reduced_dynamics import ReducedModel
 from regularize.screw import Array
 
 #: Points of every curve.

@@ -14,6 +14,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.actuator_dynamics import ReducedModel
 from regularize.equation_of_motion import count
 from regularize.errors import ModelError
 from regularize.interpolation import Accuracy as Accuracy
@@ -22,7 +23,6 @@ from regularize.metamodel_boxes import Metamodel as Metamodel
 from regularize.metamodel_build import Builder, Settings
 from regularize.metamodel_continuous import Continuous as Continuous
 from regularize.metamodel_continuous import rbf, splines
-from regularize.reduced_dynamics import ReducedModel
 from regularize.screw import Array
 
 Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Sequence[float]

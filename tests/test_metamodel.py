@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import regularize as rg
+from regularize.actuator_dynamics import ReducedModel
 from regularize.commands import metamodel as command
 from regularize.equation_of_motion import groups
 from regularize.errors import ModelError, OutsideWorkspace
@@ -21,7 +22,7 @@ from regularize.interpolation import Interpolation
 from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world
 from regularize.metamodel_plot import figure
 from regularize.metamodels import Continuous, Metamodel, metamodel
-from regularize.reduced_dynamics import ReducedModel, reduced_model
+from regularize.reduced_dynamics import reduced_model
 from regularize.screw import Array
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "metamodel"

@@ -22,9 +22,10 @@ import numpy as np
 import pinocchio as pin
 
 import regularize as rg
+from regularize.actuator_dynamics import ReducedModel
 from regularize.metamodels import Metamodel, metamodel
 from regularize.pinocchio_ import to_pinocchio
-from regularize.reduced_dynamics import ReducedModel, reduced_model
+from regularize.reduced_dynamics import reduced_model
 from regularize.screw import Array
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "metamodel"
