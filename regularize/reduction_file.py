@@ -11,7 +11,7 @@ from regularize import __version__
 from regularize.adapters import adapters
 from regularize.analysis import Reduction
 from regularize.diagnostic import Diagnostic
-from regularize.isostatics import Isostatic
+from regularize.isostatic_mechanism import Isostatic
 from regularize.mechanism import Mechanism
 from regularize.reduction import Cut
 from regularize.saving import save
