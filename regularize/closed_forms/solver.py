@@ -16,8 +16,9 @@ from regularize.closed_forms.branches import (
     meetings,
     unwrapped,
 )
-from regularize.closed_forms.codegen import Listing, Operations, c_source, python_source
+from regularize.closed_forms.codegen import c_source, python_source
 from regularize.closed_forms.evaluation import Evaluation, Solutions
+from regularize.closed_forms.listing import Listing, Operations
 from regularize.closed_forms.loops import LoopSolution, joint_names, loops_of
 from regularize.closed_forms.plan import Plan
 from regularize.closed_forms.planner import Planner
