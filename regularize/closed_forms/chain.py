@@ -10,18 +10,15 @@ follows from the joints' own geometry; the loop need not be closed at the file's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from regularize import screw
+from regularize.closed_forms.axes import ROUNDING, Line, frames
 from regularize.cycles import Cycle
-from regularize.joint import perpendiculars
 from regularize.screw import Array
 from regularize.topology import Edge, Graph
-
-#: Entries of links below this (angles, or lengths by the size of the loop) are rounding.
-ROUNDING = 2e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,26 +79,12 @@ class Chain:
         return len(self.items)
 
 
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """A motion before its frames are chosen; ``point`` is None while it is free to be chosen."""
-
-    kind: str
-    name: str
-    columns: tuple[int, ...]
-    sign: int
-    direction: Array | None
-    point: Array | None
-    frame: Array
-    pitch: float = 0.0
-
-
 def chain_of(graph: Graph, cycle: Cycle) -> Chain:
     """The chain of a cycle of the graph."""
     lines, closing = _lines(graph, cycle)
     first = next((i for i, line in enumerate(lines) if line.point is not None), 0)
     # The chain starts at a motion with a place, so that translations can take theirs from it.
-    moved = [_moved(closing, line) for line in lines[:first]]
+    moved = [line.moved(closing) for line in lines[:first]]
     lines, m = lines[first:] + moved, len(lines)
     points: list[Array] = []
     for line in lines:
@@ -109,8 +92,8 @@ def chain_of(graph: Graph, cycle: Cycle) -> Chain:
         points.append(previous if line.point is None else line.point)
     size = float(np.max(np.ptp(np.array([*points, (closing @ [*points[0], 1.0])[:3]]), axis=0)))
     size = size if size > 0.0 else 1.0
-    lines = [_placed(line, point) for line, point in zip(lines, points, strict=True)]
-    befores, afters = _frames(lines, closing, size)
+    lines = [replace(line, point=point) for line, point in zip(lines, points, strict=True)]
+    befores, afters = frames(lines, closing, size)
     items, links = [], np.zeros((m, 4, 4))
     for i, line in enumerate(lines):
         relative = screw.inverse(befores[i]) @ afters[i]
@@ -134,10 +117,10 @@ def chain_of(graph: Graph, cycle: Cycle) -> Chain:
     return Chain(tuple(items), links, size, cycle)
 
 
-def _lines(graph: Graph, cycle: Cycle) -> tuple[list[_Line], Array]:
+def _lines(graph: Graph, cycle: Cycle) -> tuple[list[Line], Array]:
     """The motions at zero coordinates in the frame of the first node, and the loop's gap."""
     T = np.eye(4)
-    lines: list[_Line] = []
+    lines: list[Line] = []
     for index, node in zip(cycle.edges, cycle.nodes, strict=True):
         edge = graph.edges[index]
         forward = node == edge.parent
@@ -148,11 +131,11 @@ def _lines(graph: Graph, cycle: Cycle) -> tuple[list[_Line], Array]:
     return lines, T
 
 
-def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[_Line]:
+def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
     name = edge.joint.name
     if edge.group:
         kind = "S" if edge.joint.kind == "spherical" else "F"
-        return [_Line(kind, name, edge.columns, sign, None, frame[:3, 3], frame)]
+        return [Line(kind, name, edge.columns, sign, None, frame[:3, 3], frame)]
     lines = []
     order = range(edge.freedoms) if sign > 0 else reversed(range(edge.freedoms))
     for k in order:
@@ -162,142 +145,19 @@ def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[_Line]:
         # Traversed backwards, a joint turns about the opposite axis; its coordinate stays.
         column = (edge.columns[k],)
         if not np.isclose(length, 1.0, rtol=0.0, atol=1e-14):
-            lines.append(_Line("F", name, column, sign, None, frame[:3, 3], frame))
+            lines.append(Line("F", name, column, sign, None, frame[:3, 3], frame))
         elif point is None:
-            lines.append(_Line("P", name, column, sign, sign * direction, None, frame))
+            lines.append(Line("P", name, column, sign, sign * direction, None, frame))
         else:
             point = frame[:3, 3] if _on_line(frame[:3, 3], point, direction) else point
             pitch = 0.0 if pitch is None or abs(pitch) < 1e-14 else pitch
-            lines.append(_Line("R", name, column, sign, sign * direction, point, frame, pitch))
+            lines.append(Line("R", name, column, sign, sign * direction, point, frame, pitch))
     return lines
 
 
 def _on_line(q: Array, point: Array, direction: Array) -> bool:
     off = np.linalg.norm(np.cross(q - point, direction))
     return bool(off <= 1e-14 * max(1.0, float(np.linalg.norm(q))))
-
-
-def _moved(T: Array, line: _Line) -> _Line:
-    return _Line(
-        line.kind,
-        line.name,
-        line.columns,
-        line.sign,
-        None if line.direction is None else T[:3, :3] @ line.direction,
-        None if line.point is None else T[:3, :3] @ line.point + T[:3, 3],
-        T @ line.frame,
-        line.pitch,
-    )
-
-
-def _placed(line: _Line, point: Array) -> _Line:
-    return _Line(
-        line.kind,
-        line.name,
-        line.columns,
-        line.sign,
-        line.direction,
-        point,
-        line.frame,
-        line.pitch,
-    )
-
-
-def _frames(lines: list[_Line], closing: Array, size: float) -> tuple[list[Array], list[Array]]:
-    """Frames before and after every motion, from the common normals around the loop."""
-    m = len(lines)
-    normals: list[tuple[Array, Array, Array] | None] = []
-    for i, line in enumerate(lines):
-        following = lines[i + 1] if i + 1 < m else _moved(closing, lines[0])
-        normals.append(_common_normal(line, following, size))
-    # Parallel axes leave the normal free along them: it starts where the one before arrived.
-    start = next((i for i in range(m) if normals[i] is not None), None)
-    if start is None:
-        start, line = m - 1, lines[m - 1]
-        back = screw.inverse(closing)
-        following = _moved(closing, lines[0])
-        normals[start] = _parallel_normal(line, following, line.point, None, size)
-    for k in range(1, m):
-        i = (start + k) % m
-        if normals[i] is not None:
-            continue
-        x, _, foot = normals[i - 1] or (None, None, None)
-        if i == 0 and x is not None and foot is not None:
-            back = screw.inverse(closing)
-            x, foot = back[:3, :3] @ x, back[:3, :3] @ foot + back[:3, 3]
-        following = lines[i + 1] if i + 1 < m else _moved(closing, lines[0])
-        normals[i] = _parallel_normal(lines[i], following, foot, x, size)
-    back = screw.inverse(closing)
-    befores, afters = [], []
-    for i, line in enumerate(lines):
-        out, into = normals[i], normals[i - 1]
-        if line.direction is None or out is None or into is None:
-            befores.append(line.frame)
-            afters.append(line.frame)
-            continue
-        x, _, foot = into
-        if i == 0:
-            x, foot = back[:3, :3] @ x, back[:3, :3] @ foot + back[:3, 3]
-        befores.append(_frame(line.direction, x, foot))
-        afters.append(_frame(line.direction, out[0], out[1]))
-    return befores, afters
-
-
-def _frame(z: Array, x: Array, origin: Array) -> Array:
-    x = screw.unit(x - (x @ z) * z)
-    return screw.transform(np.column_stack([x, np.cross(z, x), z]), origin)
-
-
-def _common_normal(line: _Line, following: _Line, size: float) -> tuple[Array, Array, Array] | None:
-    """Direction of the normal and its feet on both axes; None where the axes are parallel."""
-    p, q = line.point, following.point
-    if p is None or q is None:
-        return None
-    u, w = line.direction, following.direction
-    if u is None and w is None:
-        return _or_any(q - p, None, size), p, q
-    if u is None or w is None:
-        axis, on, center = (w, q, p) if u is None else (u, p, q)
-        assert axis is not None
-        foot = on + ((center - on) @ axis) * axis
-        offset = foot - center if u is None else center - foot
-        if np.linalg.norm(offset) <= ROUNDING * size:
-            return None
-        return (offset, p, foot) if u is None else (offset, foot, q)
-    normal = np.cross(u, w)
-    square = float(normal @ normal)
-    if square <= (1e-12) ** 2:
-        return None
-    gap = q - p
-    s, t = (float(np.cross(gap, other) @ normal) / square for other in (w, u))
-    return normal, p + s * u, q + t * w
-
-
-def _parallel_normal(
-    line: _Line, following: _Line, foot: Array | None, x: Array | None, size: float
-) -> tuple[Array, Array, Array]:
-    """Normal of two parallel axes, or of an axis and a centre on it, that starts at ``foot``."""
-    p, q = line.point, following.point
-    assert p is not None and q is not None
-    axis = line.direction if line.direction is not None else following.direction
-    assert axis is not None
-    if line.direction is None:
-        return _or_any(np.zeros(3), axis, size), p, p
-    if following.direction is None:
-        return _or_any(np.zeros(3) if x is None else x, axis, size), q, q
-    foot = p if foot is None else foot
-    other = q + ((foot - q) @ axis) * axis
-    gap = other - foot
-    if np.linalg.norm(gap) <= ROUNDING * size:
-        return _or_any(np.zeros(3) if x is None else x, axis, size), foot, foot
-    return gap, foot, other
-
-
-def _or_any(x: Array, axis: Array | None, size: float) -> Array:
-    """``x`` where it has a length, else any direction across the axis."""
-    if np.linalg.norm(x) > ROUNDING * size:
-        return x
-    return perpendiculars(np.array([0.0, 0.0, 1.0]) if axis is None else axis)[0]
 
 
 def _snap_angle(angle: float) -> float:

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from regularize import screw
-from regularize.closed_forms.chain import ROUNDING, Chain, Item
+from regularize.closed_forms.axes import ROUNDING
+from regularize.closed_forms.chain import Chain, Item
 from regularize.screw import Array
 
 
