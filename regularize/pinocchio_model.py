@@ -11,12 +11,10 @@ import pinocchio as pin
 
 from regularize import screw
 from regularize.diagnostic import Diagnostic
-from regularize.mechanism import Inertia
+from regularize.pinocchio_joints import elementary_models
+from regularize.pinocchio_tips import SINGLE, SharedInertia, Tip
 from regularize.screw import IDENTITY, Array
 from regularize.topology import Edge, Graph
-
-#: Pinocchio joint models that move along or about one axis of their frame, linear first.
-SINGLE = ("PX", "PY", "PZ", "RX", "RY", "RZ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,24 +30,6 @@ class TreeJoint:
     index: int
     edges: tuple[Edge, ...]
     reversed: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Tip:
-    """A second copy of a body at the end of a cut joint, to be welded to the body itself.
-
-    Attributes:
-        edge: The cut joint, which becomes a joint of the tree.
-        node: The body that is cut in two.
-        T_node_frame: Frame of the weld on the body, shape (4, 4).
-        slack: Axes of that frame, numbered as in ``SINGLE``, along which slack joints are put
-            between the cut joint and the copy.
-    """
-
-    edge: Edge
-    node: int
-    T_node_frame: Array
-    slack: tuple[int, ...] = ()
 
 
 class TreeBuilder:
@@ -81,7 +61,8 @@ class TreeBuilder:
     ) -> None:
         """Build the whole model."""
         self.composite = composite
-        self.graph, self.tree, self.tips, self.length = graph, tree, tuple(tips), length
+        self.graph, self.tree, self.tips = graph, tree, tuple(tips)
+        self.inertia = SharedInertia(graph, self.tips, length)
         self.model = pin.Model()
         self.model.name = graph.mechanism.name
         self.model.gravity.linear = np.array(graph.mechanism.gravity)
@@ -155,7 +136,7 @@ class TreeBuilder:
         parts: list[tuple[Any, Array]] = []
         before = np.eye(4)
         for edge in series:
-            steps, before = _elementary_models(edge, backwards, before)
+            steps, before = elementary_models(edge, backwards, before)
             parts += steps
         whole = len(series) == sum(e.joint is first.joint for e in self.graph.edges)
         name = first.joint.name if whole else first.name
@@ -202,7 +183,7 @@ class TreeBuilder:
                 pin.Frame(self._unused(name), index, pin.SE3(T), pin.FrameType.BODY), False
             )
         if index > 0:
-            for inertia in self._remaining_inertia(node):
+            for inertia in self.inertia.remaining(node):
                 self.model.appendBodyToJoint(index, inertia, pin.SE3(T_joint_node))
         for tip in self.tips:
             if tip.edge.other(tip.node) == node:
@@ -223,112 +204,8 @@ class TreeBuilder:
             place = (index, screw.inverse(tip.T_node_frame))
         self.tip_place[edge.index] = place
         if edge.freedoms or tip.slack:
-            self.model.appendBodyToJoint(place[0], self._tip_inertia(tip.node), pin.SE3(place[1]))
-
-    def _copies(self, node: int) -> int:
-        """Number of massive copies of a node."""
-        return sum(tip.node == node and bool(tip.edge.freedoms or tip.slack) for tip in self.tips)
-
-    def _own_inertia(self, node: int) -> Any:
-        """Inertia of a node in its own frame; zero where nothing is known."""
-        total = pin.Inertia.Zero()
-        for name in self.graph.members[node]:
-            inertia = self.graph.mechanism.body(name).inertia
-            if inertia is not None:
-                total += pin.SE3(self.graph.T_node_body[name]).act(_inertia(inertia))
-        return total
-
-    def _shared(self, node: int) -> bool:
-        """Whether equal shares of a node's inertia can stand for its copies."""
-        if node == self.graph.ground:
-            return False
-        inertia = self._own_inertia(node)
-        principal = np.linalg.eigvalsh(np.array(inertia.inertia))
-        return bool(inertia.mass > 0 and principal[0] > 1e-9 * max(principal[-1], 1e-300))
-
-    def _tip_inertia(self, node: int) -> Any:
-        """Inertia of one copy of a node.
-
-        A body with mass in all directions is shared out evenly. A copy of the ground does not
-        move, so its inertia never matters. A body that lacks inertia in some direction gets back,
-        as a negative inertia, what its copies have too much. A massless body has massless copies.
-        """
-        own, share = self._own_inertia(node), 1.0 / (1 + self._copies(node))
-        if self._shared(node):
-            return _scaled(own, share)
-        mass, center = share * own.mass, own.lever
-        if node == self.graph.ground:
-            bodies = [body.inertia for body in self.graph.mechanism.bodies if body.inertia]
-            mass = float(np.mean([i.mass for i in bodies])) if bodies else 1.0
-            center = next(tip.T_node_frame[:3, 3] for tip in self.tips if tip.node == node)
-        if mass == 0.0:
-            return pin.Inertia.Zero()
-        return pin.Inertia(mass, np.array(center), 0.4 * mass * self.length**2 * np.eye(3))
-
-    def _remaining_inertia(self, node: int) -> list[Any]:
-        """What stays of a node's inertia once its copies have theirs, in the node's frame."""
-        own = self._own_inertia(node)
-        copies = self._copies(node)
-        if copies == 0:
-            return [own] if own.mass > 0 or np.any(own.inertia) else []
-        if self._shared(node):
-            return [_scaled(own, 1.0 / (1 + copies))]
-        if own.mass == 0.0:
-            return [own]
-        return [own, _scaled(self._tip_inertia(node), -float(copies))]
+            self.model.appendBodyToJoint(place[0], self.inertia.of_tip(tip.node), pin.SE3(place[1]))
 
     def _unused(self, name: str) -> str:
         taken = {frame.name for frame in self.model.frames}
         return name if name not in taken else f"{name}/body"
-
-
-def _inertia(inertia: Inertia) -> Any:
-    return pin.Inertia(inertia.mass, np.array(inertia.center), np.array(inertia.matrix))
-
-
-def _scaled(inertia: Any, factor: float) -> Any:
-    """The inertia times a factor, which may be negative."""
-    return pin.Inertia.FromDynamicParameters(factor * inertia.toDynamicParameters())
-
-
-def _elementary_models(
-    edge: Edge, backwards: bool, before: Array
-) -> tuple[list[tuple[Any, Array]], Array]:
-    """Pinocchio joint models of an edge, each with its placement after the one before.
-
-    Args:
-        edge: The elementary joint.
-        backwards: Whether its motion is to be inverted.
-        before: Placement accumulated since the last joint model, shape (4, 4).
-
-    Returns:
-        The models with placements, and the placement left over after the last one.
-    """
-    if edge.group:
-        model = pin.JointModelFreeFlyer() if edge.freedoms == 6 else pin.JointModelSpherical()
-        return [(model, before)], np.eye(4)
-    order = range(edge.freedoms - 1, -1, -1) if backwards else range(edge.freedoms)
-    models = []
-    for k in order:
-        direction, point, pitch = screw.axis_of(edge.screws[:, k])
-        axis = -direction if backwards else direction
-        # A joint model turns about its own origin: go to a point of the axis and back again.
-        to_axis = screw.transform(None, point)
-        letter = "P" if pitch is None else "R" if abs(pitch) < 1e-12 else "H"
-        models.append((_aligned(letter, axis, pitch or 0.0), before @ to_axis))
-        before = screw.inverse(to_axis)
-    return models, before
-
-
-def _aligned(letter: str, axis: Array, pitch: float) -> Any:
-    """The joint model about a coordinate axis where possible, else the one for any axis."""
-    for name, e in zip("XYZ", np.eye(3), strict=True):
-        if np.array_equal(axis, e):
-            model = getattr(pin, f"JointModel{letter}{name}")
-            return model(pitch) if letter == "H" else model()
-    general = {
-        "R": "JointModelRevoluteUnaligned",
-        "P": "JointModelPrismaticUnaligned",
-        "H": "JointModelHelicalUnaligned",
-    }[letter]
-    return getattr(pin, general)(axis, pitch) if letter == "H" else getattr(pin, general)(axis)

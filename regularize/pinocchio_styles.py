@@ -28,8 +28,9 @@ import pinocchio as pin
 from regularize import screw
 from regularize.analysis import Part, Reduction
 from regularize.coordinate_rows import coordinate_frame, point_frame, weld_rows
-from regularize.pinocchio_model import Tip, TreeBuilder
+from regularize.pinocchio_model import TreeBuilder
 from regularize.pinocchio_rows import Closure
+from regularize.pinocchio_tips import Tip
 from regularize.reduction import Cut, independent_rows, row_space
 from regularize.screw import Array
 
