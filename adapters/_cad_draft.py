@@ -11,8 +11,9 @@ from regularize.adapters._cad_pairs import pair
 from regularize.adapters._cad_relations import Relation, resolve
 from regularize.adapters._ground import connect
 from regularize.adapters._names import listed, unique
+from regularize.adapters._notes import Notes
 from regularize.adapters._units import suspect
-from regularize.diagnostic import Diagnostic, Severity, Source
+from regularize.diagnostic import Diagnostic, Source
 from regularize.mechanism import (
     STANDARD_GRAVITY,
     Body,
@@ -29,7 +30,7 @@ MISFIT = (1e-5, 1e-4)
 
 
 @dataclass
-class CadDraft:
+class CadDraft(Notes):
     """An assembly under construction; its ground is a body that stands for the assembly itself.
 
     Attributes:
@@ -61,20 +62,6 @@ class CadDraft:
     def __post_init__(self) -> None:
         """Add the ground."""
         self.ground = self.add_body(self.name or "ground", np.eye(4))
-
-    def note(
-        self,
-        code: str,
-        severity: Severity,
-        message: str,
-        source: Source | None = None,
-        *help: str,
-        joints: tuple[str, ...] = (),
-    ) -> None:
-        """Add a finding."""
-        self.findings.append(
-            Diagnostic(code, severity, message, joints=joints, source=source, help=help)
-        )
 
     def add_body(
         self,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regularize.adapters._names import suggestion
+from regularize.adapters._notes import Notes
 from regularize.adapters._xml import Node
-from regularize.diagnostic import Diagnostic, Severity, Source
+from regularize.diagnostic import Diagnostic, Source
 from regularize.mechanism import Body, Coupling, Joint
 from regularize.screw import Array, inverse
 
@@ -16,7 +17,7 @@ WORLD = "world"
 
 
 @dataclass
-class Draft:
+class Draft(Notes):
     """A URDF model under construction.
 
     Attributes:
@@ -42,20 +43,6 @@ class Draft:
         """Bodies that are no child of a joint, in file order."""
         children = {joint.child for joint in self.joints.values()}
         return [name for name in self.bodies if name not in children]
-
-    def note(
-        self,
-        code: str,
-        severity: Severity,
-        message: str,
-        source: Source | None,
-        *help: str,
-        joints: tuple[str, ...] = (),
-    ) -> None:
-        """Add a finding."""
-        self.findings.append(
-            Diagnostic(code, severity, message, joints=joints, source=source, help=help)
-        )
 
     def add_body(self, body: Body, node: Node) -> None:
         """Add a body; raises ``ReadError`` for a repeated name."""

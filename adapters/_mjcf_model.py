@@ -10,14 +10,15 @@ import numpy as np
 
 from regularize.adapters._mjcf_compile import Compiled
 from regularize.adapters._names import unique
+from regularize.adapters._notes import Notes
 from regularize.adapters._pose import rotation_quaternion
-from regularize.diagnostic import Diagnostic, Severity, Source
+from regularize.diagnostic import Diagnostic, Source
 from regularize.mechanism import Coupling, Joint
 from regularize.screw import Array, transform
 
 
 @dataclass(eq=False)
-class Model:
+class Model(Notes):
     """The model, and the mechanism that grows out of it.
 
     Attributes:
@@ -54,20 +55,10 @@ class Model:
         """Whether the model says which joints are motors."""
         return bool(self.m.nu)
 
-    def note(
-        self,
-        code: str,
-        severity: Severity,
-        message: str,
-        source: Source | None = None,
-        *help: str,
-        joints: tuple[str, ...] = (),
-    ) -> None:
-        """Add a finding."""
-        where = source or Source(self.path)
-        self.findings.append(
-            Diagnostic(code, severity, message, joints=joints, source=where, help=help)
-        )
+    @property
+    def whole(self) -> Source:
+        """The file, for findings that name no place in it."""
+        return Source(self.path)
 
     def add_joint(self, joint: Joint, position: Array) -> None:
         """Add a joint at the given coordinates."""
