@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import regularize as rg
-from regularize.animation import motions
 from regularize.render import view
+from regularize.render.animation import motions
 from regularize.render.picture import picture, png
-from regularize.report import Report
-from regularize.words import counted, listed
+from regularize.reporting.report import Report
+from regularize.reporting.words import counted, listed
 
 ASSETS = Path(__file__).resolve().parent
 PICTURES = ASSETS / "pictures"

@@ -16,36 +16,36 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regularize.analysis import Reduction as Reduction
-    from regularize.analysis import reduce as reduce
-    from regularize.assembly import Assembly as Assembly
-    from regularize.assembly import assemble as assemble
+    from regularize.all_configurations import configurations as configurations
+    from regularize.assembling.assembly import Assembly as Assembly
+    from regularize.assembling.assembly import assemble as assemble
     from regularize.closed_forms import closed_form as closed_form
-    from regularize.closed_forms import configurations as configurations
-    from regularize.curing import cure as cure
-    from regularize.curing import cures as cures
     from regularize.density import with_density as with_density
-    from regularize.isostatics import isostatic as isostatic
-    from regularize.joint_loads import joint_forces as joint_forces
     from regularize.loading import load as load
+    from regularize.loads.curing import cure as cure
+    from regularize.loads.curing import cures as cures
+    from regularize.loads.joint_loads import joint_forces as joint_forces
+    from regularize.loads.stress_states import self_stress as self_stress
+    from regularize.loads.uniqueness import reactions as reactions
     from regularize.mechanism import Mechanism as Mechanism
-    from regularize.metamodels import Metamodel as Metamodel
-    from regularize.metamodels import metamodel as metamodel
-    from regularize.minimal import minimal_dynamics as minimal_dynamics
-    from regularize.partitioning import partition as partition
-    from regularize.path_building import path as path
-    from regularize.paths import Path as Path
-    from regularize.pinocchio_ import Robot as Robot
-    from regularize.pinocchio_ import to_pinocchio as to_pinocchio
-    from regularize.pinocchio_import import from_pinocchio as from_pinocchio
-    from regularize.reduced_dynamics import reduced_model as reduced_model
-    from regularize.report import Report as Report
-    from regularize.report import check as check
+    from regularize.metamodels.metamodel import Metamodel as Metamodel
+    from regularize.metamodels.metamodel import metamodel as metamodel
+    from regularize.metamodels.reduced_dynamics import reduced_model as reduced_model
+    from regularize.minimal.dynamics import minimal_dynamics as minimal_dynamics
+    from regularize.minimal.partitioning import partition as partition
+    from regularize.paths.building import path as path
+    from regularize.paths.path import Path as Path
+    from regularize.reducing.analysis import Reduction as Reduction
+    from regularize.reducing.analysis import reduce as reduce
+    from regularize.reporting.report import Report as Report
+    from regularize.reporting.report import check as check
+    from regularize.robots.importing import from_pinocchio as from_pinocchio
+    from regularize.robots.isostatics import isostatic as isostatic
+    from regularize.robots.robot import Robot as Robot
+    from regularize.robots.robot import to_pinocchio as to_pinocchio
     from regularize.saving import save as save
-    from regularize.simulation import Simulation as Simulation
-    from regularize.simulator import simulate as simulate
-    from regularize.stress_states import self_stress as self_stress
-    from regularize.uniqueness import reactions as reactions
+    from regularize.simulating.simulation import Simulation as Simulation
+    from regularize.simulating.simulator import simulate as simulate
 
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
@@ -58,35 +58,35 @@ except PackageNotFoundError:  # a checkout that is not installed
     __version__ = "0.0.0"
 
 _HOME = {
-    "Assembly": "assembly",
+    "Assembly": "assembling.assembly",
     "Mechanism": "mechanism",
-    "Metamodel": "metamodels",
-    "Path": "paths",
-    "Reduction": "analysis",
-    "Report": "report",
-    "Robot": "pinocchio_",
-    "Simulation": "simulation",
-    "assemble": "assembly",
-    "check": "report",
+    "Metamodel": "metamodels.metamodel",
+    "Path": "paths.path",
+    "Reduction": "reducing.analysis",
+    "Report": "reporting.report",
+    "Robot": "robots.robot",
+    "Simulation": "simulating.simulation",
+    "assemble": "assembling.assembly",
+    "check": "reporting.report",
     "closed_form": "closed_forms",
-    "configurations": "closed_forms",
-    "cure": "curing",
-    "cures": "curing",
-    "from_pinocchio": "pinocchio_import",
-    "isostatic": "isostatics",
-    "joint_forces": "joint_loads",
+    "configurations": "all_configurations",
+    "cure": "loads.curing",
+    "cures": "loads.curing",
+    "from_pinocchio": "robots.importing",
+    "isostatic": "robots.isostatics",
+    "joint_forces": "loads.joint_loads",
     "load": "loading",
-    "metamodel": "metamodels",
-    "minimal_dynamics": "minimal",
-    "partition": "partitioning",
-    "path": "path_building",
-    "reactions": "uniqueness",
-    "reduce": "analysis",
-    "reduced_model": "reduced_dynamics",
+    "metamodel": "metamodels.metamodel",
+    "minimal_dynamics": "minimal.dynamics",
+    "partition": "minimal.partitioning",
+    "path": "paths.building",
+    "reactions": "loads.uniqueness",
+    "reduce": "reducing.analysis",
+    "reduced_model": "metamodels.reduced_dynamics",
     "save": "saving",
-    "self_stress": "stress_states",
-    "simulate": "simulator",
-    "to_pinocchio": "pinocchio_",
+    "self_stress": "loads.stress_states",
+    "simulate": "simulating.simulator",
+    "to_pinocchio": "robots.robot",
     "with_density": "density",
 }
 

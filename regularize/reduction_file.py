@@ -9,11 +9,11 @@ from typing import Any
 
 from regularize import __version__
 from regularize.adapters import adapters
-from regularize.analysis import Reduction
 from regularize.diagnostic import Diagnostic
-from regularize.isostatic_mechanism import Isostatic
 from regularize.mechanism import Mechanism
-from regularize.reduction import Cut
+from regularize.reducing.analysis import Reduction
+from regularize.reducing.reduction import Cut
+from regularize.robots.isostatic_mechanism import Isostatic
 from regularize.saving import save
 from regularize.screw import Array
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from regularize import screw
-from regularize.closed_forms.closure import certified, error_and_derivative, product
-from regularize.closed_forms.eigen_loop import distinct
+from regularize.all_configurations.closure import certified, error_and_derivative, product
+from regularize.all_configurations.eigen_loop import distinct
 from regularize.joint import joint_screws
 from regularize.mechanism import Joint, Mechanism, mechanism_of
 

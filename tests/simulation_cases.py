@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from regularize import adapters, density, mechanism
-from regularize.analysis import reduce
+from regularize.reducing.analysis import reduce
 
 #: Tests pass plain lists and look into what may be None, so these are loosely typed.
 read: Any = adapters.read

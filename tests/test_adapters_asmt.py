@@ -12,9 +12,9 @@ from scipy.spatial.transform import Rotation
 
 from regularize.adapters import detect, read
 from regularize.adapters.asmt import JOINTS, RELATIONS
-from regularize.analysis import reduce
 from regularize.errors import ReadError
 from regularize.mechanism import Mechanism
+from regularize.reducing.analysis import reduce
 from regularize.screw import transform
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "asmt" / "ondsel_testapp"

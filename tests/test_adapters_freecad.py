@@ -13,9 +13,9 @@ from scipy.spatial.transform import Rotation
 
 from regularize.adapters import _freecad_document, detect, read
 from regularize.adapters._freecad_distance import distance_pair
-from regularize.analysis import reduce
 from regularize.errors import ReadError
 from regularize.mechanism import Mechanism
+from regularize.reducing.analysis import reduce
 from regularize.screw import Array, inverse, transform
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"

@@ -9,10 +9,10 @@ from simulation_fixtures import MECHANISMS, mjcf
 
 from regularize.adapters import adapters, detect
 from regularize.adapters._spanning import spanning
-from regularize.analysis import reduce
 from regularize.errors import ReadError
 from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
+from regularize.reducing.analysis import reduce
 from regularize.screw import exp, inverse
 
 mujoco = pytest.importorskip("mujoco")
@@ -440,7 +440,7 @@ def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path
 def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     """Compare mass matrix and gravity terms at a random configuration to 1e-9."""
     pin = pytest.importorskip("pinocchio")
-    from regularize.pinocchio_ import to_pinocchio
+    from regularize.robots.robot import to_pinocchio
 
     robot = to_pinocchio(reduce(mechanism, keep_cuts=True))
     data = mujoco.MjData(m)

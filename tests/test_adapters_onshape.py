@@ -13,9 +13,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from regularize.adapters import _onshape_json, detect, read
-from regularize.analysis import reduce
 from regularize.errors import ReadError
 from regularize.mechanism import Mechanism
+from regularize.reducing.analysis import reduce
 from regularize.screw import inverse, transform
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "onshape_json"

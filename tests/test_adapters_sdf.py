@@ -7,8 +7,8 @@ import pytest
 from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, sdf
 
-from regularize.analysis import reduce
 from regularize.errors import ReadError
+from regularize.reducing.analysis import reduce
 from regularize.screw import inverse
 
 FILES = sorted((CORPUS / "sdf").glob("*/*.sdf"))

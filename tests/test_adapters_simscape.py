@@ -10,9 +10,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from regularize.adapters import detect, read
-from regularize.analysis import reduce
 from regularize.errors import ReadError
 from regularize.mechanism import Mechanism
+from regularize.reducing.analysis import reduce
 from regularize.screw import Array, inverse, transform
 
 MOVE = transform(Rotation.from_rotvec([-0.2, 0.6, 0.1]).as_matrix(), [-0.1, 0.05, 0.02])

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from simulation_cases import CORPUS, assert_one_redundant_loop, read
 
-from regularize.analysis import reduce
 from regularize.errors import ReadError
+from regularize.reducing.analysis import reduce
 
 TURN = "0 0 1.5707963267948966"
 

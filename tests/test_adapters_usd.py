@@ -9,8 +9,8 @@ from simulation_fixtures import MECHANISMS, usd
 
 from regularize.adapters import detect
 from regularize.adapters._spanning import reference_poses, spanning
-from regularize.analysis import reduce
 from regularize.errors import ReadError
+from regularize.reducing.analysis import reduce
 
 pytest.importorskip("pxr")
 

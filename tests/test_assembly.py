@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.assembly import assemble, with_coordinates
+from regularize.assembling.assembly import assemble, with_coordinates
+from regularize.assembling.solving import least_squares, newton
 from regularize.graph_building import build
 from regularize.joint import joint_screws
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
 from regularize.screw import Array
-from regularize.solving import least_squares, newton
 from regularize.topology import spanning_tree
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from regularize import batch
 from regularize.cli import main
+from regularize.reporting import batch
 
 BROKEN = '<?xml version="1.0"?>\n<robot name="r">\n  <joint name="j" type="revolute">\n'
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from loop_samples import closed_by, random_constants
 
-from regularize.closed_forms.closure import (
+from regularize.all_configurations.closure import (
     certified,
     error_and_derivative,
     newton,

@@ -15,8 +15,8 @@ from test_elementary_loop import random_ring
 
 import regularize as rg
 from regularize import screw
-from regularize.closed_forms import ConfigurationFinder, Configurations
-from regularize.closed_forms.multistart import searched
+from regularize.all_configurations import ConfigurationFinder, Configurations
+from regularize.all_configurations.multistart import searched
 from regularize.errors import ModelError
 from regularize.joint import joint_screws
 from regularize.mechanism import Mechanism

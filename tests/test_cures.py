@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.analysis import Reduction
-from regularize.curing import Cure, cure, cures
 from regularize.errors import ModelError
+from regularize.loads.curing import Cure, cure, cures
+from regularize.loads.uniqueness import reactions
 from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.uniqueness import reactions
+from regularize.reducing.analysis import Reduction
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

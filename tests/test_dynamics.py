@@ -9,12 +9,12 @@ from pinocchio_cases import MECHANISMS, fourbar, massive
 from test_pinocchio import carried, reduction, states
 
 import regularize as rg
-from regularize import dynamics
-from regularize.derivatives import forward_dynamics_derivatives
 from regularize.errors import ModelError, NotClosed
 from regularize.mechanism import Inertia, joint_in_world, mechanism_of
-from regularize.pinocchio_ import Robot, mass_matrix, to_pinocchio
+from regularize.robots.robot import Robot, mass_matrix, to_pinocchio
 from regularize.screw import Array
+from regularize.simulating import dynamics
+from regularize.simulating.derivatives import forward_dynamics_derivatives
 
 NAMES = ["tilted", "RSSR", "3-PRRR", "Stewart", "Bricard", "RCSE"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from loop_samples import apart, closed_by, dh_link, random_constants
 
-from regularize.closed_forms.eigen_candidates import completed, fitted, gap, remaining
-from regularize.closed_forms.pencil import arrangements, pencil
+from regularize.all_configurations.candidates import completed, fitted, gap, remaining
+from regularize.all_configurations.pencil import arrangements, pencil
 
 OFFSETS = np.array([0.4, -1.3, 2.2])
 

@@ -16,11 +16,11 @@ from loop_samples import (
 from mechanisms import sarrus
 
 from regularize import screw
-from regularize.closed_forms.closure import error_and_derivative
-from regularize.closed_forms.eigen_loop import EigenLoop
-from regularize.closed_forms.elementary_loop import ElementaryLoop
+from regularize.all_configurations.closure import error_and_derivative
+from regularize.all_configurations.eigen_loop import EigenLoop
+from regularize.all_configurations.elementary_loop import ElementaryLoop
+from regularize.all_configurations.pencil import arrangements
 from regularize.closed_forms.loops import loops_of
-from regularize.closed_forms.pencil import arrangements
 from regularize.graph_building import build
 
 KINDS = ["RRRRRR", "PRRRRR", "RRRPRR", "PPRRRR", "RPRPRR", "RPRRPR", "RPPPRR", "RPRPPR"]

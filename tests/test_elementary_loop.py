@@ -10,9 +10,9 @@ from closed_form_cases import ring
 from loop_samples import apart
 from mechanisms import bennett
 
-from regularize.closed_forms.closure import product
-from regularize.closed_forms.elementary_loop import ElementaryLoop
-from regularize.closed_forms.elementary_steps import NotElementary
+from regularize.all_configurations.closure import product
+from regularize.all_configurations.elementary_loop import ElementaryLoop
+from regularize.all_configurations.elementary_steps import NotElementary
 from regularize.closed_forms.loops import loops_of
 from regularize.graph_building import build
 from regularize.joint import joint_screws

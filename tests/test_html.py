@@ -17,7 +17,7 @@ import pytest
 import regularize as rg
 from regularize.render.html import index, render
 from regularize.render.summary import line_of
-from regularize.report import Report
+from regularize.reporting.report import Report
 
 VOID = {"meta", "link", "input", "br"}
 

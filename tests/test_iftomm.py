@@ -11,10 +11,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import regularize as rg
-from regularize.pinocchio_ import Robot, to_pinocchio
+from regularize.robots.robot import Robot, to_pinocchio
 from regularize.screw import Array
-from regularize.simulation import Simulation
-from regularize.simulator import simulate
+from regularize.simulating.simulation import Simulation
+from regularize.simulating.simulator import simulate
 
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "benchmarks"
 ANSWERS = json.loads((FOLDER / "answers.json").read_text())

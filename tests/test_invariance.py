@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import regularize as rg
 from regularize import screw
-from regularize.analysis import Reduction
 from regularize.graph_building import build
 from regularize.mechanism import Mechanism
+from regularize.reducing.analysis import Reduction
 from regularize.screw import Array
 
 BUILDERS: dict[str, Callable[[], Mechanism]] = {

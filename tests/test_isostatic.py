@@ -10,10 +10,10 @@ from pinocchio_cases import MECHANISMS, massive
 
 import regularize as rg
 from regularize.errors import UnsupportedExport
-from regularize.isostatics import isostatic
 from regularize.mechanism import joint_in_world, mechanism_of
 from regularize.reduction_file import write_reduction
-from regularize.simulator import simulate
+from regularize.robots.isostatics import isostatic
+from regularize.simulating.simulator import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.analysis import CONFIGURATIONS
 from regularize.mechanism import Mechanism
+from regularize.reducing.analysis import CONFIGURATIONS
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 NAMES = ("trivial", "exceptional", "topological", "paradoxical")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from regularize import screw
-from regularize.closed_forms.line_motions import (
+from regularize.all_configurations.line_motions import (
     AXIS,
     BASIS,
     INVERSE,

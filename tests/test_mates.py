@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 from regularize import screw
 from regularize.adapters._cad_draft import CadDraft
 from regularize.adapters._cad_mates import AT_DISTANCE, mate
-from regularize.analysis import reduce
 from regularize.mechanism import Mechanism
+from regularize.reducing.analysis import reduce
 from regularize.screw import Array, inverse
 
 PLACED = screw.transform(Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix(), [0.1, -0.2, 0.05])

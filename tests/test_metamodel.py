@@ -14,15 +14,15 @@ import pytest
 from numpy.typing import NDArray
 
 import regularize as rg
-from regularize.actuator_dynamics import ReducedModel
 from regularize.commands import metamodel as command
-from regularize.equation_of_motion import groups
 from regularize.errors import ModelError, OutsideWorkspace
-from regularize.interpolation import Interpolation
 from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world
-from regularize.metamodel_plot import figure
-from regularize.metamodels import Continuous, Metamodel, metamodel
-from regularize.reduced_dynamics import reduced_model
+from regularize.metamodels.actuator_dynamics import ReducedModel
+from regularize.metamodels.equation_of_motion import groups
+from regularize.metamodels.interpolation import Interpolation
+from regularize.metamodels.metamodel import Continuous, Metamodel, metamodel
+from regularize.metamodels.plot import figure
+from regularize.metamodels.reduced_dynamics import reduced_model
 from regularize.screw import Array
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "metamodel"

@@ -12,14 +12,13 @@ import pinocchio as pin
 import pytest
 
 import regularize as rg
-from regularize import segment
 from regularize.errors import ModelError, NotClosed
 from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal import MinimalDynamics, NoInertia, minimal_dynamics
-from regularize.partitioned_kinematics import ClosureLost, Pose, SingularConfiguration
-from regularize.pivoting import NotIndependent
+from regularize.minimal.dynamics import MinimalDynamics, NoInertia, minimal_dynamics, segment
+from regularize.minimal.kinematics import ClosureLost, Pose, SingularConfiguration
+from regularize.minimal.pivoting import NotIndependent
+from regularize.minimal.trajectory import simulate
 from regularize.screw import Array
-from regularize.trajectory import simulate
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 Y = (0, 1, 0)

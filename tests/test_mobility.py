@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from regularize import screw
-from regularize.analysis import reduce
 from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.mobility import decide_rank
+from regularize.reducing.analysis import reduce
+from regularize.reducing.mobility import decide_rank
 from regularize.topology import spanning_tree
 from regularize.walk import correct, least_norm, tangents, walk
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from closed_form_cases import CASES
 
+from regularize.all_configurations.loop_system import CLOSED, LoopSystem
+from regularize.all_configurations.multistart import searched
 from regularize.closed_forms import closed_form
-from regularize.closed_forms.loop_system import CLOSED, LoopSystem
-from regularize.closed_forms.multistart import searched
 from regularize.graph_building import build
 from regularize.topology import Graph
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.assembly import assemble
+from regularize.assembling.assembly import assemble
 from regularize.errors import ModelError, NotClosed
 from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.partitioning import partition
-from regularize.pivoting import NotIndependent, choose, complete_pivoting
+from regularize.minimal.partitioning import partition
+from regularize.minimal.pivoting import NotIndependent, choose, complete_pivoting
 from regularize.screw import Array
 
 Y = (0, 1, 0)

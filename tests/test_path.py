@@ -14,15 +14,15 @@ from scipy.special import ellipj, ellipk
 import regularize as rg
 from regularize.cli import main
 from regularize.errors import ModelError, NotClosed
-from regularize.integrator import StepTooSmall
 from regularize.mechanism import Coupling, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal import NoInertia
-from regularize.path_curve import SingularPath
-from regularize.path_table import table_of
-from regularize.path_walk import OpenPath
-from regularize.pinocchio_ import mass_matrix, to_pinocchio
+from regularize.minimal.dynamics import NoInertia
+from regularize.paths.curve import SingularPath
+from regularize.paths.table import table_of
+from regularize.paths.walking import OpenPath
+from regularize.robots.robot import mass_matrix, to_pinocchio
 from regularize.screw import Array
-from regularize.simulator import simulate
+from regularize.simulating.integrator import StepTooSmall
+from regularize.simulating.simulator import simulate
 
 G = 9.81
 #: Of ``PENDULUM``: gravity's torque over the moment of inertia.

@@ -12,8 +12,8 @@ import regularize as rg
 from regularize.errors import ModelError
 from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
-from regularize.pinocchio_ import to_pinocchio
-from regularize.pinocchio_import import from_pinocchio
+from regularize.robots.importing import from_pinocchio
+from regularize.robots.robot import to_pinocchio
 from regularize.topology import spanning_tree
 
 

@@ -10,9 +10,9 @@ import pytest
 from random_mechanisms import random_legs, random_network, random_single_loop
 
 import regularize as rg
-from regularize.analysis import Reduction
 from regularize.mechanism import Mechanism
-from regularize.reduction import ReducedLoops
+from regularize.reducing.analysis import Reduction
+from regularize.reducing.reduction import ReducedLoops
 from regularize.screw import Array
 from regularize.walk import walk
 

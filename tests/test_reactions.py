@@ -12,13 +12,13 @@ import pytest
 import regularize as rg
 from regularize.errors import ModelError
 from regularize.joint import joint_screws
-from regularize.joint_loads import JointForces, joint_forces
+from regularize.loads.joint_loads import JointForces, joint_forces
+from regularize.loads.stress_states import self_stress
+from regularize.loads.uniqueness import reactions
 from regularize.mechanism import Body, Inertia, Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal import minimal_dynamics
+from regularize.minimal.dynamics import minimal_dynamics
+from regularize.minimal.trajectory import simulate
 from regularize.screw import Array, adjoint, inverse, transform
-from regularize.stress_states import self_stress
-from regularize.trajectory import simulate
-from regularize.uniqueness import reactions
 
 Y, Z = (0, 1, 0), (0, 0, 1)
 

@@ -10,10 +10,11 @@ import pytest
 from closed_form_cases import CASES, ring
 from test_elementary_loop import random_ring
 
-from regularize.closed_forms import ConfigurationFinder, closed_form
-from regularize.closed_forms.loop_system import LoopSystem
-from regularize.closed_forms.multistart import searched
-from regularize.closed_forms.recursion import Recursion
+from regularize.all_configurations import ConfigurationFinder
+from regularize.all_configurations.loop_system import LoopSystem
+from regularize.all_configurations.multistart import searched
+from regularize.all_configurations.recursion import Recursion
+from regularize.closed_forms import closed_form
 from regularize.graph_building import build
 from regularize.mechanism import Coupling, Joint, Mechanism, joint_in_world, mechanism_of
 

@@ -12,13 +12,13 @@ import pinocchio as pin
 import pytest
 
 import regularize as rg
-from regularize.actuator_dynamics import ReducedModel
-from regularize.analysis import Reduction
-from regularize.equation_of_motion import pack, pairs, products, unpack
 from regularize.errors import ModelError, SingularConfiguration
 from regularize.mechanism import Body, Coupling, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.pinocchio_ import to_pinocchio
-from regularize.reduced_dynamics import reduced_model
+from regularize.metamodels.actuator_dynamics import ReducedModel
+from regularize.metamodels.equation_of_motion import pack, pairs, products, unpack
+from regularize.metamodels.reduced_dynamics import reduced_model
+from regularize.reducing.analysis import Reduction
+from regularize.robots.robot import to_pinocchio
 from regularize.screw import Array
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

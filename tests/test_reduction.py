@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regularize.analysis import reduce
 from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.reduction import ReducedLoops
+from regularize.reducing.analysis import reduce
+from regularize.reducing.reduction import ReducedLoops
 
 X, Y, Z = np.eye(3)
 

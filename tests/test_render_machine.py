@@ -14,8 +14,8 @@ import pytest
 import regularize as rg
 from regularize.diagnostic import Diagnostic, Source
 from regularize.render import github, sarif
-from regularize.report import Report
-from regularize.rules import BY_CODE, RULES
+from regularize.reporting.report import Report
+from regularize.reporting.rules import BY_CODE, RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -12,7 +12,7 @@ import regularize as rg
 from regularize.mechanism import joint_in_world, mechanism_of
 from regularize.render import view
 from regularize.render.text import render
-from regularize.report import Report
+from regularize.reporting.report import Report
 
 TEN = (
     "bennett",

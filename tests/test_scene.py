@@ -12,13 +12,13 @@ import pytest
 import trimesh
 
 import regularize as rg
-from regularize.animation import motions
 from regularize.mechanism import Body, Geometry, Mechanism, joint_in_world, mechanism_of
+from regularize.render.animation import motions
 from regularize.render.camera import camera
 from regularize.render.drawing import REDUNDANT, draw
 from regularize.render.picture import picture, png, svg
 from regularize.render.scene import scene
-from regularize.report import Report
+from regularize.reporting.report import Report
 
 
 @pytest.fixture(scope="module")

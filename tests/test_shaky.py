@@ -16,10 +16,10 @@ import pytest
 
 import regularize as rg
 from regularize import subalgebra
-from regularize.analysis import Reduction
 from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.motion_spaces import MotionSpaces
-from regularize.reduction import Cut, ReducedLoops
+from regularize.reducing.analysis import Reduction
+from regularize.reducing.motion_spaces import MotionSpaces
+from regularize.reducing.reduction import Cut, ReducedLoops
 from regularize.screw import Array
 from regularize.walk import walk
 

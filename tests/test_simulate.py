@@ -12,11 +12,11 @@ from pinocchio_cases import MECHANISMS, fourbar, massive, stewart
 from scipy.integrate import solve_ivp
 
 import regularize as rg
-from regularize.dynamics import project_velocity
 from regularize.errors import ModelError, NotClosed, UnsupportedExport
 from regularize.mechanism import Inertia, joint_in_world, mechanism_of
-from regularize.pinocchio_ import to_pinocchio
-from regularize.simulator import simulate
+from regularize.robots.robot import to_pinocchio
+from regularize.simulating.dynamics import project_velocity
+from regularize.simulating.simulator import simulate
 
 PENDULUM = mechanism_of(
     "pendulum", [joint_in_world("hinge", "ground", "rod", "revolute", (0, 1, 0))]

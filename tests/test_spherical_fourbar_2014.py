@@ -15,9 +15,9 @@ import pytest
 
 import regularize as rg
 from regularize import screw, subalgebra
-from regularize.analysis import Reduction
 from regularize.mechanism import Mechanism
-from regularize.reduction import ReducedLoops
+from regularize.reducing.analysis import Reduction
+from regularize.reducing.reduction import ReducedLoops
 from regularize.screw import Array
 from regularize.walk import walk
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regularize import screw, subalgebra
-from regularize.motion_spaces import MotionSpaces
+from regularize.reducing.motion_spaces import MotionSpaces
 from regularize.subalgebra import (
     complement,
     conjugate,

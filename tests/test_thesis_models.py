@@ -15,14 +15,14 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import regularize as rg
-from regularize.analysis import Reduction
-from regularize.assembly import assemble, with_coordinates
+from regularize.assembling.assembly import assemble, with_coordinates
 from regularize.mechanism import Mechanism
-from regularize.minimal import minimal_dynamics
-from regularize.partitioning import partition
+from regularize.minimal.dynamics import minimal_dynamics
+from regularize.minimal.partitioning import partition
+from regularize.minimal.trajectory import Trajectory, simulate
+from regularize.reducing.analysis import Reduction
 from regularize.screw import Array
 from regularize.topology import coordinate_names
-from regularize.trajectory import Trajectory, simulate
 
 THESIS = Path(__file__).resolve().parents[1] / "assets" / "thesis"
 ANSWERS = json.loads((THESIS / "answers.json").read_text(encoding="utf-8"))

@@ -24,10 +24,10 @@ from regularize.adapters import adapters
 from regularize.adapters._pose import rotation_rpy
 from regularize.adapters._spanning import reference_poses, reversed_joint, spanning
 from regularize.adapters._write import number, rpy, serial
-from regularize.analysis import reduce
 from regularize.errors import RegularizeError
 from regularize.joint import KINDS, joint_screws
 from regularize.mechanism import Coupling
+from regularize.reducing.analysis import reduce
 from regularize.screw import adjoint, exp, inverse
 
 FORMATS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}

@@ -1,8 +1,6 @@
 """Closed-form kinematics of loops with all branches."""
 
 from regularize.closed_forms.branches import Branch, Meeting, Track
-from regularize.closed_forms.configuration_table import Configurations, Evidence
-from regularize.closed_forms.configuring import ConfigurationFinder, configurations
 from regularize.closed_forms.evaluation import Solutions
 from regularize.closed_forms.loops import LoopSolution
 from regularize.closed_forms.solver import ClosedForm, closed_form
@@ -10,13 +8,9 @@ from regularize.closed_forms.solver import ClosedForm, closed_form
 __all__ = [
     "Branch",
     "ClosedForm",
-    "ConfigurationFinder",
-    "Configurations",
-    "Evidence",
     "LoopSolution",
     "Meeting",
     "Solutions",
     "Track",
     "closed_form",
-    "configurations",
 ]

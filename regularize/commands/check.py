@@ -78,7 +78,7 @@ def positive(text: str) -> float:
 
 def codes(text: str) -> tuple[str, ...]:
     """Codes or their beginnings, separated by commas."""
-    from regularize.rules import RULES
+    from regularize.reporting.rules import RULES
 
     found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     for part in found:

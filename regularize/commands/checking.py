@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regularize.batch import in_parallel
 from regularize.commands.files import load_model
 from regularize.errors import RegularizeError
 from regularize.render import concise, github, sarif, summary, text
 from regularize.render.summary import Line
-from regularize.report import Report, check
+from regularize.reporting.batch import in_parallel
+from regularize.reporting.report import Report, check
 
 ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
 

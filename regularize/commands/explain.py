@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 
-from regularize.rules import RULES, rule
+from regularize.reporting.rules import RULES, rule
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

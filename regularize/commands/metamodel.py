@@ -12,7 +12,7 @@ from regularize.commands.files import add_model_options, load_model, write_bytes
 from regularize.errors import ModelError
 
 if TYPE_CHECKING:
-    from regularize.metamodels import Metamodel
+    from regularize.metamodels.metamodel import Metamodel
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
     from contextlib import AbstractContextManager, nullcontext
     from multiprocessing import get_context
 
-    from regularize.metamodel_file import to_bytes
-    from regularize.metamodels import metamodel
-    from regularize.reduced_dynamics import reduced_model
+    from regularize.metamodels.file import to_bytes
+    from regularize.metamodels.metamodel import metamodel
+    from regularize.metamodels.reduced_dynamics import reduced_model
 
     mechanism = load_model(arguments.file, arguments)
     inputs = arguments.inputs or [joint.name for joint in mechanism.joints if joint.actuated]
@@ -97,13 +97,13 @@ def run(arguments: argparse.Namespace) -> int:
         )
     write_bytes(arguments.out, to_bytes(model))
     if arguments.c is not None:
-        from regularize.metamodel_export import to_c, to_c_header
+        from regularize.metamodels.c_source import to_c, to_c_header
 
         name = arguments.c.stem
         write_text(arguments.c, to_c(model, name))
         write_text(arguments.c.with_suffix(".h"), to_c_header(model, name))
     if arguments.plot is not None:
-        from regularize.metamodel_plot import figure
+        from regularize.metamodels.plot import figure
 
         path = arguments.plot if arguments.plot.name else arguments.out.with_suffix(".svg")
         picture = io.BytesIO()

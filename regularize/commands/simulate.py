@@ -11,7 +11,7 @@ from regularize.commands.files import add_model_options, load_model
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
-    from regularize.simulation import Simulation
+    from regularize.simulating.simulation import Simulation
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from regularize.simulator import simulate
+    from regularize.simulating.simulator import simulate
 
     torques = assignments(arguments.actuate, "--actuate")
     rates = assignments(arguments.rate, "--rate")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize import screw
-from regularize.report import Report
+from regularize.reporting.report import Report
 from regularize.screw import Array
 
 #: Up to this angle between a common normal and the vertical the view is from above.

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from regularize import screw
-from regularize.assembly import center_and_length
-from regularize.loop_report import LoopReport
+from regularize.assembling.assembly import center_and_length
 from regularize.render import glyphs
 from regularize.render.shapes import mesh_of
-from regularize.report import Report
+from regularize.reporting.loop_report import LoopReport
+from regularize.reporting.report import Report
 from regularize.screw import Array
 from regularize.topology import Edge
 

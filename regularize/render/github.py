@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from regularize.report import Report
-from regularize.rules import rule
+from regularize.reporting.report import Report
+from regularize.reporting.rules import rule
 
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 

@@ -16,9 +16,9 @@ from regularize.render.loop_view import Group
 from regularize.render.picture import picture, svg
 from regularize.render.scene_data import scene_data
 from regularize.render.summary import Line
-from regularize.report import Report
-from regularize.rules import rule
-from regularize.words import listed
+from regularize.reporting.report import Report
+from regularize.reporting.rules import rule
+from regularize.reporting.words import listed
 
 #: Kinds of loops shown with their tables.
 MOST_LOOPS = 40

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from regularize.animation import Motion, motions
+from regularize.render.animation import Motion, motions
 from regularize.render.camera import camera
 from regularize.render.drawing import draw
-from regularize.report import Report
+from regularize.reporting.report import Report
 from regularize.screw import Array
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from regularize.causes import Chain
 from regularize.directions import Direction, axis_words
-from regularize.loop_report import Equation, LoopReport
-from regularize.nearly import in_world
-from regularize.words import listed, millimetres, milliradians, motion_words
+from regularize.reporting.causes import Chain
+from regularize.reporting.loop_report import Equation, LoopReport
+from regularize.reporting.nearly import in_world
+from regularize.reporting.words import listed, millimetres, milliradians, motion_words
 
 #: Joints named one by one in a row of a table; longer chains are numbered below it.
 FEW = 3

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import regularize
 from regularize.diagnostic import Diagnostic
-from regularize.report import Report
-from regularize.rules import RULES, Rule
+from regularize.reporting.report import Report
+from regularize.reporting.rules import RULES, Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import trimesh
 
-from regularize.animation import Motion, motions
+from regularize.render.animation import Motion, motions
 from regularize.render.drawing import Drawing, draw
-from regularize.report import Report
+from regularize.reporting.report import Report
 from regularize.screw import Array
 
 #: Ghosts drawn of the first motion.

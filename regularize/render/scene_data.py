@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from regularize.animation import Motion, motions
 from regularize.kinematics import LoopKinematics
+from regularize.render.animation import Motion, motions
 from regularize.render.camera import camera
 from regularize.render.drawing import Drawing, Piece
 from regularize.screw import Array

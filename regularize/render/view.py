@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regularize.curing import Cure
 from regularize.diagnostic import Diagnostic
+from regularize.loads.curing import Cure
 from regularize.render.loop_view import groups
-from regularize.report import Component, Report
-from regularize.words import counted, directions_words, listed, plural
+from regularize.reporting.report import Component, Report
+from regularize.reporting.words import counted, directions_words, listed, plural
 
 #: Bodies that turn about axes of their own before they are told together.
 MANY = 6

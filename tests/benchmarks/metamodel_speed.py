@@ -22,10 +22,10 @@ import numpy as np
 import pinocchio as pin
 
 import regularize as rg
-from regularize.actuator_dynamics import ReducedModel
-from regularize.metamodels import Metamodel, metamodel
-from regularize.pinocchio_ import to_pinocchio
-from regularize.reduced_dynamics import reduced_model
+from regularize.metamodels.actuator_dynamics import ReducedModel
+from regularize.metamodels.metamodel import Metamodel, metamodel
+from regularize.metamodels.reduced_dynamics import reduced_model
+from regularize.robots.robot import to_pinocchio
 from regularize.screw import Array
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "metamodel"

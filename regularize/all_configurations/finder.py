@@ -1,0 +1,258 @@
+"""All configurations of a mechanism for given inputs, by the best method that there is.
+
+Closed forms where they exist (``closed_form``). Else single loops with up to six unknown turns and
+slides one after the other, each by eigenvalues (``eigen_loop``: Raghavan and Roth 1993, Manocha and
+Canny 1994), where the loops can be solved in such an order. Else, and where eigenvalues leave a
+doubt, iteration from many starts (``multistart``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize.all_configurations.loop_system import CLOSED, LoopSystem
+from regularize.all_configurations.multistart import searched
+from regularize.all_configurations.recursion import Recursion
+from regularize.all_configurations.table import Configurations, Results, joined, packed
+from regularize.closed_forms.solver import closed_form
+from regularize.errors import ModelError
+from regularize.graph_building import build
+from regularize.mechanism import Mechanism
+from regularize.screw import Array
+from regularize.topology import Graph
+
+#: Samples that are computed at once.
+CHUNK = 2048
+#: Inputs at which a closed form is tried.
+PROBES = 8
+
+
+class ConfigurationFinder:
+    """Finds all configurations of a mechanism for values of some inputs.
+
+    Args:
+        mechanism: The mechanism, or its graph.
+        inputs: Names of the joints whose coordinates are given, or of single coordinates of joints
+            with several, such as ``wrist[1]``.
+        seed: Seed of the starts and of arbitrary choices of the eigenvalue method.
+        rtol: Angles, and distances relative to the size of a loop, that count as none when axes
+            are compared for a closed form.
+
+    Attributes:
+        graph: The mechanism's graph.
+        inputs: Names of the input coordinates, in the order of the values.
+
+    Raises:
+        ModelError: An input is unknown, or the inputs contradict each other.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism | Graph,
+        inputs: Sequence[str],
+        *,
+        seed: int = 0,
+        rtol: float = 1e-9,
+    ) -> None:
+        """Look for a closed form."""
+        self.graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
+        self._form = closed_form(self.graph, inputs, rtol=rtol)
+        self.inputs, self._seed = self._form.inputs, seed
+        within = {c for cell in self.graph.cells for c in self.graph.columns(cell)}
+        unknown = np.array(sorted(within - set(self._form.columns)), dtype=np.intp)
+        self._system = LoopSystem(self.graph, unknown)
+
+    @cached_property
+    def _recursion(self) -> Recursion:
+        return Recursion(self.graph, self._system.unknown, seed=self._seed)
+
+    @cached_property
+    def _by_formula(self) -> bool:
+        """Whether there is a closed form whose solutions close the loops, at some inputs at least.
+
+        In special dimensions a step of a closed form may determine nothing.
+        """
+        if not self._form.solved:
+            return False
+        rng = np.random.default_rng(self._seed)
+        stored = self.graph.position[list(self._form.columns)]
+        x = stored + rng.uniform(-0.3, 0.3, size=(PROBES, len(stored)))
+        return bool(self._formula_solutions(x)[2].all())
+
+    @property
+    def method(self) -> str:
+        """``closed form``, ``eigenvalues`` or ``iteration``."""
+        if self._by_formula:
+            return "closed form"
+        return "eigenvalues" if self._recursion.solved else "iteration"
+
+    def find(
+        self, values: ArrayLike | Mapping[str, ArrayLike], *, starts: int = 64, rounds: int = 30
+    ) -> Configurations:
+        """All configurations at some values of the inputs.
+
+        Args:
+            values: Inputs in radians and metres, shape (..., inputs), in the order of ``inputs``;
+                for one input also shape (...); or one array per input, by name.
+            starts: Random starts of each sample in a round of the iteration, where it is needed.
+            rounds: Largest number of rounds; three without anything new end it.
+
+        Raises:
+            ModelError: The values do not fit the inputs.
+        """
+        x = self._values(values)
+        shape = x.shape[:-1]
+        x = x.reshape(int(np.prod(shape)), len(self.inputs))
+        parts = [x[k : k + CHUNK] for k in range(0, max(1, len(x)), CHUNK)]
+        results = joined([self._results(part, starts, rounds) for part in parts])
+        return packed(results, self._system, shape)
+
+    def _results(self, x: Array, starts: int, rounds: int) -> Results:
+        """Configurations of a number of samples, shape (N, inputs)."""
+        q = np.repeat(self.graph.position[None], len(x), axis=0)
+        q[:, list(self._form.columns)] = x
+        results = self._by_closed_form(x) if self._by_formula else self._by_eigenvalues(q)
+        return self._searched(results, q, starts, rounds)
+
+    def _values(self, values: ArrayLike | Mapping[str, ArrayLike]) -> Array:
+        """Inputs as an array of shape (..., inputs)."""
+        count = len(self.inputs)
+        if isinstance(values, Mapping):
+            if set(values) != set(self.inputs):
+                raise ModelError(f"values for {sorted(values)}; inputs are {list(self.inputs)}")
+            parts = [np.asarray(values[name], dtype=np.float64) for name in self.inputs]
+            x = np.stack(np.broadcast_arrays(*parts), axis=-1)
+        else:
+            x = np.asarray(values, dtype=np.float64)
+            if count == 1 and (x.ndim == 0 or x.shape[-1] != 1):
+                x = x[..., None]
+        if x.ndim == 0 or x.shape[-1] != count:
+            raise ModelError(f"values of shape {x.shape}; the last axis needs {count} inputs")
+        if not np.all(np.isfinite(x)):
+            raise ModelError("the values of the inputs need to be finite")
+        return x
+
+    def _formula_solutions(self, x: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
+        """Samples and coordinates of a closed form's solutions, and whether they are closed."""
+        solutions = self._form.solve(x)
+        rows, branch = np.nonzero(solutions.assembled)
+        q = self._system.polished(solutions.q[rows, branch], steps=2)
+        # Corrections are of the size of rounding, or else these are no solutions.
+        apart = np.max(np.abs(q - solutions.q[rows, branch]), axis=1, initial=0.0)
+        closed = (self._system.error(q) <= CLOSED) & (apart < 1e-6)
+        return rows, q, closed
+
+    def _by_closed_form(self, x: Array) -> Results:
+        rows, q, closed = self._formula_solutions(x)
+        complete = np.ones(len(x), dtype=bool)
+        complete[rows[~closed]] = False
+        complete[rows[~self._system.isolated(q)]] = False
+        kept = np.flatnonzero(closed)
+        kept = kept[self._system.distinct(rows[closed], q[closed])]
+        return Results(
+            rows[kept],
+            q[kept],
+            complete,
+            "closed form",
+            tuple(str(loop) for loop in self._form.loops),
+            np.full(len(x), np.nan),
+            np.full(len(kept), np.nan),
+            np.zeros(len(x), dtype=np.intp),
+        )
+
+    def _by_eigenvalues(self, q: Array) -> Results:
+        """Configurations loop by loop, or none where the loops have no such order."""
+        N, system, recursion = len(q), self._system, self._recursion
+        starts = np.zeros(N, dtype=np.intp)
+        if not recursion.solved:
+            rows, no, unknown = starts[:0], np.zeros(N, dtype=bool), np.full(N, np.nan)
+            return Results(
+                rows, q[:0], no, self.method, recursion.told, unknown, np.zeros(0), starts
+            )
+        chained = recursion.run(q)
+        found = system.polished(chained.q, steps=3)
+        closed = np.flatnonzero(system.error(found) <= CLOSED)
+        kept = closed[system.distinct(chained.rows[closed], found[closed])]
+        return Results(
+            chained.rows[kept],
+            found[kept],
+            chained.complete,
+            self.method,
+            recursion.told,
+            chained.regularity,
+            chained.certificate[kept],
+            starts,
+        )
+
+    def _searched(self, results: Results, q: Array, starts: int, rounds: int) -> Results:
+        """The results with what the iteration finds where they are not known to be complete."""
+        doubtful = np.flatnonzero(~results.complete)
+        if not len(doubtful):
+            return results
+        place = np.full(len(q), -1, dtype=np.intp)
+        place[doubtful] = np.arange(len(doubtful))
+        ours = place[results.rows] >= 0
+        rows, found, used = searched(
+            self._system,
+            q[doubtful],
+            (place[results.rows[ours]], results.q[ours]),
+            starts=starts,
+            rounds=rounds,
+            seed=self._seed,
+        )
+        # Those that were known come first among equal ones and keep their certificates.
+        every = np.concatenate([results.rows, doubtful[rows]])
+        everything = np.concatenate([results.q, found])
+        none = np.inf if results.method == "eigenvalues" else np.nan
+        certificate = np.concatenate([results.certificate, np.full(len(rows), none)])
+        kept = self._system.distinct(every, everything)
+        total = np.zeros(len(q), dtype=np.intp)
+        total[doubtful] = used
+        return Results(
+            every[kept],
+            everything[kept],
+            results.complete,
+            results.method,
+            results.loops,
+            results.regularity,
+            certificate[kept],
+            total,
+        )
+
+
+def configurations(
+    mechanism: Mechanism | Graph,
+    inputs: Sequence[str],
+    values: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    starts: int = 64,
+    rounds: int = 30,
+    seed: int = 0,
+    rtol: float = 1e-9,
+) -> Configurations:
+    """Find all real configurations of a mechanism's loops for given inputs.
+
+    Joints outside all loops that are no inputs keep their stored coordinates. For many calls on
+    one mechanism use a ``ConfigurationFinder``.
+
+    Args:
+        mechanism: The mechanism, or its graph.
+        inputs: Names of the joints whose coordinates are given, or of single coordinates of joints
+            with several, such as ``wrist[1]``.
+        values: Inputs in radians and metres, shape (..., inputs), in this order; for one input
+            also shape (...); or one array per input, by name.
+        starts: Random starts of each sample in a round of the iteration, where it is needed.
+        rounds: Largest number of rounds; three without anything new end it.
+        seed: Seed of the starts and of arbitrary choices of the eigenvalue method.
+        rtol: Angles, and distances relative to the size of a loop, that count as none when axes
+            are compared for a closed form.
+
+    Raises:
+        ModelError: An input is unknown, the inputs contradict each other, or the values do not fit.
+    """
+    finder = ConfigurationFinder(mechanism, inputs, seed=seed, rtol=rtol)
+    return finder.find(values, starts=starts, rounds=rounds)

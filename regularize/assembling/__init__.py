@@ -1,0 +1,1 @@
+"""Closing the loops of models that were saved open."""

@@ -1,0 +1,1 @@
+"""Joint reactions, self-stress, and what would make a mechanism isostatic."""

@@ -1,0 +1,1 @@
+"""Dynamics in actuator coordinates, and fast metamodels of it."""

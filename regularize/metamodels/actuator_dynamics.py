@@ -1,0 +1,214 @@
+r"""Dynamics in actuator coordinates by elimination of the constraints.
+
+Brüls (2003), section 3, on joint coordinates and on the kept rows of the loops, so redundant
+constraints cannot make :math:`\Phi_q` rectangular. Every quantity is exact: the derivative of
+:math:`q_\theta` comes from the brackets of the screws, not from finite differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.diagnostic import Diagnostic
+from regularize.kinematics import State
+from regularize.metamodels.continuation import SHORT, ActuatedLoops, Configurations
+from regularize.metamodels.equation_of_motion import EquationOfMotion, pack, symmetric_products
+from regularize.metamodels.mass_properties import MassProperties
+from regularize.screw import Array, read_only
+
+#: Configurations evaluated at once; bounds the memory that a million states take.
+CHUNK = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    r"""Everything linear in the inputs' rates at N configurations.
+
+    Attributes:
+        state: Poses and screws.
+        q_theta: Joint velocities by the inputs' rates (eq. 11), shape (N, n, s).
+        own: Twist of every coordinate by the rates, shape (N, n, 6, s).
+        rates: Derivative of every screw times its coordinate's rate, products, (N, n, 6, P).
+        B: Joint accelerations by the products (eq. 27), shape (N, n, P).
+    """
+
+    state: State
+    q_theta: Array
+    own: Array
+    rates: Array
+    B: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """A singular configuration at which the workspace ends.
+
+    Attributes:
+        theta: The inputs there, shape (s,).
+        joints: Coordinates that can move there although the inputs are locked.
+    """
+
+    theta: Array
+    joints: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedModel(EquationOfMotion):
+    r"""Inverse and forward dynamics of a mechanism in its actuator coordinates.
+
+    Attributes:
+        inputs: Names of the actuated coordinates, in the order of :math:`\theta`.
+        equations: The kept rows with one row per input.
+        masses: Mass properties of the moving bodies.
+        gravity: Acceleration of free fall in the ground frame, m/s², shape (3,).
+        findings: What should be known about the model.
+    """
+
+    inputs: tuple[str, ...]
+    equations: ActuatedLoops
+    masses: MassProperties
+    gravity: Array
+    findings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def theta(self) -> Array:
+        """Inputs at the reference configuration, shape (s,)."""
+        return self.equations.theta
+
+    def solve(self, theta: ArrayLike) -> Configurations:
+        """Configurations at inputs of shape (N, s), as far as they can be reached."""
+        return self.equations.solve(self._table(theta))
+
+    def configuration(self, theta: ArrayLike) -> Array:
+        """Joint coordinates at given inputs (eq. 12), shape (..., n).
+
+        Raises:
+            SingularConfiguration: The inputs cannot be reached on the reference's branch.
+        """
+        q = self.equations.require(self._table(theta))
+        return q.reshape(*np.asarray(theta).shape[:-1], -1)
+
+    def clearance(self, theta: ArrayLike) -> Array:
+        """Distance from singularities: reciprocal condition of the equations, shape (...)."""
+        q = self.equations.require(self._table(theta))
+        return self.equations.clearance(q).reshape(np.asarray(theta).shape[:-1])
+
+    def limits(self, bounds: ArrayLike, rays: int = 64, seed: int = 0) -> tuple[Limit, ...]:
+        """Where singularities bound the workspace, seen from the reference.
+
+        Straight ways lead from the reference inputs to the bounds; those that end before are
+        reported. With one input there are two ways; with more, random ones.
+
+        Args:
+            bounds: Lower and upper bound of every input, shape (s, 2).
+            rays: Number of ways.
+            seed: Seed of their directions.
+        """
+        s = len(self.inputs)
+        table = np.asarray(bounds, dtype=np.float64).reshape(s, 2)
+        if s == 1:
+            ends = table.T
+        else:
+            fraction = np.random.default_rng(seed).uniform(size=(rays, s))
+            # One coordinate of every end lies on one of the faces.
+            face = np.arange(rays) % (2 * s)
+            fraction[np.arange(rays), face // 2] = face % 2
+            ends = table[:, 0] + fraction * (table[:, 1] - table[:, 0])
+        found = self.equations.solve(ends)
+        return tuple(
+            Limit(read_only(found.stopped[i]), tuple(self.equations.moving_joints(found.q[[i]])))
+            for i in np.flatnonzero(~found.reached)
+        )
+
+    def q_theta(self, theta: ArrayLike) -> Array:
+        """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
+        q = self.equations.require(self._table(theta))
+        jacobian = self.equations.jacobian(self.equations.loops.state(q))
+        result = self._q_theta(jacobian)
+        return result.reshape(*np.asarray(theta).shape[:-1], *result.shape[1:])
+
+    def B(self, theta: ArrayLike) -> Array:
+        """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
+        result = self._motion(self.equations.require(self._table(theta))).B
+        return result.reshape(*np.asarray(theta).shape[:-1], *result.shape[1:])
+
+    def coefficients(self, theta: Array) -> Array:
+        """H, D and p in one row per configuration, shape (N, t); see ``equation_of_motion``.
+
+        Raises:
+            SingularConfiguration: Some inputs cannot be reached on the reference's branch.
+        """
+        chunks = [theta[i : i + CHUNK] for i in range(0, len(theta), CHUNK)] or [theta]
+        return np.concatenate([self._coefficients(self.equations.require(c)) for c in chunks])
+
+    def sample(self, theta: Array, clearance: float = 0.0) -> Array:
+        """Coefficients where the inputs can be reached, else NaN, shape (N, t).
+
+        Args:
+            theta: Inputs, shape (N, s).
+            clearance: Configurations nearer to singularities count as not reached.
+        """
+        found = self.equations.solve(theta, SHORT)
+        rows = self._coefficients(found.q)
+        rows[~found.reached] = np.nan
+        if clearance > 0.0:
+            rows[self.equations.clearance(found.q) < clearance] = np.nan
+        return rows
+
+    def _q_theta(self, jacobian: Array) -> Array:
+        s = len(self.inputs)
+        rows = np.zeros((*jacobian.shape[:2], s))
+        rows[:, -s:] = np.diag(1.0 / self.equations.units[self.equations.inputs])
+        return self.equations.solve_velocity(jacobian, rows)
+
+    def _motion(self, q: Array) -> _Motion:
+        """Velocities and accelerations at closed configurations, shape (N, n)."""
+        equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
+        state = loops.state(q)
+        jacobian = equations.jacobian(state)
+        V = self._q_theta(jacobian)
+        N, n = q.shape
+        # The rate of a screw is linear in the velocity: one evaluation per input is exact.
+        rates = loops.screw_rates(
+            np.repeat(state.screws, s, axis=0), np.swapaxes(V, 1, 2).reshape(N * s, n)
+        ).reshape(N, s, n, 6)
+        rates = symmetric_products(np.einsum("njic,nik->nickj", rates, V))
+        around = np.einsum("li,nicp->nlcp", loops.incidence, rates)
+        rows = np.zeros((*jacobian.shape[:2], rates.shape[-1]))
+        rows[:, :-s] = -equations.reduced.loop_rows(state, around)
+        B = equations.solve_velocity(jacobian, rows)
+        return _Motion(state, V, state.screws[..., None] * V[:, :, None, :], rates, B)
+
+    def _coefficients(self, q: Array) -> Array:
+        """Rows of coefficients at closed configurations, shape (N, t)."""
+        motion, masses = self._motion(q), self.masses
+        N, s, P = len(q), len(self.inputs), motion.B.shape[-1]
+        center, matrix = masses.in_world(motion.state.T_world_node)
+        twist = (masses.incidence @ motion.own.reshape(N, -1, 6 * s)).reshape(N, -1, 6, s)
+        drift = motion.rates + motion.state.screws[..., None] * motion.B[:, :, None, :]
+        drift = (masses.incidence @ drift.reshape(N, -1, 6 * P)).reshape(N, -1, 6, P)
+        omega, alpha = twist[:, :, 3:], drift[:, :, 3:]
+        c = center[..., None]
+        velocity = twist[:, :, :3] + np.cross(omega, c, axis=2)
+        # Classical acceleration of the centres and Euler's term (eq. 7), all by the products.
+        acceleration = drift[:, :, :3] + np.cross(alpha, c, axis=2) + _crossed(omega, velocity)
+        moment = matrix @ alpha + _crossed(omega, matrix @ omega)
+        momentum = masses.mass[:, None, None] * velocity
+        H = _projected(momentum, velocity) + _projected(omega, matrix @ omega)
+        D = _projected(momentum, acceleration) + _projected(omega, moment)
+        p = np.einsum("nbcs,c->ns", momentum, self.gravity)
+        return pack(H, D, p)
+
+
+def _projected(a: Array, b: Array) -> Array:
+    """Sum over the bodies of a transposed times b, shape (N, s, k)."""
+    N, _, _, s = a.shape
+    return np.asarray(np.swapaxes(a.reshape(N, -1, s), 1, 2) @ b.reshape(N, -1, b.shape[-1]))
+
+
+def _crossed(a: Array, b: Array) -> Array:
+    """Cross products of all columns with all columns, by the products of the rates."""
+    return symmetric_products(np.cross(a[..., :, None], b[..., None, :], axis=2))

@@ -1,0 +1,160 @@
+"""Metamodels in files: NumPy archives with a header that says what they hold."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regularize.diagnostic import Diagnostic
+from regularize.errors import ReadError
+from regularize.metamodels.boxes import Metamodel
+from regularize.metamodels.fit import Scale
+from regularize.metamodels.interpolation import Accuracy
+from regularize.metamodels.tree import BoxTree
+from regularize.screw import read_only
+
+SCHEMA_VERSION = 1
+#: Arrays of the archive and their shapes; s inputs, B boxes, n inner nodes, t coefficients, k
+#: basis functions. ``schema/metamodel-1.json`` describes the header.
+ARRAYS = {
+    "lower": ("s",),
+    "upper": ("s",),
+    "axis": ("n",),
+    "threshold": ("n",),
+    "children": ("n", 2),
+    "center": ("B", "s"),
+    "half": ("B", "s"),
+    "constant": ("B", "t"),
+    "weights": ("B", "t", "k - 1"),
+    "estimated": ("B",),
+}
+
+
+def header(model: Metamodel) -> dict[str, Any]:
+    """What the arrays mean, as the JSON of the entry ``header``."""
+    arrays = _arrays(model)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "boxes",
+        "inputs": list(model.inputs),
+        "root": model.tree.root,
+        "samples": model.samples,
+        "operations": model.operations,
+        "median": model.scale.median,
+        "accuracy": asdict(model.accuracy),
+        "findings": [finding.as_dict() for finding in model.findings],
+        "arrays": {
+            name: {"shape": list(array.shape), "dtype": str(array.dtype)}
+            for name, array in arrays.items()
+        },
+    }
+
+
+def _arrays(model: Metamodel) -> dict[str, Any]:
+    tree = model.tree
+    owners = {"axis": tree, "threshold": tree, "children": tree, "center": tree, "half": tree}
+    return {name: np.asarray(getattr(owners.get(name, model), name)) for name in ARRAYS}
+
+
+def to_bytes(model: Metamodel) -> bytes:
+    """The archive as it stands in a file."""
+    stream = io.BytesIO()
+    np.savez_compressed(
+        stream, allow_pickle=False, header=json.dumps(header(model)), **_arrays(model)
+    )
+    return stream.getvalue()
+
+
+def save(model: Metamodel, path: str | Path) -> None:
+    """Write a metamodel to a file."""
+    Path(path).write_bytes(to_bytes(model))
+
+
+def load(path: str | Path) -> Metamodel:
+    """Read a metamodel from a file.
+
+    Raises:
+        ReadError: The file is no such archive, or of a later schema version.
+    """
+    name = str(path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ReadError(name, f"cannot be read: {error.strerror or error}") from error
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ReadError(
+            name, "is no NumPy archive; write one with `regularize metamodel MODEL -o FILE.npz`"
+        ) from error
+    try:
+        about = json.loads(str(arrays.pop("header")))
+        version = about["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise ReadError(
+                name, f"has schema version {version}, and version {SCHEMA_VERSION} can be read"
+            )
+        _check_shapes(name, arrays, len(about["inputs"]))
+        return _model(about, arrays)
+    except (KeyError, json.JSONDecodeError, TypeError) as error:
+        raise ReadError(
+            name, f"lacks the entry {error} of a metamodel", element="header"
+        ) from error
+
+
+def _check_shapes(path: str, arrays: dict[str, Any], s: int) -> None:
+    """Every array there, and sizes that fit each other."""
+    known: dict[str | int, int] = {2: 2, "s": s}
+    for name, shape in ARRAYS.items():
+        found = arrays[name].shape
+        if len(found) != len(shape) or any(
+            known.setdefault(axis, size) != size for axis, size in zip(shape, found, strict=True)
+        ):
+            raise ReadError(
+                path, f"has shape {found} where ({', '.join(map(str, shape))}) fits", element=name
+            )
+
+
+def _model(about: dict[str, Any], arrays: dict[str, Any]) -> Metamodel:
+    fixed = {name: read_only(a) for name, a in arrays.items() if name in ARRAYS}
+    tree = BoxTree(
+        lower=fixed["lower"],
+        upper=fixed["upper"],
+        root=int(about["root"]),
+        axis=arrays["axis"].astype(np.int64),
+        threshold=fixed["threshold"],
+        children=arrays["children"].astype(np.int64),
+        center=fixed["center"],
+        half=fixed["half"],
+    )
+    return Metamodel(
+        inputs=tuple(about["inputs"]),
+        lower=tree.lower,
+        upper=tree.upper,
+        samples=int(about["samples"]),
+        scale=Scale(about["median"]),
+        accuracy=Accuracy(**about["accuracy"]),
+        findings=tuple(_finding(entry) for entry in about["findings"]),
+        tree=tree,
+        constant=fixed["constant"],
+        weights=fixed["weights"],
+        estimated=fixed["estimated"],
+    )
+
+
+def _finding(entry: dict[str, Any]) -> Diagnostic:
+    return Diagnostic(
+        code=entry["code"],
+        severity=entry["severity"],
+        message=entry["message"],
+        joints=tuple(entry["joints"]),
+        help=tuple(entry["help"]),
+    )

@@ -1,0 +1,140 @@
+"""What metamodels of every kind share: bounds, coverage, errors at points not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize.diagnostic import Diagnostic
+from regularize.errors import OutsideWorkspace
+from regularize.metamodels.equation_of_motion import EquationOfMotion, groups
+from regularize.metamodels.fit import Scale
+from regularize.screw import Array
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Relative errors at random points that no fit has seen.
+
+    Errors of H, D and p are relative to their norm at the point, or to their median norm over the
+    workspace where they are smaller than that.
+
+    Attributes:
+        points: Number of points inside the workspace.
+        covered: Fraction of them that the metamodel covers.
+        maximal: Largest relative error of H, D and p, by name.
+        mean: Mean relative error, by name.
+    """
+
+    points: int
+    covered: float
+    maximal: dict[str, float]
+    mean: dict[str, float]
+
+    @property
+    def worst(self) -> float:
+        """Largest relative error of all."""
+        return max(self.maximal.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolation(EquationOfMotion):
+    """What all metamodels have in common.
+
+    Attributes:
+        inputs: Names of the actuated coordinates, in the order of the inputs.
+        lower: Lower bounds of the inputs, radians or metres, shape (s,).
+        upper: Upper bounds, shape (s,).
+        samples: Number of samples of the reduced model that the fit uses.
+        scale: Sizes that errors are relative to.
+        accuracy: Errors at points that the fit has not seen.
+        findings: What should be known about the metamodel.
+    """
+
+    inputs: tuple[str, ...]
+    lower: Array
+    upper: Array
+    samples: int
+    scale: Scale
+    accuracy: Accuracy
+    findings: tuple[Diagnostic, ...]
+
+    def covers(self, theta: ArrayLike) -> NDArray[np.bool_]:
+        """Whether the metamodel answers at inputs of shape (..., s), shape (...)."""
+        table = self._table(theta)
+        return self._covered(table).reshape(np.asarray(theta).shape[:-1])
+
+    def checked(self, errors: Array, truth: Array, findings: Sequence[Diagnostic] = ()) -> Self:
+        """The same with the errors that were found at random points, shape (N, 3)."""
+        return replace(self, accuracy=accuracy_of(errors, truth), findings=tuple(findings))
+
+    def relative_errors(self, theta: Array, truth: Array) -> Array:
+        """Relative errors of H, D and p, NaN where nothing is known, shape (N, 3).
+
+        Args:
+            theta: Inputs, shape (N, s).
+            truth: Coefficients of the reduced model there, NaN outside the workspace, (N, t).
+        """
+        known = np.isfinite(truth[:, 0]) & self._covered(theta)
+        result = np.full((len(theta), 3), np.nan)
+        if known.any():
+            missed = self.coefficients(theta[known]) - truth[known]
+            result[known] = self.scale.relative(missed, truth[known], theta.shape[1])
+        return result
+
+    def _covered(self, theta: Array) -> NDArray[np.bool_]:
+        return np.asarray(np.all((theta >= self.lower) & (theta <= self.upper), axis=1))
+
+    def _outside(self, theta: Array) -> OutsideWorkspace:
+        values = ", ".join(
+            f"{name} = {value:.6g}" for name, value in zip(self.inputs, theta, strict=True)
+        )
+        return OutsideWorkspace(
+            f"the metamodel does not cover {values}; its bounds are {self.lower.tolist()} to "
+            f"{self.upper.tolist()}, without what cannot be reached"
+        )
+
+
+def missed_tolerance(
+    inputs: Sequence[str], theta: Array, errors: Array, tolerance: float | None
+) -> tuple[Diagnostic, ...]:
+    """A finding where errors at random points (N, 3) exceed the tolerance, else none."""
+    largest = np.max(np.nan_to_num(errors), axis=1, initial=0.0)
+    if tolerance is None or largest.max(initial=0.0) <= tolerance:
+        return ()
+    i = int(np.argmax(largest))
+    place = ", ".join(f"{n} = {v:.4g}" for n, v in zip(inputs, theta[i], strict=True))
+    return (
+        Diagnostic(
+            "REG312",
+            "warning",
+            f"the metamodel errs by {100 * largest[i]:.3g} % at {place}, and "
+            f"{100 * tolerance:.3g} % were wanted",
+            joints=tuple(inputs),
+            help=(
+                "keep away from singularities: clearance=0.01, or narrower bounds",
+                "allow smaller boxes and more samples: smallest=, max_samples=",
+            ),
+        ),
+    )
+
+
+def accuracy_of(errors: Array, truth: Array) -> Accuracy:
+    """Largest and mean relative errors over the points of the workspace."""
+    inside = np.isfinite(truth[:, 0])
+    covered = np.isfinite(errors[:, 0])
+    some = errors[covered] if covered.any() else np.zeros((1, 3))
+    names = list(groups(1))
+    return Accuracy(
+        points=int(inside.sum()),
+        covered=float(covered.sum() / max(1, inside.sum())),
+        maximal=dict(zip(names, some.max(axis=0).tolist(), strict=True)),
+        mean=dict(zip(names, some.mean(axis=0).tolist(), strict=True)),
+    )

@@ -1,0 +1,172 @@
+r"""Metamodels: the reduced model interpolated over the workspace, fast enough for control.
+
+Piecewise quadratic polynomials on a bisection tree (Brüls 2003, section 4), or a continuous
+interpolation by tensor-product splines or radial basis functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.errors import ModelError
+from regularize.metamodels.actuator_dynamics import ReducedModel
+from regularize.metamodels.boxes import Metamodel as Metamodel
+from regularize.metamodels.continuous import Continuous as Continuous
+from regularize.metamodels.continuous import rbf, splines
+from regularize.metamodels.equation_of_motion import count
+from regularize.metamodels.growth import Builder, Settings
+from regularize.metamodels.interpolation import Accuracy as Accuracy
+from regularize.metamodels.interpolation import Interpolation
+from regularize.screw import Array
+
+Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Sequence[float]
+Kind = Literal["boxes", "splines", "rbf"]
+Inside = Callable[[Array], NDArray[np.bool_]]
+
+
+@overload
+def metamodel(
+    reduced: ReducedModel,
+    bounds: Bounds,
+    *,
+    tolerance: float | None = None,
+    size: float | Sequence[float] | None = None,
+    kind: Literal["boxes"] = "boxes",
+    smallest: float = 1 / 64,
+    clearance: float = 0.0,
+    inside: Inside | None = None,
+    max_samples: int = 200_000,
+    held_out: int = 1000,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Metamodel: ...
+
+
+@overload
+def metamodel(
+    reduced: ReducedModel,
+    bounds: Bounds,
+    *,
+    tolerance: float | None = None,
+    size: float | Sequence[float] | None = None,
+    kind: Literal["splines", "rbf"],
+    smallest: float = 1 / 64,
+    clearance: float = 0.0,
+    inside: Inside | None = None,
+    max_samples: int = 200_000,
+    held_out: int = 1000,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Continuous: ...
+
+
+def metamodel(
+    reduced: ReducedModel,
+    bounds: Bounds,
+    *,
+    tolerance: float | None = None,
+    size: float | Sequence[float] | None = None,
+    kind: Kind = "boxes",
+    smallest: float = 1 / 64,
+    clearance: float = 0.0,
+    inside: Inside | None = None,
+    max_samples: int = 200_000,
+    held_out: int = 1000,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Interpolation:
+    """Interpolate a reduced model over a workspace.
+
+    Args:
+        reduced: The model.
+        bounds: Lower and upper bound of every input, by name or in the order of the inputs;
+            radians or metres.
+        tolerance: Largest relative error of H, D and p that is wanted (see ``Accuracy``).
+        size: Largest width of a box, radians or metres: one for all inputs, or one each.
+        kind: ``boxes``: quadratic polynomials on boxes; ``splines``: cubic tensor-product
+            splines, continuous with two derivatives; ``rbf``: radial basis functions.
+        smallest: Smallest width of a box as a fraction of the bounds. Boxes that the workspace's
+            boundary crosses are halved down to it and then left out; 1 leaves them out at once.
+        clearance: Configurations nearer to singularities than this (``ReducedModel.clearance``)
+            are outside of the workspace.
+        inside: Says which of the inputs (N, s) belong to the workspace, shape (N,). Where the
+            executor's workers are processes, a function that can be pickled.
+        max_samples: Refinement stops there.
+        held_out: Number of random points at which the result is checked.
+        seed: Seed of these points.
+        executor: Where samples are computed: anything with the interface of
+            ``concurrent.futures.Executor``. By default here.
+        progress: Show progress on standard error.
+
+    Returns:
+        A ``Metamodel``, or a ``Continuous`` metamodel for the other kinds.
+
+    Raises:
+        ModelError: The bounds do not fit the inputs, neither a tolerance nor a size is given, or
+            the bounds contain nothing that can be reached.
+    """
+    lower, upper = _bounds(reduced.inputs, bounds)
+    if tolerance is None and size is None:
+        raise ModelError("say when boxes are small enough: tolerance=0.01, or size=0.05")
+    widths = np.broadcast_to(np.inf if size is None else np.asarray(size, float), lower.shape)
+    if np.any(widths <= 0.0) or (tolerance is not None and tolerance <= 0.0):
+        raise ModelError(f"tolerance and size have to be positive, got {tolerance=} and {size=}")
+    settings = Settings(
+        sampler=partial(_sampled, reduced, clearance, inside),
+        inputs=reduced.inputs,
+        lower=lower,
+        upper=upper,
+        tolerance=tolerance,
+        size=widths,
+        smallest=smallest,
+        max_samples=max_samples,
+        held_out=held_out,
+        seed=seed,
+        executor=executor,
+        progress=progress,
+    )
+    if kind == "boxes":
+        return Builder(settings).build()
+    if kind == "splines":
+        return splines(settings)
+    if kind == "rbf":
+        return rbf(settings)
+    raise ModelError(f"unknown kind of metamodel {kind!r}; known: boxes, splines, rbf")
+
+
+def _sampled(reduced: ReducedModel, clearance: float, inside: Inside | None, theta: Array) -> Array:
+    """Coefficients at inputs (N, s), NaN outside the workspace."""
+    if inside is None:
+        return reduced.sample(theta, clearance)
+    chosen = np.asarray(inside(theta), dtype=bool)
+    rows = np.full((len(theta), count(theta.shape[1])), np.nan)
+    if chosen.any():
+        rows[chosen] = reduced.sample(theta[chosen], clearance)
+    return rows
+
+
+def _bounds(inputs: Sequence[str], bounds: Bounds) -> tuple[Array, Array]:
+    if isinstance(bounds, Mapping):
+        if set(bounds) != set(inputs):
+            raise ModelError(f"bounds name {sorted(bounds)}, and the inputs are {list(inputs)}")
+        bounds = [bounds[name] for name in inputs]
+    table = np.array(bounds, dtype=np.float64)
+    if table.shape == (2,) and len(inputs) == 1:
+        table = table[None]
+    if table.shape != (len(inputs), 2) or not np.all(np.isfinite(table)):
+        raise ModelError(
+            f"bounds need a lower and an upper value for each of {list(inputs)}, "
+            f"got shape {table.shape}"
+        )
+    if np.any(table[:, 0] >= table[:, 1]):
+        raise ModelError(f"every lower bound has to be below the upper one, got {table.tolist()}")
+    return table[:, 0], table[:, 1]

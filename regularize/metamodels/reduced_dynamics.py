@@ -1,0 +1,129 @@
+"""Choosing the actuator coordinates of a mechanism and the branch of its dynamics in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from regularize.assembling.assembly import Assembly, assemble, center_and_length
+from regularize.diagnostic import Diagnostic
+from regularize.errors import ModelError, NotClosed, SingularConfiguration
+from regularize.kinematics import LoopKinematics
+from regularize.mechanism import Mechanism
+from regularize.metamodels.actuator_dynamics import ReducedModel
+from regularize.metamodels.continuation import ActuatedLoops
+from regularize.metamodels.idle_held import held
+from regularize.metamodels.mass_properties import mass_properties
+from regularize.reducing.analysis import Reduction
+from regularize.reducing.analysis import reduce as reduce_loops
+from regularize.reducing.reduction import ReducedLoops
+from regularize.screw import read_only
+from regularize.topology import coordinate_names
+
+#: Relative singular value of the equations below which the reference counts as singular.
+SINGULAR = 1e-6
+
+
+def reduced_model(
+    mechanism: Mechanism | Reduction,
+    inputs: Sequence[str],
+    *,
+    start: Mapping[str, float] | None = None,
+    closed: bool = True,
+) -> ReducedModel:
+    """The dynamics of a mechanism in the coordinates of its actuators.
+
+    Args:
+        mechanism: The mechanism, or what ``reduce`` made of it.
+        inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
+            freedoms. As many as the mechanism has freedoms, idle ones left aside: bodies that can
+            spin between two spherical joints are held, and named in ``findings``.
+        start: Values of some joint coordinates from which the loops are closed; they choose the
+            branch and need not be met exactly. By default the model's own.
+        closed: Use the closed form of the configurations where there is one; otherwise paths are
+            followed by Newton corrections, which takes longer.
+
+    Raises:
+        ModelError: An input is unknown, repeated or not a coordinate of its own, or the number of
+            inputs differs from the mobility.
+        NotClosed: The loops cannot be closed.
+        SingularConfiguration: The inputs do not determine the motion where the branch begins.
+    """
+    reduction = mechanism if isinstance(mechanism, Reduction) else reduce_loops(mechanism)
+    findings: tuple[Diagnostic, ...] = ()
+    if len(inputs) < reduction.mobility:
+        mechanism, findings = held(reduction)
+        if findings:
+            reduction = reduce_loops(mechanism, rtol=reduction.rtol, seed=reduction.seed)
+    columns = _columns(reduction, inputs)
+    if len(columns) != reduction.mobility:
+        raise ModelError(
+            f"the mechanism has {reduction.mobility} freedoms, and {len(columns)} inputs are "
+            f"named: {list(inputs)}; name one joint coordinate per freedom"
+        )
+    graph = reduction.graph
+    assembly = reduction.assembly if start is None else _started(reduction, start)
+    q = assembly.q
+    loops = LoopKinematics(graph, range(len(graph.edges)), reduction.tree)
+    loops.center, loops.length = center_and_length(loops, q)
+    reduced = ReducedLoops(loops, reduction.cuts)
+    _require_closed(assembly)
+    equations = ActuatedLoops(loops, reduced, columns, q, search=closed)
+    if equations.clearance(q[None])[0] < SINGULAR:
+        joints = equations.moving_joints(q[None])
+        raise SingularConfiguration(inputs, q[columns].tolist(), q[columns].tolist(), joints)
+    masses = mass_properties(loops)
+    findings += tuple(
+        Diagnostic(
+            "REG303",
+            "note",
+            f"body `{name}` states no mass properties and moves without mass",
+            source=graph.mechanism.body(name).source,
+        )
+        for name in masses.missing
+    )
+    return ReducedModel(
+        tuple(inputs), equations, masses, read_only(graph.mechanism.gravity), findings
+    )
+
+
+def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[int]:
+    names = coordinate_names(reduction.mechanism)
+    known = {name: i for i, name in enumerate(names)}
+    grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
+    columns = []
+    for name in inputs:
+        if name not in known:
+            joint = reduction.mechanism.joint(name)
+            raise ModelError(
+                f"joint {name!r} has {joint.freedoms} freedoms; name one of them: {name}[0]"
+            )
+        if known[name] in grouped:
+            joint = grouped[known[name]]
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind}: its freedoms have no coordinates that an "
+                "actuator could hold one by one; actuate other joints"
+            )
+        columns.append(known[name])
+    if len(set(columns)) != len(columns):
+        raise ModelError(f"an input is named twice: {list(inputs)}")
+    return columns
+
+
+def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
+    """The loops closed from given values of some coordinates, which need not be met exactly."""
+    known = {name: i for i, name in enumerate(coordinate_names(reduction.mechanism))}
+    q = np.array(reduction.q)
+    for name, value in start.items():
+        if name not in known:
+            raise ModelError(f"there is no joint coordinate {name!r} to start from in {[*known]}")
+        q[known[name]] = value
+    return assemble(reduction.graph, q)
+
+
+def _require_closed(assembly: Assembly) -> None:
+    if assembly.closed:
+        return
+    gap = max(assembly.after, key=lambda gap: (gap.translation, gap.rotation))
+    raise NotClosed(gap.joint, gap.translation, gap.rotation)

@@ -1,0 +1,1 @@
+"""Independent coordinates, and dynamics in them alone."""

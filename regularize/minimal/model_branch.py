@@ -1,0 +1,88 @@
+"""Closed configurations of a Pinocchio model without iteration, where a closed form exists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regularize.closed_forms import ClosedForm
+from regularize.closed_forms.closed_branch import closed_solution
+from regularize.robots.robot import Robot
+from regularize.screw import Array
+
+#: Closure error, lengths scaled, above which the closed form's geometry is not that of the model.
+EXACT = 1e-12
+#: Largest difference from what is expected, in radians and metres: beyond, nothing is followed.
+NEAR = 0.3
+#: Mechanisms with more ways to assemble are not followed: all of them are looked at.
+BRANCHES = 16
+
+
+class ModelBranch:
+    """Follows the configurations of a model along the branches of its closed form.
+
+    Where branches meet, the motion goes on along the one that is as expected.
+
+    Args:
+        robot: The model; its configurations are joint coordinates, without quaternions.
+        solution: The closed form with the known coordinates as inputs.
+        known: Columns of the known coordinates in the model.
+        matrix: The model's configuration by the mechanism's coordinates, shape (nq, n).
+    """
+
+    def __init__(
+        self, robot: Robot, solution: ClosedForm, known: Sequence[int], matrix: Array
+    ) -> None:
+        """Note which coordinates are angles: they are found up to whole turns."""
+        self._solution, self._known, self._by_joints = solution, list(known), matrix.T
+        turning = np.zeros(robot.model.nv, dtype=bool)
+        for joint in robot.joints:
+            start = robot.model.idx_vs[joint.index]
+            for edge in joint.edges:
+                angles = np.any(edge.screws[3:] != 0.0, axis=0)
+                turning[start : start + edge.freedoms] = angles[::-1] if joint.reversed else angles
+                start += edge.freedoms
+        turning[self._known] = False
+        self._turn = np.where(turning, 2 * np.pi, 0.0)
+        self._per_turn = np.where(turning, 0.5 / np.pi, 0.0)
+
+    def near(self, expected: Array) -> Array | None:
+        """The closed configuration with the known coordinates of ``expected``, shape (nq,).
+
+        None where there is none, or none near to what is expected.
+        """
+        found = self._solution.solve(expected[self._known])
+        q = found.q @ self._by_joints
+        q += self._turn * np.round((expected - q) * self._per_turn)
+        gaps = np.where(found.assembled, np.max(np.abs(q - expected), axis=1), np.inf)
+        best = int(np.argmin(gaps))
+        return q[best] if gaps[best] <= NEAR else None
+
+
+def model_branch(robot: Robot, known: Sequence[int], q: Array) -> ModelBranch | None:
+    """The branches near a closed configuration of the model; None where there is no closed form.
+
+    Args:
+        robot: The model.
+        known: Columns of the known coordinates.
+        q: The configuration, shape (nq,).
+    """
+    if robot.model.nq != robot.model.nv or any(
+        edge.group for joint in robot.joints for edge in joint.edges
+    ):
+        return None
+    loops = robot.reduction.loops
+    zero = robot.configuration(np.zeros(loops.freedoms))
+    units = np.eye(loops.freedoms)
+    matrix = np.column_stack([robot.configuration(unit) - zero for unit in units])
+    columns = [np.flatnonzero(matrix[row]) for row in known]
+    if np.any(zero) or any(len(column) != 1 for column in columns):
+        return None
+    solution = closed_solution(loops, [int(column[0]) for column in columns])
+    if solution is None or len(solution.branches) > BRANCHES:
+        return None
+    branch = ModelBranch(robot, solution, known, matrix)
+    again = branch.near(q)
+    exact = again is not None and np.max(np.abs(robot.residual(again)), initial=0.0) <= EXACT
+    return branch if exact else None

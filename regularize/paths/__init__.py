@@ -1,0 +1,1 @@
+"""Mechanisms with one freedom: the path that they move along, and motion along it."""

@@ -1,0 +1,1 @@
+"""Which loop constraints can never matter: motion spaces, reduced rows, mobility, certificate."""

@@ -1,0 +1,177 @@
+"""Motions of a mechanism as sequences of configurations, one per freedom.
+
+Each independent joint is driven in turn while the other independent joints are held: a step along
+the tangent, then Newton corrections of all closure equations, as far as the loops allow or until
+the mechanism is back where it started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+
+from regularize.assembling.assembly import center_and_length
+from regularize.kinematics import LoopKinematics, State
+from regularize.reducing.analysis import Reduction
+from regularize.reducing.mobility import CellMobility
+from regularize.reporting.motion import floating
+from regularize.screw import Array, read_only
+from regularize.topology import coordinate_names
+from regularize.walk import correct, tangents
+
+#: Largest change of a coordinate per frame, radians or lengths.
+STRIDE = 0.1
+#: Frames in each direction; enough for a crank to turn once while another joint goes faster.
+FRAMES = 128
+#: Frames times coordinates at most: long chains are slow to follow.
+WORK = 1500
+#: Range of a sliding driver in each direction, in lengths of its cell.
+SLIDE = 0.6
+#: Motions worked out at most.
+MOST = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """One motion of a mechanism.
+
+    Attributes:
+        name: Coordinate that is driven.
+        q: Configurations along the motion, shape (frames, n).
+        start: Index of the assembled configuration.
+        cyclic: Whether the motion returns to its start.
+    """
+
+    name: str
+    q: Array
+    start: int
+    cyclic: bool
+
+
+def motions(reduction: Reduction, most: int = MOST) -> tuple[Motion, ...]:
+    """The first few motions of the mechanism: those of the loops, then those of open chains."""
+    if not reduction.assembly.closed:
+        return ()
+    found: list[Motion] = []
+    for drive in _drives(reduction):
+        if len(found) >= most:
+            break
+        motion = drive.run(reduction)
+        if motion is not None:
+            found.append(motion)
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drive:
+    """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``."""
+
+    loops: LoopKinematics
+    driver: int
+    held: tuple[int, ...]
+    slides: bool
+
+    def run(self, reduction: Reduction) -> Motion | None:
+        """Step both ways from the assembled configuration."""
+        loops, columns = self.loops, self.loops.columns
+        start = reduction.q[columns]
+        constraints = _Held(loops, self.held)
+        home = loops.state(start[None]).T_world_node[0]
+        unit = np.zeros(loops.freedoms)
+        unit[self.driver] = 1.0
+        paths: list[list[Array]] = [[], []]
+        cyclic = False
+        for side, sign in enumerate((1.0, -1.0)):
+            q, heading = start[None], sign * unit[None]
+            for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
+                heading = tangents(loops, constraints, q, heading, reduction.rtol)
+                trial = loops.integrate(q, STRIDE * heading * loops.units)
+                trial, closed = correct(loops, constraints, trial, tolerance=1e-8)
+                moved = np.max(np.abs(trial - q) / loops.units)
+                slid = abs(trial[0, self.driver] - start[self.driver])
+                limit = SLIDE * loops.length if self.slides else np.inf
+                if not closed[0] or not 0.1 * STRIDE < moved < 5 * STRIDE or slid > limit:
+                    break
+                q = trial
+                paths[side].append(q[0])
+                pose = loops.state(q).T_world_node[0]
+                away = np.abs(pose - home)
+                away[:, :3, 3] /= loops.length
+                if frame > 10 and np.max(away) < 1.5 * STRIDE:
+                    cyclic = True
+                    break
+            if cyclic:
+                break
+        if cyclic:
+            paths[1] = []
+        frames = np.array([*reversed(paths[1]), start, *paths[0]])
+        if len(frames) < 2:
+            return None
+        whole = np.repeat(reduction.q[None], len(frames), axis=0)
+        whole[:, columns] = frames
+        name = coordinate_names(reduction.mechanism)[int(columns[self.driver])]
+        return Motion(name, read_only(whole), len(paths[1]), cyclic)
+
+
+class _Held:
+    """All closure equations and coordinates that stay as they are."""
+
+    def __init__(self, loops: LoopKinematics, held: Sequence[int]) -> None:
+        self.loops = loops
+        self.rows = np.eye(loops.freedoms)[list(held)]
+
+    def residual(self, state: State) -> Array:
+        """Closure errors; a held coordinate has no error, for it is never moved."""
+        return np.pad(self.loops.residual(state), ((0, 0), (0, len(self.rows))))
+
+    def residual_jacobian(self, state: State) -> Array:
+        """Rows of the closure equations and of the held coordinates."""
+        rows = np.broadcast_to(self.rows, (len(state.q), *self.rows.shape))
+        return np.concatenate([self.loops.residual_jacobian(state), rows], axis=1)
+
+
+def _drives(reduction: Reduction) -> Iterator[_Drive]:
+    """Everything that can be driven: the loops first."""
+    inside: set[int] = set()
+    for cell in reduction.cells:
+        inside |= set(cell.edges)
+        if cell.finite:
+            yield from _cell_drives(reduction, cell)
+    held = floating(reduction)
+    for edge in reduction.graph.edges:
+        if edge.index in inside or edge.index in held:
+            continue
+        loops = LoopKinematics(reduction.graph, [edge.index], [edge.index])
+        if len(reduction.graph.edges) > 1:
+            _, loops.length = center_and_length(reduction.loops, reduction.q)
+        for k in range(edge.freedoms):
+            others = tuple(i for i in range(edge.freedoms) if i != k)
+            yield _Drive(loops, k, others, not np.any(edge.screws[3:, k]))
+
+
+def _cell_drives(reduction: Reduction, cell: CellMobility) -> Iterator[_Drive]:
+    """Independent coordinates of a cell, motors first, then single-freedom joints."""
+    edges = [e for e in cell.edges if e in set(reduction.tree)]
+    loops = LoopKinematics(reduction.graph, cell.edges, edges)
+    loops.center, loops.length = center_and_length(loops, reduction.q[loops.columns])
+    weight, slides = np.ones(loops.freedoms), np.zeros(loops.freedoms, dtype=bool)
+    for e in cell.edges:
+        edge = reduction.graph.edges[e]
+        slides[loops.local(e)] = ~np.any(edge.screws[3:] != 0.0, axis=0)
+        if edge.freedoms == 1:
+            weight[loops.local(e)] = 3.0
+        if edge.joint.actuated:
+            weight[loops.local(e)] = 100.0
+        elif reduction.graph.ground in (edge.parent, edge.child):
+            weight[loops.local(e)] *= 3.0
+    jacobian = loops.jacobian(loops.state(cell.configurations[-1:]))[0] * loops.units
+    _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
+    null = vt[loops.freedoms - cell.actual :] * weight
+    _, _, order = qr(null, mode="economic", pivoting=True)
+    independent = [int(i) for i in order[: cell.actual]]
+    for driver in sorted(independent, key=lambda i: (-weight[i], i)):
+        others = tuple(i for i in independent if i != driver)
+        yield _Drive(loops, driver, others, bool(slides[driver]))

@@ -1,0 +1,1 @@
+"""Mechanisms with closed loops as Pinocchio models, and the other way."""

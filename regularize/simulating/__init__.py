@@ -1,0 +1,1 @@
+"""Simulation on the manifold of closed loops."""
