@@ -14,7 +14,8 @@ import pytest
 import regularize as rg
 from regularize.errors import ModelError, NotClosed
 from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal.dynamics import MinimalDynamics, NoInertia, minimal_dynamics, segment
+from regularize.minimal import segment
+from regularize.minimal.dynamics import MinimalDynamics, NoInertia, minimal_dynamics
 from regularize.minimal.kinematics import ClosureLost, Pose, SingularConfiguration
 from regularize.minimal.pivoting import NotIndependent
 from regularize.minimal.trajectory import simulate
