@@ -223,6 +223,8 @@ def test_the_solution_as_python_and_as_c(tmp_path: Path):
             python = namespace["solve"](values.tolist(), branch)
             assert np.allclose(python, expected.q[branch], atol=1e-12)
     assert solution.operations.total > 0
+    assert f"{solution.operations.multiplications} multiplications" in source
+    assert f"Operations: {solution.operations}." in solution.to_python()
 
 
 def test_equations_that_vanish_on_one_branch_are_not_used():

@@ -33,7 +33,7 @@ def python_source(
     lines = [f"def {name}(x, branch=0):"]
     lines += [f'    """Coordinates {", ".join(names)}; NaN where the branch cannot be assembled.']
     lines += ["", f"    x: {', '.join(inputs)}.", f"    branch: 0 to {_branches(listing) - 1}."]
-    lines += ['    """']
+    lines += ["", f"    Operations: {listing.operations}.", '    """']
     lines += [f"    {symbol} = x[{i}]" for i, symbol in enumerate(_inputs(inputs))]
     lines += [f"    {symbol} = 1 - 2 * ({shift})" for symbol, shift in _signs(listing)]
     for statement in listing.statements:
@@ -68,6 +68,7 @@ def c_source(
         f"/* x: {', '.join(inputs)}",
         f"   branch: 0 to {_branches(listing) - 1}",
         f"   q: {', '.join(names)}",
+        f"   Operations: {listing.operations}.",
         "   Returns 1 where the branch can be assembled, else 0. */",
         f"int {name}(const double *x, int branch, double *q)",
         "{",

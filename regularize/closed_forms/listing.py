@@ -60,6 +60,13 @@ class Operations:
     cosines: int
     arctangents: int
 
+    def __str__(self) -> str:
+        """Those that there are, in words."""
+        counts = (
+            f"{count} {name.replace('_', ' ')}" for name, count in vars(self).items() if count
+        )
+        return ", ".join(counts) or "none"
+
     @property
     def total(self) -> int:
         """All of them together."""
