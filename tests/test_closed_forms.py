@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import mechanisms
@@ -17,7 +18,7 @@ from regularize.closed_forms import ClosedForm, closed_form
 from regularize.errors import ModelError
 from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
 from regularize.topology import spanning_tree
 
 X, Y, Z = np.eye(3)
@@ -254,6 +255,49 @@ def test_a_structure_has_no_inputs():
     assert one.assembled.tolist() == [True, True]
     assert many.q.shape == (4, 2, 3)
     assert np.allclose(many.q, one.q)
+
+
+@pytest.mark.parametrize("case", ["slider-crank", "planar 4R"])
+def test_just_beyond_the_dead_centre_nothing_is_assembled(case):
+    """Every place at which the discriminant is slightly negative, found by bisection."""
+    mechanism = CASES[case][0]()
+    solution = closed_form(mechanism, [mechanism.joints[-1].name])
+    values = np.linspace(0.0, 3.0, 301)
+    edge = int(np.argmin(solution.solve(values).assembled.any(axis=1)))
+    inside, outside = float(values[edge - 1]), float(values[edge])
+    assert edge > 0 and solution.solve(inside).assembled.any()
+    for _ in range(60):
+        middle = 0.5 * (inside + outside)
+        if solution.solve(middle).assembled.any():
+            inside = middle
+        else:
+            outside = middle
+    assert not solution.solve([[outside]]).assembled.any()
+    assert np.isnan(solution.velocities([inside], [1.0])).all(), "branches meet: no velocity"
+
+
+def test_couplings_that_give_no_coordinate_are_checked():
+    """Of a parallelogram's two shapes, only one keeps opposite angles opposite."""
+    corners = ("A", (0, 0, 0)), ("B", (0, 0.3, 0)), ("C", (1, 0.3, 0)), ("D", (1, 0, 0))
+    links = ring("parallelogram", *((name, "revolute", Z, p) for name, p in corners))
+    opposite = Coupling("opposite", "mimic", (("B", 0, 1.0), ("C", 0, 1.0)))
+    solution = closed_form(replace(links, couplings=(opposite,)), ["A"])
+    found = solution.solve(np.linspace(0.2, 1.2, 20))
+    assert (found.assembled.sum(axis=1) == 1).all()
+    q = found.q[found.assembled]
+    assert np.max(np.abs(q[:, 1] + q[:, 2])) < 1e-12
+    both = Coupling("both", "gear", (("A", 0, 1.0), ("D", 0, 1.0)))
+    with pytest.raises(ModelError, match="cannot be chosen freely"):
+        five = ring("five", *((n, "revolute", Z, p) for n, p in (*corners, ("E", (0.4, -0.3, 0)))))
+        closed_form(replace(five, couplings=(both,)), ["A", "D"])
+
+
+def test_no_samples_and_infinite_inputs():
+    solution = solver("planar 4R")
+    assert solution.solve(np.zeros((0, 1))).q.shape == (0, 2, 4)
+    assert solution.velocities(np.zeros((0, 1)), np.zeros((0, 1))).shape == (0, 2, 4)
+    assert not solution.solve(np.inf).assembled.any()
+    assert not solution.solve(np.nan).assembled.any()
 
 
 def test_the_public_function():

@@ -179,4 +179,6 @@ def held_columns(
             )
         column = known[name]
         values[column] = float(fixed[name]) if isinstance(fixed, Mapping) else float(q[column])
+        if not np.isfinite(values[column]):
+            raise ModelError(f"joint {name!r} cannot be fixed at {values[column]}")
     return values

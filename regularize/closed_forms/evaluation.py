@@ -26,6 +26,8 @@ from regularize.topology import Graph
 
 #: Samples that are computed at once, so that all quantities stay in the processor's cache.
 CHUNK = 4096
+#: Scaled discriminants that are rounding: two branches meet.
+MEETING = 1e-14
 #: What is tried where any angle solves an equation and zero leads to no solution.
 ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
@@ -72,7 +74,10 @@ class Evaluation:
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input."""
         signs = self._both if branch is None else [(sign,) for sign in branch.signs]
-        rows, assembled, near = self._nested(*x, *signs)
+        try:
+            rows, assembled, near = self._nested(*x, *signs)
+        except ValueError:  # the sine of infinity
+            near = True
         if near:
             found = self.many(np.array([x]), branch)
             return Solutions(found.q[0], found.assembled[0], found.margin[0])
@@ -88,7 +93,8 @@ class Evaluation:
         near = (np.abs(margin) < NEAR).any(axis=0)
         if near.any():
             self._where_any_angle_solves(x, branch, q, margin, assembled)
-            near &= assembled
+        near &= assembled
+        if near.any():
             refined, closed = self._refinement(q[:, near].T)
             q[:, near] = refined.T
             assembled[near] = closed
@@ -132,12 +138,15 @@ class Evaluation:
     def derivatives(self, arrays: list[Array]) -> Array:
         """Velocities, or accelerations, of all branches, shape (N, branches, n).
 
+        NaN where branches meet: there they have none.
+
         Args:
             arrays: Inputs, their rates, and for accelerations the rates of these, (N, inputs) each.
         """
         program = self._velocity if len(arrays) == 2 else self._acceleration
         results = self._evaluated(program, self._n, arrays, None).transpose(2, 1, 0)
-        assembled = self.many(arrays[0], None).assembled
+        found = self.many(arrays[0], None)
+        assembled = found.assembled & ~(np.abs(found.margin) <= MEETING).any(axis=-1)
         return np.asarray(np.where(assembled[..., None], results, np.nan))
 
     @cached_property
@@ -196,4 +205,4 @@ class Evaluation:
                 columns = [np.ascontiguousarray(x) for a in inputs for x in a[part].T]
                 for i, result in enumerate(program(*columns, *signs)):
                     results[i, ..., part] = result
-        return results.reshape(count, -1, N)
+        return results.reshape(count, int(np.prod([len(v) for v in values])), N)

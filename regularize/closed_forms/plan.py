@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from regularize.closed_forms.chain import Chain
 from regularize.closed_forms.motions import Known
 from regularize.closed_forms.tape import Scalar, Tape
 from regularize.cycles import Cycle
+from regularize.topology import CouplingRow
 
 #: Closure errors below this, relative to the size of a loop, are rounding.
 CLOSED = 1e-7
@@ -70,13 +71,42 @@ class Plan:
         return [step for step in self.steps if step.discriminant is not None]
 
 
-def checked(plan: Plan) -> Plan:
-    """The plan with the closure errors that do not vanish for all choices of branches."""
+def checked(
+    plan: Plan, couplings: Iterable[CouplingRow] = (), plain: Set[int] = frozenset()
+) -> Plan:
+    """The plan with the errors that do not vanish for all choices of branches.
+
+    Args:
+        plan: The plan.
+        couplings: Those that gave no coordinate.
+        plain: Columns that are no angles up to whole turns.
+    """
     gaps = [gap for chain in plan.chains for gap in _gaps(plan.known, chain)]
+    rows = [row for row in couplings if set(row.columns) <= set(plan.known.coordinates)]
+    direct = [_coupling_gap(plan.known, row, plain) for row in rows if set(row.columns) <= plain]
+    gaps += [gap for gap in direct if not float(np.max(np.abs(gap.probe))) <= CLOSED]
+    turned = [
+        _coupling_gap(plan.known, row, plain) for row in rows if not set(row.columns) <= plain
+    ]
     if not gaps:
-        return plan
+        return replace(plan, gaps=turned)
     worst = np.max([np.abs(gap.probe) for gap in gaps], axis=0)
-    return replace(plan, gaps=gaps, inconsistent=bool(np.all(worst > CLOSED)))
+    return replace(plan, gaps=[*gaps, *turned], inconsistent=bool(np.all(worst > CLOSED)))
+
+
+def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scalar:
+    """Error of a coupling of known coordinates; angles that were found count up to whole turns."""
+    total = known.tape.scalar(-coupling.offset)
+    turns = []
+    for column, k in zip(coupling.columns, coupling.coefficients, strict=True):
+        total = total + known.coordinates[column] * k
+        if column not in plain and column in known.rotations and k:
+            turns.append(abs(k))
+    if not turns:
+        return total
+    # sin(x / 2) vanishes, to first order, at whole turns and nowhere else.
+    turn = min(turns)
+    return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
 def _gaps(known: Known, chain: Chain) -> Iterator[Scalar]:

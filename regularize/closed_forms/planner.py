@@ -68,6 +68,7 @@ class Planner:
         for column, value in held.items():
             given[column] = self.tape.scalar(value)
         self._plain = set(given)
+        self._used: set[str] = set()
         for edge in graph.edges:
             if not edge.freedoms or not all(column in given for column in edge.columns):
                 continue
@@ -87,7 +88,8 @@ class Planner:
             self.steps,
             tuple(invariance.chain for invariance in self.invariances),
         )
-        return checked(plan)
+        left = [c for c in self.graph.couplings if c.name not in self._used]
+        return checked(plan, left, self._plain)
 
     # One step each; true where an unknown was found -----------------------------------------------
 
@@ -108,6 +110,7 @@ class Planner:
                 continue
             self.known.give(left[0], total * (1.0 / factor))
             self._plain.add(left[0])
+            self._used.add(coupling.name)
             joint = next(e.joint.name for e in self.graph.edges if left[0] in e.columns)
             reason = f"coupling {coupling.name}"
             self.steps.append(Step(joint, "K", reason, 1, None, (left[0],)))

@@ -192,6 +192,7 @@ class ClosedForm:
     def _require_solved(self) -> None:
         if not self.solved:
             reasons = "; ".join(str(loop) for loop in self.loops if not loop.solved)
+            reasons = reasons or f"nothing determines {', '.join(self.unknowns)}"
             raise ModelError(
                 f"no closed form: {reasons}. regularize.configurations(mechanism, inputs, values) "
                 "finds all configurations numerically"

@@ -20,6 +20,10 @@ Torque = Callable[[float, Array, Array], Array]
 FAR = 0.7
 #: Poses that are found by iteration before a closed form is looked for, which takes as long.
 WORTHWHILE = 100
+#: Largest change of a coordinate in radians and metres that is made at once.
+STRIDE = 0.2
+#: Strides that are made at most: trial steps of an integrator may lead anywhere.
+STRIDES = 100
 
 
 class Segment:
@@ -78,15 +82,29 @@ class Segment:
         self._solved += 1
         if self._solved == WORTHWHILE:
             self._branch = model_branch(dynamics.robot, dynamics.known, self.pose.q)
+        known = dynamics.known
+        change = self.pose.transmission @ (target - self.guess)[known]
+        # A long way is gone in strides, so that the motion stays on its branch.
+        way = float(np.max(np.abs(change), initial=0.0))
+        strides = min(STRIDES, max(1, int(np.ceil(way / STRIDE)))) if np.isfinite(way) else 1
+        start = self.guess[known]
+        for k in range(1, strides + 1):
+            part = self.guess.copy()
+            part[known] = start + k / strides * (target[known] - start)
+            self._step(part)
+        return self.pose
+
+    def _step(self, target: Array) -> None:
+        """Close the loops not far from the last pose."""
+        dynamics, known = self.dynamics, self.dynamics.known
         if self._branch is not None:
-            known = dynamics.known
             expected = self.guess + self.pose.transmission @ (target - self.guess)[known]
             q = self._branch.near(dynamics.reference + expected)
             if q is not None:
                 self.guess = q - dynamics.reference
                 self.pose = dynamics.pose_at(q)
-                return self.pose
-        return self._iterate(target)
+                return
+        self._iterate(target)
 
     def _iterate(self, target: Array) -> Pose:
         """Close the loops by Newton's method, in several steps where one is too far."""
