@@ -300,5 +300,10 @@ def test_no_samples_and_infinite_inputs():
     assert not solution.solve(np.nan).assembled.any()
 
 
+def test_inputs_are_a_list():
+    with pytest.raises(ModelError, match=r"\['crank'\]"):
+        closed_form(mechanisms.planar_fourbar(), "crank")
+
+
 def test_the_public_function():
     assert callable(rg.closed_form)

@@ -264,6 +264,8 @@ def closed_form(
 
 
 def _input_columns(graph: Graph, inputs: Sequence[str]) -> list[int]:
+    if isinstance(inputs, str):
+        raise ModelError(f"the inputs are a list of names: [{inputs!r}]")
     names = coordinate_names(graph.mechanism)
     joints = {joint.name for joint in graph.mechanism.joints}
     columns: list[int] = []
