@@ -76,7 +76,7 @@ def frames(lines: list[Line], closing: Array, size: float) -> tuple[list[Array],
 
 def _frame(z: Array, x: Array, origin: Array) -> Array:
     x = screw.unit(x - (x @ z) * z)
-    return screw.transform(np.column_stack([x, np.cross(z, x), z]), origin)
+    return screw.transform(np.column_stack([x, screw.cross(z, x), z]), origin)
 
 
 def _common_normal(line: Line, following: Line, size: float) -> tuple[Array, Array, Array] | None:
@@ -95,12 +95,12 @@ def _common_normal(line: Line, following: Line, size: float) -> tuple[Array, Arr
         if np.linalg.norm(offset) <= ROUNDING * size:
             return None
         return (offset, p, foot) if u is None else (offset, foot, q)
-    normal = np.cross(u, w)
+    normal = screw.cross(u, w)
     square = float(normal @ normal)
     if square <= (1e-12) ** 2:
         return None
     gap = q - p
-    s, t = (float(np.cross(gap, other) @ normal) / square for other in (w, u))
+    s, t = (float(screw.cross(gap, other) @ normal) / square for other in (w, u))
     return normal, p + s * u, q + t * w
 
 

@@ -156,7 +156,7 @@ def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
 
 
 def _on_line(q: Array, point: Array, direction: Array) -> bool:
-    off = np.linalg.norm(np.cross(q - point, direction))
+    off = np.linalg.norm(screw.cross(q - point, direction))
     return bool(off <= 1e-14 * max(1.0, float(np.linalg.norm(q))))
 
 

@@ -8,20 +8,25 @@ import numpy as np
 
 from regularize.closed_forms.tape import PROBES, Operation, Probe, Scalar, Tape
 
+#: Coefficients that vanish at random inputs come with this multiple of the rounding of one term.
+FREE = 1e5
+
 
 def circle(
     tape: Tape, A: Scalar, B: Scalar, C: Scalar, sign: Scalar, slack: float
 ) -> tuple[Scalar, Scalar, Scalar]:
     """Cosine, sine and discriminant of the solutions of A cos + B sin + C = 0.
 
-    A discriminant that is negative by rounding (``slack`` in units of C) counts as zero.
+    A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; where all
+    coefficients do, zero is the angle.
     """
-    square = A.probe**2 + B.probe**2
-    discriminant = square - C.probe**2
+    free = np.maximum(np.abs(A.probe), np.abs(B.probe)) <= FREE * slack
+    square = np.where(free, 1.0, A.probe**2 + B.probe**2)
+    discriminant = np.where(free, 0.0, square - C.probe**2)
     root = sign.probe * np.sqrt(discriminant)
     results = (
-        (-A.probe * C.probe - B.probe * root) / square,
-        (-B.probe * C.probe + A.probe * root) / square,
+        np.where(free, 1.0, (-A.probe * C.probe - B.probe * root) / square),
+        np.where(free, 0.0, (-B.probe * C.probe + A.probe * root) / square),
         discriminant,
     )
     c, s, d = tape.several("circle", (A, B, C, sign), slack, results)

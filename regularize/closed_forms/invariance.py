@@ -8,14 +8,14 @@ planes, and rotations about and translations along one axis leave its line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from regularize import screw
 from regularize.closed_forms.axes import ROUNDING
-from regularize.closed_forms.chain import Chain, Item
+from regularize.closed_forms.chain import Chain
 from regularize.screw import Array
 
 
@@ -33,15 +33,14 @@ class Place:
     position: Array | None
     direction: Array | None
 
-    def seen_from(self, T: Array, size: float) -> Place:
-        """The same element in the frame with the pose T, rounding removed."""
-        inverse = screw.inverse(T)
+    def seen_through(self, T: Array, size: float) -> Place:
+        """The same element carried by T, rounding removed."""
         position, direction = self.position, self.direction
         if position is not None:
-            position = inverse[:3, :3] @ position + inverse[:3, 3]
+            position = T[:3, :3] @ position + T[:3, 3]
             position[np.abs(position) <= 4 * ROUNDING * size] = 0.0
         if direction is not None:
-            direction = inverse[:3, :3] @ direction
+            direction = T[:3, :3] @ direction
             near = np.abs(direction - np.round(direction)) <= 2 * ROUNDING
             direction[near] = np.round(direction[near])
         return Place(self.kind, position, direction)
@@ -75,9 +74,10 @@ class Segment:
         """Frame behind the segment, not reduced to one turn around the loop."""
         return 2 * (self.start + self.length) - (1 if self.length else 0)
 
-    def members(self, m: int) -> frozenset[int]:
-        """Indices of its motions in a loop of m."""
-        return frozenset((self.start + k) % m for k in range(self.length))
+    def members(self, m: int) -> int:
+        """Its motions in a loop of m as a set of bits."""
+        bits = ((1 << self.length) - 1) << self.start
+        return (bits & ((1 << m) - 1)) | (bits >> m)
 
 
 class Invariance:
@@ -89,28 +89,39 @@ class Invariance:
     """
 
     def __init__(self, chain: Chain, rtol: float) -> None:
-        """Remember the loop."""
+        """Unroll the loop once more, carried along by its gap, and compare all axes."""
         self.chain, self.rtol = chain, rtol
+        before = np.array([item.before for item in chain.items])
+        after = np.array([item.after for item in chain.items])
+        gap = after[-1] @ chain.links[-1] @ screw.inverse(before[0])
+        self._before = np.concatenate([before, gap @ before])
+        self._after = np.concatenate([after, gap @ after])
+        self._into_before, self._into_after = map(screw.inverse, (self._before, self._after))
+        self._axes, self._points = self._before[:, :3, 2], self._before[:, :3, 3]
+        crossed = screw.cross(self._axes[:, None], self._axes)
+        self._parallel = (np.sqrt(np.sum(crossed**2, axis=-1)) <= rtol).tolist()
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """Every segment with every element that it leaves unmoved; the longest first."""
-        m = len(self.chain)
-        found = []
-        for length in range(m - 1, 0, -1):
-            for start in range(m):
-                items = [self._unrolled(start + k) for k in range(length)]
-                base, tip = items[0].before, items[-1].after
+        m, found = len(self.chain), []
+        for start in range(m):
+            for length in range(1, m):
+                places = self._unmoved(start, start + length)
+                if not places:
+                    # Longer segments leave no more unmoved than what they consist of.
+                    break
+                base, tip = self._into_before[start], self._into_after[start + length - 1]
                 found += [
                     Segment(
                         start,
                         length,
-                        place.seen_from(base, self.chain.size),
-                        place.seen_from(tip, self.chain.size),
+                        place.seen_through(base, self.chain.size),
+                        place.seen_through(tip, self.chain.size),
                     )
-                    for place in self._unmoved(items)
+                    for place in places
                 ]
-        return tuple(found)
+        return tuple(sorted(found, key=lambda segment: -segment.length))
 
     @cached_property
     def bodies(self) -> tuple[Segment, ...]:
@@ -122,104 +133,93 @@ class Invariance:
         )
 
     @cached_property
-    def _closing(self) -> Array:
-        last, first = self.chain.items[-1], self.chain.items[0]
-        return np.asarray(last.after @ self.chain.links[-1] @ screw.inverse(first.before))
-
-    def _unrolled(self, index: int) -> Item:
-        """Motion of the next turn around the loop, carried along by the gap of the loop."""
+    def members(self) -> tuple[tuple[Segment, int, str], ...]:
+        """Segments and bodies, the motions of each as a set of bits, and what stays unmoved."""
         m = len(self.chain)
-        item = self.chain.items[index % m]
-        if index < m:
-            return item
-        T = self._closing
-        return replace(item, before=T @ item.before, after=T @ item.after)
+        return tuple((s, s.members(m), s.base.kind) for s in (*self.segments, *self.bodies))
 
-    def _unmoved(self, items: list[Item]) -> list[Place]:
-        turning = [item for item in items if item.kind == "R"]
-        sliding = [item for item in items if item.kind == "P"]
-        kinds = {item.kind for item in items}
-        helical = any(item.pitch for item in turning)
+    def _unmoved(self, start: int, end: int) -> list[Place]:
+        """Elements that the motions from ``start`` to before ``end`` leave unmoved."""
+        items = [self.chain.items[i % len(self.chain)] for i in range(start, end)]
+        kinds = [item.kind for item in items]
+        turning = [i for i, kind in enumerate(kinds, start) if kind == "R"]
+        sliding = [i for i, kind in enumerate(kinds, start) if kind == "P"]
+        helical = any(item.pitch for item in items)
         if "F" in kinds:
             return []
         found: list[Place] = []
         if not sliding and not helical:
-            found += [Place("point", p, None) for p in self._common_points(items)]
+            centers = [i for i, kind in enumerate(kinds, start) if kind == "S"]
+            points = self._common_points(turning, centers, start, end - 1)
+            found += [Place("point", p, None) for p in points]
         if "S" in kinds:
             return found
-        axes = [item.axis for item in turning]
-        if all(self._parallel(axes[0], axis) for axis in axes[1:]):
-            directions = axes[:1] or [*items[0].before[:3, :3].T]
-            found += [Place("direction", None, d) for d in directions]
+        if not turning or all(self._parallel[turning[0]][i] for i in turning[1:]):
+            first = [self._axes[turning[0]]] if turning else [*self._before[start, :3, :3].T]
+            found += [Place("direction", None, d) for d in first]
             if not helical:
                 found += self._planes(turning, sliding)
             found += self._lines(turning, sliding)
         return found
 
-    def _common_points(self, items: list[Item]) -> list[Array]:
+    def _common_points(
+        self, turning: list[int], centers: list[int], first: int, last: int
+    ) -> list[Array]:
         """The point of all axes and centres; two points of an axis that all share."""
-        centers = [item.point for item in items if item.kind == "S"]
-        lines = [item for item in items if item.kind == "R"]
         tolerance = self.rtol * self.chain.size
         if centers:
-            candidates = centers[:1]
+            candidates = [self._points[centers[0]]]
         else:
-            crossing = next(
-                (i for i in lines[1:] if not self._parallel(lines[0].axis, i.axis)), None
-            )
+            crossing = next((i for i in turning[1:] if not self._parallel[turning[0]][i]), None)
             if crossing is None:
-                candidates = [items[0].point, items[-1].after[:3, 3]]
+                candidates = [self._points[first], self._after[last, :3, 3]]
                 if np.linalg.norm(candidates[1] - candidates[0]) <= tolerance:
                     candidates = candidates[:1]
             else:
-                candidates = [_nearest(lines[0], crossing)]
+                candidates = [self._nearest(turning[0], crossing)]
         return [
             p
             for p in candidates
-            if all(np.linalg.norm(c - p) <= tolerance for c in centers)
-            and all(
-                np.linalg.norm(np.cross(p - line.point, line.axis)) <= tolerance for line in lines
-            )
+            if np.all(_lengths(self._points[centers] - p) <= tolerance)
+            and np.all(self._distances(p - self._points[turning], turning) <= tolerance)
         ]
 
-    def _planes(self, turning: list[Item], sliding: list[Item]) -> list[Place]:
-        point = (turning or sliding)[0].point
+    def _planes(self, turning: list[int], sliding: list[int]) -> list[Place]:
+        point = self._points[(turning or sliding)[0]]
         if turning:
-            normals = [turning[0].axis]
+            normals = [self._axes[turning[0]]]
         else:
-            first = sliding[0]
-            other = next((i for i in sliding if not self._parallel(first.axis, i.axis)), None)
+            first, last = sliding[0], sliding[-1]
+            other = next((i for i in sliding if not self._parallel[first][i]), None)
             if other is None:
-                normals = [
-                    first.before[:3, 0],
-                    first.before[:3, 1],
-                    sliding[-1].after[:3, 0],
-                    sliding[-1].after[:3, 1],
-                ]
+                normals = [*self._before[first, :3, :2].T, *self._after[last, :3, :2].T]
             else:
-                normals = [screw.unit(np.cross(first.axis, other.axis))]
+                normals = [screw.unit(screw.cross(self._axes[first], self._axes[other]))]
         return [
             Place("plane", point, n)
             for n in normals
-            if all(abs(float(n @ item.axis)) <= self.rtol for item in sliding)
+            if np.all(np.abs(self._axes[sliding] @ n) <= self.rtol)
         ]
 
-    def _lines(self, turning: list[Item], sliding: list[Item]) -> list[Place]:
-        if not turning:
+    def _lines(self, turning: list[int], sliding: list[int]) -> list[Place]:
+        if not turning or not all(self._parallel[turning[0]][i] for i in sliding):
             return []
-        axis, point = turning[0].axis, turning[0].point
-        tolerance = self.rtol * self.chain.size
-        on_one = all(np.linalg.norm(np.cross(i.point - point, axis)) <= tolerance for i in turning)
-        if on_one and all(self._parallel(axis, item.axis) for item in sliding):
-            return [Place("line", point, axis)]
-        return []
+        first = turning[0]
+        off = self._distances(self._points[turning] - self._points[first], [first])
+        if np.any(off > self.rtol * self.chain.size):
+            return []
+        return [Place("line", self._points[first], self._axes[first])]
 
-    def _parallel(self, a: Array, b: Array) -> bool:
-        return bool(np.linalg.norm(np.cross(a, b)) <= self.rtol)
+    def _distances(self, gaps: Array, motions: list[int]) -> Array:
+        """Lengths of the gaps across the axes of some motions, shape (k,)."""
+        return _lengths(screw.cross(gaps, self._axes[motions]))
+
+    def _nearest(self, i: int, k: int) -> Array:
+        """Point of axis i nearest to axis k."""
+        normal = screw.cross(self._axes[i], self._axes[k])
+        gap = screw.cross(self._points[k] - self._points[i], self._axes[k])
+        return np.asarray(self._points[i] + (gap @ normal) / (normal @ normal) * self._axes[i])
 
 
-def _nearest(a: Item, b: Item) -> Array:
-    """Point of axis a nearest to axis b."""
-    normal = np.cross(a.axis, b.axis)
-    s = float(np.cross(b.point - a.point, b.axis) @ normal) / float(normal @ normal)
-    return np.asarray(a.point + s * a.axis)
+def _lengths(vectors: Array) -> Array:
+    return np.asarray(np.sqrt(np.sum(vectors**2, axis=-1)))

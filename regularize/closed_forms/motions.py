@@ -9,6 +9,7 @@ import numpy as np
 
 from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.chain import Chain, Item
+from regularize.closed_forms.invariance import Place
 from regularize.closed_forms.tape import Scalar, Tape
 from regularize.closed_forms.vectors import Element, Motion, Vector
 from regularize.screw import Array
@@ -48,6 +49,8 @@ class Known:
         self.coordinates: dict[int, Scalar] = {}
         self.rotations: dict[int, Rotation] = {}
         self.groups: dict[int, Motion] = {}
+        self._links: dict[tuple[Chain, int], Motion] = {}
+        self._seen: dict[tuple[Chain, Place, int, int], Element] = {}
 
     def has(self, item: Item) -> bool:
         """Whether all coordinates of a motion are known."""
@@ -126,17 +129,37 @@ class Known:
         """
         step = 1 if end > start else -1
         for frame in range(start, end, step):
-            k = frame if step > 0 else frame - 1
-            index = (k // 2) % len(chain)
-            if k % 2:
-                motion: Motion | None = vectors.constant_motion(self.tape, chain.links[index])
-            elif element.position is None:
-                motion = self.rotation(chain.items[index])
-            else:
-                motion = self.motion(chain.items[index])
-            assert motion is not None
-            element = motion.back(element) if step > 0 else motion.element(element)
+            element = self._stepped(chain, element, frame, step)
         return element
+
+    def seen(self, chain: Chain, place: Place, start: int, end: int) -> Element:
+        """The same of an element with constant components; what was carried once is kept."""
+        key = (chain, place, start, end)
+        if key not in self._seen:
+            if start == end:
+                self._seen[key] = self.element(place.kind, place.position, place.direction)
+            else:
+                step = 1 if end > start else -1
+                before = self.seen(chain, place, start, end - step)
+                self._seen[key] = self._stepped(chain, before, end - step, step)
+        return self._seen[key]
+
+    def _stepped(self, chain: Chain, element: Element, frame: int, step: int) -> Element:
+        """An element given in a frame seen from the next one, or from the one before."""
+        k = frame if step > 0 else frame - 1
+        index = (k // 2) % len(chain)
+        motion: Motion | None
+        if k % 2:
+            motion = self._links.get((chain, index))
+            if motion is None:
+                motion = vectors.constant_motion(self.tape, chain.links[index])
+                self._links[chain, index] = motion
+        elif element.position is None:
+            motion = self.rotation(chain.items[index])
+        else:
+            motion = self.motion(chain.items[index])
+        assert motion is not None
+        return motion.back(element) if step > 0 else motion.element(element)
 
     def direction_around(self, chain: Chain, item: int, direction: Vector) -> Vector:
         """A direction behind a motion seen from in front of it, around the rest of the loop."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.chain import Chain
+from regularize.closed_forms.coefficients import vanishes
 from regularize.closed_forms.motions import Known
-from regularize.closed_forms.projection import vanishes
 from regularize.closed_forms.vectors import Matrix, Vector
 
 #: Position of a spherical joint in its loop, and the rotation from behind it to in front of it.

@@ -9,7 +9,9 @@ import numpy as np
 
 from regularize.closed_forms import vectors
 from regularize.closed_forms.chain import Chain
+from regularize.closed_forms.coefficients import size_of
 from regularize.closed_forms.motions import Known
+from regularize.closed_forms.projection import Projection
 from regularize.closed_forms.tape import Scalar, Tape
 from regularize.cycles import Cycle
 from regularize.topology import CouplingRow
@@ -43,6 +45,39 @@ class Step:
     discriminant: Scalar | None = None
     size: float = 1.0
     role: str = ""
+
+
+def step_of(
+    chain: Chain, p: Projection, solutions: int, discriminant: Scalar | None = None
+) -> Step:
+    """The step that a projection gives."""
+    item = chain.items[p.unknown]
+    ends = [
+        " ".join(
+            dict.fromkeys(chain.items[(s.start + k) % len(chain)].name for k in range(s.length))
+        )
+        for s in p.segments
+    ]
+    between = " and ".join(end for end in ends if end)
+    kinds = {segment.base.kind for segment in p.segments}
+    role = ""
+    if solutions == 2:
+        role = "stroke" if item.kind == "P" else "shoulder"
+        if item.kind == "R" and kinds == {"point"}:
+            role = "elbow"
+        elif item.kind == "R" and kinds == {"direction"}:
+            role = "wrist"
+    return Step(
+        item.name,
+        item.kind,
+        f"{p.measure} ({between})" if between else p.measure,
+        solutions,
+        chain.cycle,
+        item.columns,
+        discriminant,
+        size_of(chain, p) ** 2 if item.kind == "R" else chain.size**2,
+        role,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +144,26 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
+def _closes(known: Known, chain: Chain) -> bool:
+    """Whether a loop closes at the random inputs, and by rotations that keep lengths."""
+    closing = np.eye(4)
+    for item, link in zip(chain.items, chain.links, strict=True):
+        motion = known.motion(item)
+        assert motion is not None
+        T = motion.probe
+        R = T[:, :3, :3]
+        if not np.max(np.abs(np.swapaxes(R, 1, 2) @ R - np.eye(3))) <= CLOSED:
+            return False
+        closing = closing @ T @ link
+    closing[:, :3, 3] /= chain.size
+    return bool(np.max(np.abs(closing - np.eye(4))) <= CLOSED)
+
+
 def _gaps(known: Known, chain: Chain) -> Iterator[Scalar]:
     """Closure errors of a solved loop, relative to its size, that are more than rounding."""
     if not all(known.has(item) for item in chain.items):
+        return
+    if _closes(known, chain):
         return
     starts = [
         *((known.element("direction", None, e), 1.0) for e in np.eye(3)),

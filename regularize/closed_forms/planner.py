@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.chain import Chain, chain_of
-from regularize.closed_forms.invariance import Invariance
+from regularize.closed_forms.coefficients import equation, rotated, sight, size_of, vanishes
+from regularize.closed_forms.invariance import Invariance, Segment
 from regularize.closed_forms.motions import Known
 from regularize.closed_forms.orientations import ORIENTATIONS
-from regularize.closed_forms.plan import Plan, Step, checked
-from regularize.closed_forms.projection import (
-    Projection,
-    equation,
-    projections,
-    rotated,
-    sight,
-    size_of,
-    vanishes,
-)
+from regularize.closed_forms.plan import Plan, Step, checked, step_of
+from regularize.closed_forms.projection import Projection, projections
 from regularize.closed_forms.tape import Scalar, Tape
 from regularize.closed_forms.vectors import Matrix, Motion, direction_of, position_of
 from regularize.cycles import Cycle
+from regularize.screw import Array
 from regularize.topology import Graph
 
 #: Discriminants below this, relative to the size of their terms, are rounding.
@@ -51,15 +45,15 @@ class Planner:
     ) -> None:
         """Enter inputs into a new program."""
         self.graph = graph
-        self.invariances = [Invariance(chain_of(graph, cycle), rtol) for cycle in cycles]
+        self.loops = [Invariance(chain_of(graph, cycle), rtol) for cycle in cycles]
         self.tape = Tape()
         self.known = Known(self.tape)
         self.steps: list[Step] = []
         given: dict[int, Scalar] = {}
         sizes = {
-            column: inv.chain.size
-            for inv in self.invariances
-            for item in inv.chain.items
+            column: loop.chain.size
+            for loop in self.loops
+            for item in loop.chain.items
             if item.kind == "P"
             for column in item.columns
         }
@@ -69,6 +63,8 @@ class Planner:
             given[column] = self.tape.scalar(value)
         self._plain = set(given)
         self._used: set[str] = set()
+        self._ways: dict[Invariance, dict[int, list[Projection]]] = {}
+        self._vain: set[tuple[int, tuple[Segment, ...]]] = set()
         for edge in graph.edges:
             if not edge.freedoms or not all(column in given for column in edge.columns):
                 continue
@@ -80,13 +76,13 @@ class Planner:
 
     def plan(self) -> Plan:
         """Find as many unknowns as possible."""
-        while self._coupled() or self._projected() or self._ball():
+        while self._coupled() or self._projected() or self._ball() or self._folded():
             pass
         plan = Plan(
             self.tape,
             self.known,
             self.steps,
-            tuple(invariance.chain for invariance in self.invariances),
+            tuple(loop.chain for loop in self.loops),
         )
         left = [c for c in self.graph.couplings if c.name not in self._used]
         return checked(plan, left, self._plain)
@@ -120,23 +116,44 @@ class Planner:
     def _projected(self) -> bool:
         """The cheapest projection that determines an unknown, unique ones first."""
         options = [
-            (p.solutions, p.cost, k, n, p)
-            for k, invariance in enumerate(self.invariances)
-            for n, p in enumerate(projections(invariance, self.known))
+            (p.solutions, p.cost, loop.chain, p) for loop in self.loops for p in self._of(loop)
         ]
-        for *_, k, _, p in sorted(options, key=lambda option: option[:4]):
-            chain = self.invariances[k].chain
+        for *_, chain, p in sorted(options, key=lambda option: option[:2]):
             if (self._seen if len(p.segments) == 1 else self._equated)(chain, p):
                 return True
+            # Coefficients that vanish consist of what is known, so that they vanish for good.
+            self._vain.add((p.unknown, p.segments))
         return False
+
+    def _folded(self) -> bool:
+        """An equation that leaves the angle free on some branches only: where axes coincide."""
+        return any(
+            len(p.segments) == 2
+            and loop.chain.items[p.unknown].kind == "R"
+            and self._equated(loop.chain, p, least=np.max)
+            for loop in self.loops
+            for p in self._ways[loop][self._unknown(loop)]
+        )
+
+    def _of(self, loop: Invariance) -> list[Projection]:
+        """Ways to find one more unknown of a loop that were not tried in vain."""
+        unknown = self._unknown(loop)
+        if unknown not in self._ways.setdefault(loop, {}):
+            self._ways[loop] = {unknown: list(projections(loop, unknown))}
+        return [p for p in self._ways[loop][unknown] if (p.unknown, p.segments) not in self._vain]
+
+    def _unknown(self, loop: Invariance) -> int:
+        """Motions of a loop that are not known as a set of bits."""
+        items = enumerate(loop.chain.items)
+        return sum(1 << i for i, item in items if not self.known.has(item))
 
     def _ball(self) -> bool:
         """A spherical joint that is the last unknown rotation of its loop, or has a rod behind."""
         for reason, orientation in ORIENTATIONS.items():
-            for invariance in self.invariances:
-                found = orientation(invariance.chain, self.known)
+            for loop in self.loops:
+                found = orientation(loop.chain, self.known)
                 if found is not None:
-                    self._give_ball(invariance.chain, *found, reason)
+                    self._give_ball(loop.chain, *found, reason)
                     return True
         return False
 
@@ -161,7 +178,7 @@ class Planner:
                     return False
                 shift = vectors.dot(gap, left.direction) / left.direction[2]
             self.known.give(item.columns[0], shift)
-            self._record(chain, p, 1)
+            self.steps.append(step_of(chain, p, 1))
             return True
         across = left.kind != "direction" and all(
             e.direction is None or all(x.constant == 0.0 for x in e.direction[:2])
@@ -181,20 +198,22 @@ class Planner:
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         c, s = equations.unit(tape, x, y, square.probe, (10 * SLACK * size) ** 2)
         self.known.give_angle(item, c, s)
-        self._record(chain, p, 1)
+        self.steps.append(step_of(chain, p, 1))
         return True
 
-    def _equated(self, chain: Chain, p: Projection) -> bool:
+    def _equated(
+        self, chain: Chain, p: Projection, least: Callable[[Array], float] = np.min
+    ) -> bool:
         """Solutions of the equation of two segments."""
         item, tape = chain.items[p.unknown], self.tape
         coefficients = equation(chain, self.known, p)
         size = size_of(chain, p)
-        if coefficients is None or vanishes(coefficients[:2], size):
+        if coefficients is None or vanishes(coefficients[:2], size, least):
             return False
         A, B, C = coefficients
         if item.kind == "P" and A.constant == 0.0:
             self.known.give(item.columns[0], -C / (B * 2.0))
-            self._record(chain, p, 1)
+            self.steps.append(step_of(chain, p, 1))
             return True
         sign = tape.sign()
         if item.kind == "P":
@@ -203,41 +222,8 @@ class Planner:
         else:
             c, s, discriminant = equations.circle(tape, A, B, C, sign, SLACK * size)
             self.known.give_angle(item, c, s)
-        self._record(chain, p, 2, discriminant)
+        self.steps.append(step_of(chain, p, 2, discriminant))
         return True
-
-    def _record(
-        self, chain: Chain, p: Projection, solutions: int, discriminant: Scalar | None = None
-    ) -> None:
-        item = chain.items[p.unknown]
-        ends = [
-            " ".join(
-                dict.fromkeys(chain.items[(s.start + k) % len(chain)].name for k in range(s.length))
-            )
-            for s in p.segments
-        ]
-        between = " and ".join(end for end in ends if end)
-        kinds = {segment.base.kind for segment in p.segments}
-        role = ""
-        if solutions == 2:
-            role = "stroke" if item.kind == "P" else "shoulder"
-            if item.kind == "R" and kinds == {"point"}:
-                role = "elbow"
-            elif item.kind == "R" and kinds == {"direction"}:
-                role = "wrist"
-        self.steps.append(
-            Step(
-                item.name,
-                item.kind,
-                f"{p.measure} ({between})" if between else p.measure,
-                solutions,
-                chain.cycle,
-                item.columns,
-                discriminant,
-                size_of(chain, p) ** 2 if item.kind == "R" else chain.size**2,
-                role,
-            )
-        )
 
     def _give_ball(self, chain: Chain, u: int, turn: Matrix, reason: str) -> None:
         item = chain.items[u]

@@ -45,8 +45,7 @@ class Scalar:
     @property
     def constant(self) -> float | None:
         """Its value, where it is the same at all inputs."""
-        operation = self.tape.operations[self.index]
-        return float(operation.data) if operation.name == "constant" else None
+        return self.tape.values[self.index]
 
     def __add__(self, other: Scalar | float) -> Scalar:
         """Sum."""
@@ -97,6 +96,7 @@ class Tape:
         """Start with nothing but the random number generator of the probes."""
         self.operations: list[Operation] = []
         self.probes: list[Probe] = []
+        self.values: list[float | None] = []
         self.inputs = 0
         self.signs = 0
         self._known: dict[Operation, int] = {}
@@ -137,8 +137,12 @@ class Tape:
 
     def add(self, a: Scalar, b: Scalar, sign: float) -> Scalar:
         """A + b or a - b."""
-        if b.constant == 0.0:
+        x, y = a.constant, b.constant
+        if y == 0.0:
             return a
+        if x is not None and y is not None:
+            total = x + sign * y
+            return self.scalar(total if abs(total) > CANCELLED * (abs(x) + abs(y)) else 0.0)
         probe = a.probe + sign * b.probe
         size = self._sizes[a.index] + self._sizes[b.index]
         if abs(probe[0]) <= CANCELLED * size and np.max(np.abs(probe)) <= CANCELLED * size:
@@ -148,7 +152,7 @@ class Tape:
             return folded
         if (inner := self._negated(b)) is not None:
             return self.add(a, inner, -sign)
-        if a.constant == 0.0:
+        if x == 0.0:
             return b if sign > 0 else self.enter(Operation("negative", (b.index,)), probe)
         if sign > 0 and (inner := self._negated(a)) is not None:
             return self.add(b, inner, -1.0)
@@ -158,12 +162,15 @@ class Tape:
 
     def multiply(self, a: Scalar, b: Scalar) -> Scalar:
         """A b."""
-        for one, other in ((a, b), (b, a)):
-            if one.constant == 0.0:
+        x, y = a.constant, b.constant
+        if x is not None and y is not None:
+            return self.scalar(x * y)
+        for one, value, other in ((a, x, b), (b, y, a)):
+            if value == 0.0:
                 return self.scalar(0.0)
-            if one.constant == 1.0:
+            if value == 1.0:
                 return other
-            if one.constant == -1.0:
+            if value == -1.0:
                 return -other
             if (inner := self._negated(one)) is not None:
                 return -(inner * other)
@@ -252,6 +259,7 @@ class Tape:
     def _append(self, operation: Operation, probe: Probe) -> int:
         self.operations.append(operation)
         self.probes.append(probe)
+        self.values.append(float(operation.data) if operation.name == "constant" else None)
         self._sizes.append(float(np.max(np.abs(probe))))
         self._known[operation] = len(self.operations) - 1
         return len(self.operations) - 1

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regularize.closed_forms.tape import Scalar, Tape
+from regularize.closed_forms.tape import PROBES, Scalar, Tape
 from regularize.screw import Array
 
 Vector: TypeAlias = tuple[Scalar, Scalar, Scalar]
@@ -112,6 +113,17 @@ class Motion:
 
     rotation: Matrix | None
     translation: Vector
+
+    @property
+    def probe(self) -> NDArray[np.complex128]:
+        """Homogeneous transforms at the random inputs, shape (PROBES, 4, 4)."""
+        T = np.zeros((PROBES, 4, 4), dtype=complex)
+        T[:] = np.eye(4)
+        for i in range(3):
+            T[:, i, 3] = self.translation[i].probe
+            for k, entry in enumerate(self.rotation[i] if self.rotation else ()):
+                T[:, i, k] = entry.probe
+        return T
 
     def element(self, element: Element) -> Element:
         """The element carried from frame b to frame a."""

@@ -1,0 +1,78 @@
+"""Order and equations of closed forms: linkages that fold, loops that cannot close."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.closed_forms import ClosedForm, closed_form
+from regularize.closed_forms.invariance import Segment
+from regularize.errors import ModelError
+from regularize.kinematics import LoopKinematics
+from regularize.topology import spanning_tree
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
+#: Linkages with pairs of legs that can fold on themselves, and inputs in the plane of one leg.
+FOLDING = [
+    ("sarrus", ("A1",)),
+    ("sarrus", ("C1",)),
+    ("sarrus", ("A2",)),
+    ("three_leg_sarrus", ("C1",)),
+    ("double_sarrus", ("Alow_1", "Ahigh_1")),
+]
+
+
+def solution_of(name: str, inputs: tuple[str, ...]) -> tuple[ClosedForm, LoopKinematics]:
+    """The closed form of a shipped model and the kinematics of all its loops."""
+    solution = closed_form(rg.load(ASSETS / f"{name}.urdf"), list(inputs))
+    graph = solution.graph
+    return solution, LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
+
+
+@pytest.mark.parametrize(("name", "inputs"), FOLDING)
+def test_legs_that_fold(name: str, inputs: tuple[str, ...]) -> None:
+    """Folded, a leg turns about one line as it likes; unfolded, all its poses are found."""
+    solution, loops = solution_of(name, inputs)
+    assert solution.solved
+    rng = np.random.default_rng(5)
+    free = np.setdiff1d(np.arange(loops.freedoms), solution.columns)
+    for x in rng.uniform(-1.0, 1.0, size=(2, len(inputs))):
+        found = solution.solve(x)
+        ours = found.q[found.assembled]
+        assert len(ours)
+        assert np.max(np.abs(loops.residual(loops.state(ours)))) < 1e-12
+        # Newton's method from many starts; where axes coincide its ends are a continuum.
+        q = rng.uniform(-np.pi, np.pi, size=(600, loops.freedoms))
+        q[:, list(solution.columns)] = x
+        for _ in range(60):
+            state = loops.state(q)
+            jacobian = loops.residual_jacobian(state)[:, :, free]
+            step = np.linalg.pinv(jacobian, rcond=1e-9) @ loops.residual(state)[..., None]
+            q[:, free] -= step[..., 0] / np.maximum(1.0, np.max(np.abs(step), axis=1))
+        closed = np.max(np.abs(loops.residual(loops.state(q))), axis=1) < 1e-11
+        values = np.linalg.svd(jacobian, compute_uv=False)
+        theirs = q[closed & (np.sum(values > 1e-5, axis=1) == len(free))]
+        gaps = np.abs(np.exp(1j * theirs[:, None]) - np.exp(1j * ours[None])).max(axis=2)
+        assert np.max(np.min(gaps, axis=1), initial=0.0) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [("nearly_planar_fourbar", ("D",)), ("n_fourbar_5", ("A1", "A2", "A3"))],
+)
+def test_inputs_that_contradict_each_other(name: str, inputs: tuple[str, ...]) -> None:
+    with pytest.raises(ModelError, match="cannot be chosen freely"):
+        solution_of(name, inputs)
+
+
+@pytest.mark.parametrize("length", range(6))
+def test_motions_of_a_segment_around_the_loop(length: int) -> None:
+    for start in range(6):
+        bits = Segment(start, length, None, None).members(6)  # type: ignore[arg-type]
+        assert {i for i in range(8) if bits >> i & 1} == {(start + k) % 6 for k in range(length)}
