@@ -18,9 +18,9 @@ from regularize.all_configurations.loop_system import CLOSED, LoopSystem
 from regularize.all_configurations.multistart import searched
 from regularize.all_configurations.recursion import Recursion
 from regularize.all_configurations.table import Configurations, Results, joined, packed
+from regularize.closed_forms.inputs import graph_of
 from regularize.closed_forms.solver import closed_form
 from regularize.errors import ModelError
-from regularize.graph_building import build
 from regularize.mechanism import Mechanism
 from regularize.screw import Array
 from regularize.topology import Graph
@@ -59,7 +59,7 @@ class ConfigurationFinder:
         rtol: float = 1e-9,
     ) -> None:
         """Look for a closed form."""
-        self.graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
+        self.graph = graph_of(mechanism)
         self._form = closed_form(self.graph, inputs, rtol=rtol)
         self.inputs, self._seed = self._form.inputs, seed
         within = {c for cell in self.graph.cells for c in self.graph.columns(cell)}
@@ -104,7 +104,9 @@ class ConfigurationFinder:
         Raises:
             ModelError: The values do not fit the inputs.
         """
-        x = self._values(values)
+        x = self._form.given.values(values)
+        if not np.all(np.isfinite(x)):
+            raise ModelError("the values of the inputs need to be finite")
         shape = x.shape[:-1]
         x = x.reshape(int(np.prod(shape)), len(self.inputs))
         parts = [x[k : k + CHUNK] for k in range(0, max(1, len(x)), CHUNK)]
@@ -117,24 +119,6 @@ class ConfigurationFinder:
         q[:, list(self._form.columns)] = x
         results = self._by_closed_form(x) if self._by_formula else self._by_eigenvalues(q)
         return self._searched(results, q, starts, rounds)
-
-    def _values(self, values: ArrayLike | Mapping[str, ArrayLike]) -> Array:
-        """Inputs as an array of shape (..., inputs)."""
-        count = len(self.inputs)
-        if isinstance(values, Mapping):
-            if set(values) != set(self.inputs):
-                raise ModelError(f"values for {sorted(values)}; inputs are {list(self.inputs)}")
-            parts = [np.asarray(values[name], dtype=np.float64) for name in self.inputs]
-            x = np.stack(np.broadcast_arrays(*parts), axis=-1)
-        else:
-            x = np.asarray(values, dtype=np.float64)
-            if count == 1 and (x.ndim == 0 or x.shape[-1] != 1):
-                x = x[..., None]
-        if x.ndim == 0 or x.shape[-1] != count:
-            raise ModelError(f"values of shape {x.shape}; the last axis needs {count} inputs")
-        if not np.all(np.isfinite(x)):
-            raise ModelError("the values of the inputs need to be finite")
-        return x
 
     def _formula_solutions(self, x: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
         """Samples and coordinates of a closed form's solutions, and whether they are closed."""

@@ -1,9 +1,10 @@
 """Closed-form kinematics of loops with all branches."""
 
-from regularize.closed_forms.branches import Branch, Meeting, Track
+from regularize.closed_forms.branches import Branch
 from regularize.closed_forms.evaluation import Solutions
 from regularize.closed_forms.loops import LoopSolution
 from regularize.closed_forms.solver import ClosedForm, closed_form
+from regularize.closed_forms.track import Meeting, Track
 
 __all__ = [
     "Branch",

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.plan import Plan
-from regularize.closed_forms.tape import Scalar
+from regularize.closed_forms.tape import Operation, Scalar
 from regularize.closed_forms.vectors import Matrix, Vector
 from regularize.topology import Edge, Graph
+
+#: Denominators below this fraction of their terms are zero but for rounding.
+ROUNDING = 1e-6
 
 
 class Derivative:
@@ -45,11 +50,15 @@ class Derivative:
 
     def velocities(self, columns: Sequence[int]) -> list[Scalar]:
         """Joint velocities; of spherical and free joints twists in the moving frame."""
-        return [self._velocity(column) for column in columns]
+        # Random inputs on branches that always coincide with others have no rates.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return [self._velocity(column) for column in columns]
 
     def accelerations(self, columns: Sequence[int]) -> list[Scalar]:
         """Their rates."""
-        return [self.rate(velocity) for velocity in self.velocities(columns)]
+        velocities = self.velocities(columns)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return [self.rate(velocity) for velocity in velocities]
 
     def rate(self, x: Scalar) -> Scalar:
         """Time derivative of a quantity."""
@@ -112,14 +121,15 @@ class Derivative:
             c, s, _ = equations.circle(tape, x[0], x[1], x[2], x[3], operation.data)
             if k == 2:
                 return (x[0] * d[0] + x[1] * d[1] - x[2] * d[2]) * 2.0
-            turning = -(d[0] * c + d[1] * s + d[2]) / (x[1] * c - x[0] * s)
+            turning = self._quotient(-(d[0] * c + d[1] * s + d[2]), x[1] * c - x[0] * s, x[:3])
             return -(s * turning) if k == 0 else c * turning
         if operation.name == "quadratic":
             shift, _ = equations.quadratic(tape, x[0], x[1], x[2], x[3], operation.data)
             if k == 1:
                 return x[1] * d[1] * 2.0 - d[0] * x[2] - x[0] * d[2]
             change = (d[0] * shift + d[1] * 2.0) * shift + d[2]
-            return -change / ((x[0] * shift + x[1]) * 2.0)
+            terms = [x[0] * shift, x[1]]
+            return self._quotient(-change, (terms[0] + terms[1]) * 2.0, terms)
         if operation.name == "across":
             n = equations.across(tape, x[:3], x[3:])
             m, rate = (x[0], x[1], x[2]), (d[0], d[1], d[2])
@@ -132,6 +142,23 @@ class Derivative:
             turning = (c * d[1] - s * d[0]) / (c * x[0] + s * x[1])
             return -(s * turning) if k == 0 else c * turning
         return tape.scalar(0.0)
+
+    def _quotient(self, a: Scalar, b: Scalar, terms: Sequence[Scalar]) -> Scalar:
+        """The quotient a / b, unknown at the random inputs where b is rounding.
+
+        Quotients of rounding errors are of any size and would make others look like rounding.
+
+        Args:
+            a: Numerator.
+            b: Denominator.
+            terms: What it is computed from.
+        """
+        size = np.max([np.abs(term.probe) for term in terms], axis=0)
+        vanishing = ~(np.abs(b.probe) > ROUNDING * size)
+        if not vanishing.any():
+            return a / b
+        probe = np.where(vanishing, np.nan, a.probe / b.probe)
+        return self.tape.enter(Operation("divide", (a.index, b.index)), probe)
 
     def _item(self, index: int) -> tuple[int, int]:
         """Which result of an operation with several is on the tape, and where."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,6 +62,7 @@ class Evaluation:
         """Gather what has to be computed."""
         self._plan, self._graph, self._columns = plan, graph, tuple(columns)
         self._n, self._steps = graph.freedoms, len(plan.choices)
+        self.freedoms = self._n
         found = plan.known.coordinates
         self._coordinates = [found[c] for c in range(self._n)]
         self._margins = [
@@ -89,6 +91,19 @@ class Evaluation:
 
     def many(self, x: Array, branch: Branch | None) -> Solutions:
         """All branches, or one, at many inputs of shape (N, inputs)."""
+        N, branches = len(x), 1 if branch is not None else 2**self._steps
+        q, margin = np.empty((N, branches, self._n)), np.empty((N, branches, self._steps))
+        assembled = np.empty((N, branches), dtype=bool)
+        # A few samples at a time: what is needed on the way takes more room than the results.
+        for start in range(0, N, CHUNK):
+            part = slice(start, start + CHUNK)
+            found = self._some(x[part], branch)
+            for whole, own in zip((q, margin, assembled), found, strict=True):
+                whole[part] = own.T
+        return Solutions(q, assembled, margin)
+
+    def _some(self, x: Array, branch: Branch | None) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Coordinates (n, branches, N), margins, and whether each branch is assembled."""
         q, margin, assembled = self._positions(self._array, x, branch)
         near = (np.abs(margin) < NEAR).any(axis=0)
         if near.any():
@@ -100,7 +115,24 @@ class Evaluation:
             assembled[near] = closed
         if not assembled.all():
             q[:, ~assembled] = np.nan
-        return Solutions(q.transpose(2, 1, 0), assembled.T, margin.transpose(2, 1, 0))
+        return q, margin, assembled
+
+    def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Configurations (N, n) corrected with the inputs held, and whether each is closed."""
+        return self._refinement(q)
+
+    def closure_error(self, q: Array) -> Array:
+        """Largest gap of a loop at configurations (N, n), lengths scaled, shape (N,)."""
+        return self._refinement.error(q)
+
+    @property
+    def units(self) -> Array:
+        """One radian, or the size of the loops, of each coordinate, shape (n,)."""
+        return self._refinement.units
+
+    def poses(self, q: Array) -> Array:
+        """Poses of all nodes, lengths scaled by the size of the loops, (N, nodes, 3, 4)."""
+        return self._refinement.poses(q)
 
     def _positions(
         self, program: Function, x: Array, branch: Branch | None
@@ -144,10 +176,16 @@ class Evaluation:
             arrays: Inputs, their rates, and for accelerations the rates of these, (N, inputs) each.
         """
         program = self._velocity if len(arrays) == 2 else self._acceleration
-        results = self._evaluated(program, self._n, arrays, None).transpose(2, 1, 0)
-        found = self.many(arrays[0], None)
-        assembled = found.assembled & ~(np.abs(found.margin) <= MEETING).any(axis=-1)
-        return np.asarray(np.where(assembled[..., None], results, np.nan))
+        N = len(arrays[0])
+        derivatives = np.empty((N, 2**self._steps, self._n))
+        for start in range(0, N, CHUNK):
+            part = slice(start, start + CHUNK)
+            some = [a[part] for a in arrays]
+            results = self._evaluated(program, self._n, some, None).T
+            _, margin, assembled = self._some(some[0], None)
+            known = assembled & ~(np.abs(margin) <= MEETING).any(axis=0)
+            derivatives[part] = np.where(known.T[..., None], results, np.nan)
+        return derivatives
 
     @cached_property
     def _nested(self) -> Function:
@@ -199,10 +237,8 @@ class Evaluation:
             v.reshape(*(len(v) if j == i else 1 for j in range(k)), 1) for i, v in enumerate(values)
         ]
         results = np.empty((count, *map(len, values), N))
+        columns = [np.ascontiguousarray(x) for a in inputs for x in a.T]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            for start in range(0, N, CHUNK):
-                part = slice(start, start + CHUNK)
-                columns = [np.ascontiguousarray(x) for a in inputs for x in a[part].T]
-                for i, result in enumerate(program(*columns, *signs)):
-                    results[i, ..., part] = result
-        return results.reshape(count, int(np.prod([len(v) for v in values])), N)
+            for i, result in enumerate(program(*columns, *signs)):
+                results[i] = result
+        return results.reshape(count, math.prod(map(len, values)), N)

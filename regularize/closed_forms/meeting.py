@@ -55,3 +55,25 @@ class Refinement:
         result = q.copy()
         result[:, self._columns] = x
         return result, error < REFINED
+
+    @property
+    def units(self) -> Array:
+        """One radian, or the length, of each coordinate, shape (n,)."""
+        units = np.ones(len(self._loops.graph.position))
+        units[self._columns] = self._loops.units
+        return units
+
+    def error(self, q: Array) -> Array:
+        """Largest gap of a loop, by the largest coordinate where that is above one, shape (N,)."""
+        if not len(q):
+            return np.zeros(0)
+        x = q[:, self._columns]
+        error = self._loops.residual(self._loops.state(x))[:, : 6 * len(self._loops.chords)]
+        size = np.maximum(1.0, np.max(np.abs(x), axis=1, initial=0.0))
+        return np.asarray(np.max(np.abs(error), axis=1, initial=0.0) / size)
+
+    def poses(self, q: Array) -> Array:
+        """Poses of all nodes with lengths divided by ``length``, shape (N, nodes, 3, 4)."""
+        poses = self._loops.state(q[:, self._columns]).T_world_node[:, :, :3].copy()
+        poses[..., 3] /= self._loops.length
+        return poses

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.closed_forms.branches import (
-    WORDS,
-    Branch,
-    Track,
-    branches_of,
-    meetings,
-    unwrapped,
-)
+from regularize.closed_forms.branches import WORDS, Branch, branches_of
 from regularize.closed_forms.codegen import c_source, python_source
 from regularize.closed_forms.evaluation import Evaluation, Solutions
+from regularize.closed_forms.inputs import (
+    Inputs,
+    at_least_zero,
+    graph_of,
+    index_of,
+    inputs_of,
+    together,
+)
 from regularize.closed_forms.listing import Listing, Operations
 from regularize.closed_forms.loops import LoopSolution, joint_names, loops_of
 from regularize.closed_forms.plan import Plan
 from regularize.closed_forms.planner import Planner
+from regularize.closed_forms.track import Track
+from regularize.closed_forms.tracking import Tracker
+from regularize.closed_forms.unwrapping import Turns
+from regularize.closed_forms.verification import unclosed_branch
 from regularize.errors import ModelError
-from regularize.graph_building import build
 from regularize.mechanism import Mechanism
 from regularize.screw import Array
 from regularize.topology import Graph, coordinate_names
@@ -41,25 +46,24 @@ class ClosedForm:
         columns: Positions of the inputs among all coordinates.
     """
 
-    def __init__(
-        self, graph: Graph, inputs: Sequence[str], plan: Plan, columns: Sequence[int]
-    ) -> None:
+    def __init__(self, graph: Graph, inputs: Inputs, plan: Plan) -> None:
         """Compile the plan."""
-        self.graph, self._plan = graph, plan
-        self.inputs, self.columns = tuple(inputs), tuple(columns)
+        self.graph, self._plan, self.given = graph, plan, inputs
+        self.inputs, self.columns = inputs.names, inputs.columns
         self._names = coordinate_names(graph.mechanism)
         found = plan.known.coordinates
         self._outputs = [c for c in range(graph.freedoms) if c in found]
         self._missing = [c for c in range(graph.freedoms) if c not in found]
         self.unknowns = tuple(self._names[c] for c in self._missing)
         self._choices = plan.choices
-        self.loops = self._loops()
         self.branches = branches_of(self._choices, self._words())
+        self._refuted = None if self.unknowns else self._unclosed()
+        self.loops = self._loops()
 
     @property
     def solved(self) -> bool:
         """Whether every coordinate follows from the inputs in closed form."""
-        return not self.unknowns
+        return not self.unknowns and self._refuted is None
 
     def solve(
         self, values: ArrayLike | Mapping[str, ArrayLike], branch: int | None = None
@@ -77,11 +81,11 @@ class ClosedForm:
         chosen = None if branch is None else self._branch(branch)
         if isinstance(values, float) and len(self.inputs) == 1:
             return self._evaluation.one((float(values),), chosen)
-        x = self._values(values)
+        x = self.given.values(values)
         if x.ndim == 1:
             return self._evaluation.one(x.tolist(), chosen)
         shape = x.shape[:-1]
-        found = self._evaluation.many(x.reshape(int(np.prod(shape)), len(self.inputs)), chosen)
+        found = self._evaluation.many(x.reshape(math.prod(shape), len(self.inputs)), chosen)
         if x.ndim == 2:
             return found
         return Solutions(
@@ -98,7 +102,7 @@ class ClosedForm:
             rates: Their time derivatives, shape (..., inputs); of spherical and free joints twists
                 in the moving frame.
         """
-        return self._derivatives(values, rates)
+        return self._derivatives(values, ("rates", rates))
 
     def accelerations(
         self,
@@ -107,32 +111,34 @@ class ClosedForm:
         accelerations: ArrayLike,
     ) -> Array:
         """Joint accelerations of all branches, shape (..., branches, n); arguments alike."""
-        return self._derivatives(values, rates, accelerations)
+        return self._derivatives(values, ("rates", rates), ("accelerations", accelerations))
 
     def track(
         self, path: ArrayLike | Mapping[str, ArrayLike], branch: int = 0, tolerance: float = 1e-8
     ) -> Track:
-        """Follow one branch along a path of inputs.
+        """Follow one way of moving along a path of inputs.
+
+        Where branches touch and part again, the track goes on smoothly, on whichever of them.
+        Between samples the inputs are taken to change linearly.
 
         Args:
-            path: Inputs at successive samples, shape (N, inputs).
-            branch: Index of the branch.
+            path: Inputs at successive samples, shape (N, inputs); for one input also (N,).
+            branch: Index of the branch at the beginning.
             tolerance: Scaled discriminants below this count as branches that meet.
+
+        Raises:
+            ModelError: Some loop has no closed form, or the path does not fit the inputs.
         """
-        chosen = self._branch(branch)
-        solutions = self.solve(np.atleast_2d(self._values(path)), branch)
-        margin = solutions.margin[:, 0]
-        angles = np.ones(self.graph.freedoms, dtype=bool)
-        for edge in self.graph.edges:
-            for k, column in enumerate(edge.columns):
-                angles[column] = not edge.group and bool(np.any(edge.screws[3:, k]))
-        angles[list(self.columns)] = False
-        return Track(
-            unwrapped(solutions.q[:, 0], angles),
-            branch,
-            solutions.assembled[:, 0],
-            meetings(margin, chosen, self.branches, self._choices, tolerance),
-        )
+        chosen, least = self._branch(branch), at_least_zero(tolerance, "tolerance")
+        x = np.atleast_2d(self.given.values(path, "path"))
+        if x.ndim != 2:
+            raise ModelError(
+                f"a path of {x.ndim - 1} axes of samples; it needs one, of shape "
+                f"(samples, {len(self.inputs)})"
+            )
+        turns = Turns(self.graph, self.columns)
+        joints = [step.joint for step in self._choices]
+        return Tracker(self._evaluation, self.branches, joints, turns, x, least).follow(chosen)
 
     def to_python(self, name: str = "solve") -> str:
         """Source of a self-contained Python function of the inputs and the branch."""
@@ -158,43 +164,46 @@ class ClosedForm:
 
     # Inputs --------------------------------------------------------------------------------------
 
-    def _values(self, values: ArrayLike | Mapping[str, ArrayLike]) -> Array:
-        if isinstance(values, Mapping):
-            if set(values) != set(self.inputs):
-                raise ModelError(f"values for {sorted(values)}; inputs are {list(self.inputs)}")
-            parts = [np.asarray(values[name], dtype=np.float64) for name in self.inputs]
-            return np.stack(np.broadcast_arrays(*parts), axis=-1)
-        x = np.asarray(values, dtype=np.float64)
-        count = len(self.inputs)
-        if count == 1 and (x.ndim == 0 or x.shape[-1] != 1):
-            return x[..., None]
-        if x.ndim == 0 or x.shape[-1] != count:
-            raise ModelError(f"values of shape {x.shape}; the last axis needs {count} inputs")
-        return x
+    def _branch(self, position: int) -> Branch:
+        return self.branches[index_of(position, len(self.branches), "branch")]
 
-    def _branch(self, index: int) -> Branch:
-        if not 0 <= index < len(self.branches):
-            raise ModelError(f"there is no branch {index}; there are {len(self.branches)}")
-        return self.branches[index]
-
-    def _derivatives(self, *arguments: ArrayLike | Mapping[str, ArrayLike]) -> Array:
-        arrays = np.broadcast_arrays(*map(self._values, arguments))
+    def _derivatives(
+        self,
+        values: ArrayLike | Mapping[str, ArrayLike],
+        *further: tuple[str, ArrayLike | Mapping[str, ArrayLike]],
+    ) -> Array:
+        given = {"values": self.given.values(values)}
+        given.update({what: self.given.values(each, what) for what, each in further})
+        arrays = together(given)
         shape = arrays[0].shape[:-1]
-        flat = [a.reshape(int(np.prod(shape)), len(self.inputs)) for a in arrays]
+        flat = [a.reshape(math.prod(shape), len(self.inputs)) for a in arrays]
         results = self._evaluation.derivatives(flat)
         return results.reshape(*shape, *results.shape[1:])
 
-    @cached_property
+    @property
     def _evaluation(self) -> Evaluation:
         self._require_solved()
+        return self._compiled
+
+    @cached_property
+    def _compiled(self) -> Evaluation:
         return Evaluation(self._plan, self.graph, self.columns)
+
+    def _unclosed(self) -> Branch | None:
+        """A branch that does not close the loops, if there is one."""
+        columns = list(self.columns)
+        stored, units = self.graph.position[columns], self._compiled.units[columns]
+        return unclosed_branch(self._compiled, self.branches, stored, units)
 
     def _require_solved(self) -> None:
         if not self.solved:
-            reasons = "; ".join(str(loop) for loop in self.loops if not loop.solved)
-            reasons = reasons or f"nothing determines {', '.join(self.unknowns)}"
+            open_ = [loop for loop in self.loops if not loop.solved]
+            reasons = [f"{' '.join(loop.joints)}: {loop.reason}" for loop in open_]
+            if self._refuted is not None:
+                reasons = [open_[0].reason]
+            told = "; ".join(reasons) or f"nothing determines {', '.join(self.unknowns)}"
             raise ModelError(
-                f"no closed form: {reasons}. regularize.configurations(mechanism, inputs, values) "
+                f"no closed form: {told}. regularize.configurations(mechanism, inputs, values) "
                 "finds all configurations numerically"
             )
 
@@ -219,10 +228,13 @@ class ClosedForm:
             reason = ""
             if missing:
                 reason = f"no projection leaves one unknown of {', '.join(missing)}"
-            told.append(
-                LoopSolution(
-                    joint_names(self.graph, cycle.edges), not missing, tuple(steps), reason
+            elif self._refuted is not None:
+                reason = (
+                    "in these special dimensions its formulas do not hold on branch "
+                    f"{self._refuted.index} ({self._refuted.name})"
                 )
+            told.append(
+                LoopSolution(joint_names(self.graph, cycle.edges), not reason, tuple(steps), reason)
             )
         return tuple(told)
 
@@ -244,9 +256,10 @@ def closed_form(
     Raises:
         ModelError: An input is unknown, or the inputs contradict each other.
     """
-    graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
-    columns = _input_columns(graph, inputs)
-    names = coordinate_names(graph.mechanism)
+    rtol = at_least_zero(rtol, "rtol")
+    graph = graph_of(mechanism)
+    chosen = inputs_of(graph, inputs)
+    columns = chosen.columns
     in_loops = {c for cell in graph.cells for c in graph.columns(cell)}
     held = {
         c: float(graph.position[c])
@@ -257,26 +270,7 @@ def closed_form(
     plan = Planner(graph, [*basis, *further], columns, held, rtol).plan()
     if plan.inconsistent:
         raise ModelError(
-            f"the inputs {', '.join(names[c] for c in columns)} cannot be chosen freely; "
+            f"the inputs {', '.join(chosen.names)} cannot be chosen freely; "
             "give as many inputs as the mechanism has freedoms"
         )
-    return ClosedForm(graph, [names[c] for c in columns], plan, columns)
-
-
-def _input_columns(graph: Graph, inputs: Sequence[str]) -> list[int]:
-    if isinstance(inputs, str):
-        raise ModelError(f"the inputs are a list of names: [{inputs!r}]")
-    names = coordinate_names(graph.mechanism)
-    joints = {joint.name for joint in graph.mechanism.joints}
-    columns: list[int] = []
-    for name in inputs:
-        if name in joints:
-            own = [c for e in graph.edges if e.joint.name == name for c in e.columns]
-        elif name in names:
-            own = [names.index(name)]
-        else:
-            raise ModelError(f"there is no joint or coordinate {name!r} in {list(names)}")
-        if set(own) & set(columns):
-            raise ModelError(f"input {name!r} is given twice")
-        columns += own
-    return columns
+    return ClosedForm(graph, chosen, plan)

@@ -1,0 +1,263 @@
+r"""Following one way of moving along a path of inputs through the places where branches meet.
+
+A step has the solutions :math:`x = a \pm \sqrt{d}`. Where the discriminant d touches zero along the
+path, as t² does, the root is :math:`\pm|t|`: what goes on smoothly is the other sign. Where several
+steps touch at once, every choice of signs is compared by the velocities of the bodies before and
+behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from regularize.closed_forms.branches import Branch
+from regularize.closed_forms.evaluation import Evaluation
+from regularize.closed_forms.track import Meeting, Track
+from regularize.closed_forms.unwrapping import Turns
+from regularize.screw import Array
+
+#: Samples that are looked at at once, at first and at most.
+BLOCK, LARGEST = 256, 8192
+#: Points and rounds by which a lowest discriminant is looked for between samples.
+POINTS, ROUNDS = 33, 5
+#: A lowest discriminant is looked for where a sample's is below this fraction of its neighbours'.
+LOW = 0.3
+#: Discriminants of neighbours below this are rounding: the branches do not part.
+FLAT = 1e-13
+#: Meetings of several steps within this many samples are at one place.
+TOGETHER = 1e-2
+#: Distances, in samples, at which solutions before and behind a meeting are compared.
+NEAR, CLOSE = 0.25, 0.02
+#: A coordinate that is further from where the path leads has been chosen among all angles.
+ARBITRARY = 1e-4
+
+
+class Tracker:
+    """Follows a branch.
+
+    Args:
+        evaluation: The solution.
+        branches: All branches.
+        joints: The joint of every step with two solutions.
+        turns: Coordinates that repeat after whole turns.
+        path: Inputs at successive samples, shape (N, inputs).
+        tolerance: Scaled discriminants below this count as branches that meet.
+    """
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        branches: Sequence[Branch],
+        joints: Sequence[str],
+        turns: Turns,
+        path: Array,
+        tolerance: float,
+    ) -> None:
+        """Start with nothing found."""
+        self._evaluation, self._joints, self._turns = evaluation, joints, turns
+        self._path, self._tolerance = path, tolerance
+        self._by_signs = {branch.signs: branch for branch in branches}
+        N = len(path)
+        self._q = np.full((N, evaluation.freedoms), np.nan)
+        self._branches = np.zeros(N, dtype=np.intp)
+        self._assembled = np.zeros(N, dtype=bool)
+        self._meetings: list[Meeting] = []
+
+    def follow(self, branch: Branch) -> Track:
+        """The whole path, beginning on a branch."""
+        start, last, size = 0, -1.0, BLOCK
+        while start < len(self._path):
+            # One sample before and one behind tell where discriminants are lowest.
+            low, high = max(0, start - 1), min(len(self._path), start + size)
+            stop = min(len(self._path), high + 1)
+            found = self._evaluation.many(self._path[low:stop], branch)
+            margin = found.margin[:, 0]
+            touching, slivers = self._touching(branch, margin, low, last)
+            if touching:
+                high = min(high, int(np.floor(touching[0][0])) + 1)
+            for position, k in slivers:
+                if position < high:
+                    self._note(branch, k, position, ends=True)
+            own = slice(start, high)
+            self._q[own] = found.q[start - low : high - low, 0]
+            self._assembled[own] = found.assembled[start - low : high - low, 0]
+            self._branches[own] = branch.index
+            behind = high if touching else min(high + 1, stop)
+            self._note_ends(branch, margin[start - low : behind - low], start)
+            size = min(2 * size, LARGEST)
+            if touching:
+                last, size = touching[0][0], BLOCK
+                branch = self._passed(branch, last, [k for _, k in touching])
+            start = high
+        self._note_borders()
+        self._meetings.sort(key=lambda meeting: meeting.position)
+        return Track(
+            self._turns.unwrapped(self._q),
+            self._branches,
+            self._assembled,
+            tuple(self._meetings),
+        )
+
+    # Where discriminants reach zero --------------------------------------------------------------
+
+    def _touching(
+        self, branch: Branch, margin: Array, low: int, last: float
+    ) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
+        """Position and step of the first discriminants that touch zero, all at one place.
+
+        Args:
+            branch: The branch followed.
+            margin: Scaled discriminants at some samples, shape (K, steps).
+            low: The first of these samples.
+            last: Position of the meeting before.
+
+        Returns:
+            Those, and discriminants that are negative between two samples before them.
+        """
+        found: list[tuple[float, int]] = []
+        slivers: list[tuple[float, int]] = []
+        end = len(self._path) - 1.0
+        borders = low == 0, low + len(margin) == len(self._path)
+        for i, k in _lowest(margin, self._tolerance, last - low, borders):
+            left = max(last + TOGETHER, low + i - 1.0, TOGETHER)
+            right = min(low + i + 1.0, end - TOGETHER)
+            if left >= right:
+                continue
+            if found and left > found[0][0] + TOGETHER:
+                break
+            position, value = self._refined(branch, k, left, right)
+            if left < position < right and value <= self._tolerance:
+                (found if value >= -self._tolerance else slivers).append((position, k))
+        found.sort()
+        return [(p, k) for p, k in found if p - found[0][0] <= TOGETHER], slivers
+
+    def _refined(self, branch: Branch, k: int, left: float, right: float) -> tuple[float, float]:
+        """Position and value of a step's lowest discriminant between two positions."""
+        ends = left, right
+        for _ in range(ROUNDS):
+            positions = np.linspace(*ends, POINTS)
+            margin = self._evaluation.many(self._at(positions), branch).margin[:, 0, k]
+            margin = np.where(np.isfinite(margin), margin, np.inf)
+            best = int(np.argmin(margin))
+            step = positions[1] - positions[0]
+            ends = max(left, positions[best] - step), min(right, positions[best] + step)
+        return float(positions[best]), float(margin[best])
+
+    def _note_ends(self, branch: Branch, margin: Array, start: int) -> None:
+        """Enter where discriminants change their sign between samples, from ``start`` on."""
+        # A NaN margin belongs to an earlier step that has no solution there.
+        inside, known = margin >= -FLAT, np.isfinite(margin)
+        changes = (inside[1:] != inside[:-1]) & known[1:] & known[:-1]
+        for i, k in np.argwhere(changes):
+            a, b = np.abs(margin[i : i + 2, k])
+            self._note(branch, int(k), start + float(i + a / (a + b)), ends=True)
+
+    def _note_borders(self) -> None:
+        """Enter branches that meet at the first or last sample."""
+        for i in {0, len(self._path) - 1} if len(self._path) else ():
+            if self._assembled[i]:
+                branch = next(b for b in self._by_signs.values() if b.index == self._branches[i])
+                margin = self._evaluation.many(self._path[[i]], branch).margin[0, 0]
+                for k in np.flatnonzero(np.abs(margin) <= self._tolerance):
+                    self._note(branch, int(k), float(i))
+                self._replace_arbitrary(branch, branch, float(i))
+
+    def _note(
+        self, branch: Branch, k: int, position: float, *, ends: bool = False, crosses: bool = False
+    ) -> None:
+        other = self._flipped(branch, (k,))
+        pair = branch.index, other.index
+        nearest = round(position)
+        self._meetings.append(Meeting(nearest, position, pair, self._joints[k], ends, crosses))
+
+    # Through a meeting ---------------------------------------------------------------------------
+
+    def _passed(self, branch: Branch, position: float, steps: Sequence[int]) -> Branch:
+        """The branch that goes on smoothly behind a meeting of some steps."""
+        reach = min(position, len(self._path) - 1 - position, 2 * NEAR) / 2
+        before = self._poses(branch, position - reach * np.array([2.0, 1.0]))
+        best, least = branch, np.inf
+        for flips in product((False, True), repeat=len(steps)):
+            chosen = [k for k, flip in zip(steps, flips, strict=True) if flip]
+            candidate = self._flipped(branch, chosen)
+            after = self._poses(candidate, position + reach * np.array([1.0, 2.0]))
+            if before is None or after is None:
+                continue
+            # Steps of equal length before and behind the meeting, and one of two of them across.
+            first, second = before[1] - before[0], after[1] - after[0]
+            across = after[0] - before[1] - first - second
+            distance = float(np.max(np.abs(across)) + np.max(np.abs(second - first)))
+            if distance < 0.9 * least:
+                best, least = candidate, distance
+        for k in steps:
+            self._note(branch, k, position, crosses=branch.signs[k] != best.signs[k])
+        self._replace_arbitrary(branch, best, position)
+        return best
+
+    def _replace_arbitrary(self, before: Branch, after: Branch, position: float) -> None:
+        """Where any angle solves at a sample, take the one to which both sides lead."""
+        i = round(position)
+        if abs(position - i) > TOGETHER or len(self._path) < 2:
+            return
+        offsets, weights = CLOSE * np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 4, 4, -1]) / 6
+        if i in (0, len(self._path) - 1):
+            offsets, weights = CLOSE * np.array([1.0, 2.0, 3.0, 4.0]), np.array([4, -6, 4, -1])
+            offsets = offsets if i == 0 else -offsets
+        near = np.concatenate(
+            [
+                self._evaluation.many(self._at(i + offsets[half]), side).q[:, 0]
+                for half, side in ((slice(0, 2), before), (slice(2, 4), after))
+            ]
+        )
+        if not np.isfinite(near).all():
+            return
+        expected = weights @ self._turns.unwrapped(near)
+        pair = self._turns.unwrapped(np.stack([expected, self._q[i]]))
+        if not self._assembled[i] or np.max(np.abs(pair[1] - pair[0])) > ARBITRARY:
+            refined, closed = self._evaluation.refined(expected[None])
+            if closed[0]:
+                self._q[i], self._assembled[i] = refined[0], True
+
+    # Helpers -------------------------------------------------------------------------------------
+
+    def _at(self, positions: Array) -> Array:
+        """Inputs between samples, shape (K, inputs)."""
+        i = np.clip(np.floor(positions).astype(int), 0, max(0, len(self._path) - 2))
+        part = (positions - i)[:, None]
+        with np.errstate(invalid="ignore", over="ignore"):  # paths may hold infinity
+            return np.asarray(self._path[i] + part * (self._path[i + 1] - self._path[i]))
+
+    def _poses(self, branch: Branch, positions: Array) -> Array | None:
+        """Poses of all bodies, (K, nodes, 3, 4); None where any is not assembled."""
+        found = self._evaluation.many(self._at(positions), branch)
+        return self._evaluation.poses(found.q[:, 0]) if found.assembled.all() else None
+
+    def _flipped(self, branch: Branch, steps: Sequence[int]) -> Branch:
+        signs = [-s if k in steps else s for k, s in enumerate(branch.signs)]
+        return self._by_signs[tuple(signs)]
+
+
+def _lowest(
+    margin: Array, tolerance: float, after: float, borders: tuple[bool, bool]
+) -> list[tuple[int, int]]:
+    """Samples and steps with discriminants that may touch zero nearby, in order.
+
+    Args:
+        margin: Scaled discriminants, shape (K, steps).
+        tolerance: Those that count as zero.
+        after: Where the branches met before; samples up to there are on other branches.
+        borders: Whether the path begins, and ends, with these samples.
+    """
+    value = np.where(np.isfinite(margin), margin, np.inf)
+    value[: max(0, int(np.ceil(after)))] = np.inf
+    nothing = np.full((1, margin.shape[1]), np.inf)
+    value = np.concatenate([nothing] * borders[0] + [value] + [nothing] * borders[1])
+    middle, left, right = value[1:-1], value[:-2], value[2:]
+    around = np.fmax(left, right)
+    low = (middle <= LOW * around + tolerance) & (around > FLAT) & np.isfinite(middle)
+    low &= np.minimum(np.minimum(left, right), middle) >= -FLAT
+    low &= (middle <= left) & (middle < right) | (middle < left) & (middle <= right)
+    return [(int(i) + 1 - borders[0], int(k)) for i, k in np.argwhere(low)]

@@ -1,0 +1,129 @@
+"""What is given to a closed form: every value that is none is refused in one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from closed_form_cases import CASES
+
+from regularize.closed_forms import ClosedForm, closed_form
+from regularize.closed_forms.inputs import numbers, together
+from regularize.errors import ModelError
+
+
+def five_bar() -> ClosedForm:
+    (mechanism, inputs), _ = CASES["five-bar"]
+    return closed_form(mechanism, inputs)
+
+
+FIVE_BAR = five_bar()
+
+NO_NUMBERS = [
+    "0.1",
+    None,
+    1j,
+    True,
+    [0.1, None],
+    ["0.1", "0.2"],
+    [[0.1], [0.2, 0.3]],
+    {"A": "x", "E": 0.1},
+    {"A": 0.1},
+    object(),
+    10**400,
+    np.array(["2020-01-01"], dtype="M8[D]"),
+]
+
+
+@pytest.mark.parametrize("values", NO_NUMBERS, ids=repr)
+def test_values_that_are_no_numbers(values):
+    for call in (
+        lambda: FIVE_BAR.solve(values),
+        lambda: FIVE_BAR.track(values),
+        lambda: FIVE_BAR.velocities([0.1, 0.1], values),
+        lambda: FIVE_BAR.accelerations([0.1, 0.1], [0.0, 0.0], values),
+    ):
+        with pytest.raises(ModelError) as error:
+            call()
+        assert "\n" not in str(error.value) and len(str(error.value)) < 120
+
+
+def test_the_message_says_which_argument():
+    with pytest.raises(ModelError, match=r"rates: 'x' \(str\) is no real number"):
+        FIVE_BAR.velocities([0.1, 0.1], ["x", "y"])
+    with pytest.raises(ModelError, match="values of 'E': None"):
+        FIVE_BAR.solve({"A": 0.1, "E": None})
+    with pytest.raises(ModelError, match=r"rates for \['B'\]; inputs are \['A', 'E'\]"):
+        FIVE_BAR.velocities([0.1, 0.1], {"B": 0.0})
+
+
+def test_shapes_that_do_not_fit():
+    with pytest.raises(ModelError, match=r"values \(3, 2\), rates \(4, 2\)"):
+        FIVE_BAR.velocities(np.zeros((3, 2)), np.zeros((4, 2)))
+    with pytest.raises(ModelError, match=r"'A' \(2,\), 'E' \(3,\)|values of 'A'|A \(2,\)"):
+        FIVE_BAR.solve({"A": [0.1, 0.2], "E": [0.1, 0.2, 0.3]})
+    with pytest.raises(ModelError, match=r"\(3,\); the last axis needs 2 inputs: A, E"):
+        FIVE_BAR.solve(np.zeros(3))
+    with pytest.raises(ModelError, match=r"needs one, of shape \(samples, 2\)"):
+        FIVE_BAR.track(np.zeros((3, 4, 2)))
+
+
+@pytest.mark.parametrize(
+    "branch", [True, np.True_, 1.0, 0.5, "0", [0], -1, 2, np.array(0)], ids=repr
+)
+def test_branches_are_whole_numbers(branch):
+    with pytest.raises(ModelError, match="branch"):
+        FIVE_BAR.solve([0.1, 0.1], branch)
+    with pytest.raises(ModelError, match="branch"):
+        FIVE_BAR.track([[0.1, 0.1]], branch)
+
+
+def test_whole_numbers_of_numpy_are_branches():
+    assert FIVE_BAR.solve([0.1, 0.1], np.int32(1)).q.shape == (1, 5)
+    assert FIVE_BAR.track([[0.1, 0.1]], np.int64(1)).branch == 1
+
+
+@pytest.mark.parametrize(
+    "tolerance", [None, "x", -1e-9, np.nan, np.inf, True, 1j, [1e-8]], ids=repr
+)
+def test_tolerances_are_numbers(tolerance):
+    (mechanism, inputs), _ = CASES["five-bar"]
+    with pytest.raises(ModelError, match="tolerance needs"):
+        FIVE_BAR.track([[0.1, 0.1]], tolerance=tolerance)
+    with pytest.raises(ModelError, match="rtol needs"):
+        closed_form(mechanism, inputs, rtol=tolerance)
+
+
+@pytest.mark.parametrize("inputs", [None, 3, [None], [["A"]], ["A", "A"], ["Z"], "A"], ids=repr)
+def test_inputs_are_names(inputs):
+    (mechanism, _), _ = CASES["five-bar"]
+    with pytest.raises(ModelError, match=r"input|joint"):
+        closed_form(mechanism, inputs)
+
+
+def test_a_mechanism_is_no_path():
+    with pytest.raises(ModelError, match=r"regularize\.load"):
+        closed_form("robot.urdf", ["A"])  # type: ignore[arg-type]
+
+
+def test_coordinates_of_a_ball_joint_are_given_together():
+    (mechanism, _), _ = CASES["RSSR"]
+    with pytest.raises(ModelError, match="give them all: 'J1'"):
+        closed_form(mechanism, ["J0", "J1[0]"])
+    (mechanism, _), _ = CASES["RSCP"]
+    assert closed_form(mechanism, ["J2[0]"]).inputs == ("J2[0]",)
+
+
+def test_masked_values_are_not_known():
+    x = np.ma.array([0.1, 0.2], mask=[False, True])
+    (mechanism, inputs), _ = CASES["planar 4R"]
+    found = closed_form(mechanism, inputs).solve(x)
+    assert found.assembled.any(axis=1).tolist() == [True, False]
+
+
+def test_all_kinds_of_numbers_pass():
+    from fractions import Fraction
+
+    for values in (1, np.float32(0.5), [Fraction(1, 2)], range(3), np.arange(4, dtype=np.uint8)):
+        assert numbers(values, "values").dtype == np.float64
+    a, b = together({"a": np.zeros((3, 1)), "b": np.zeros((1, 2))})
+    assert a.shape == b.shape == (3, 2)
