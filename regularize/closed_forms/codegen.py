@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from regularize.closed_forms import runtime
+from regularize.closed_forms.function_names import c_name, in_comment, in_docstring, python_name
 from regularize.closed_forms.listing import RESULTS, Call, Listing
 from regularize.closed_forms.runtime_c import SOURCE
 
@@ -26,13 +27,19 @@ def python_source(
         names: Names of the coordinates.
         checks: Number of closure errors.
         name: Name of the function.
+
+    Raises:
+        ModelError: The language does not allow the name, or the source uses it itself.
     """
     from sympy.printing.pycode import PythonCodePrinter
 
+    used = [n for n in vars(runtime) if not n.startswith("__")]
+    name = python_name(name, [*used, "abs", "all", "map"])
     printer = PythonCodePrinter({"fully_qualified_modules": True})
     lines = [f"def {name}(x, branch=0):"]
-    lines += [f'    """Coordinates {", ".join(names)}; NaN where the branch cannot be assembled.']
-    lines += ["", f"    x: {', '.join(inputs)}.", f"    branch: 0 to {_branches(listing) - 1}."]
+    told, given = in_docstring(", ".join(names)), in_docstring(", ".join(inputs))
+    lines += [f'    """Coordinates {told}; NaN where the branch cannot be assembled.']
+    lines += ["", f"    x: {given or 'nothing'}.", f"    branch: 0 to {_branches(listing) - 1}."]
     lines += ["", f"    Operations: {listing.operations}.", '    """']
     lines += [f"    {symbol} = x[{i}]" for i, symbol in enumerate(_inputs(inputs))]
     lines += [f"    {symbol} = 1 - 2 * ({shift})" for symbol, shift in _signs(listing)]
@@ -64,10 +71,11 @@ def c_source(
 
     printer = C99CodePrinter()
     used = {s.function for s in listing.statements if isinstance(s, Call)}
+    name = c_name(name, re.findall(r"\b\w+(?=\(double)|\bPI\b", SOURCE))
     lines = [
-        f"/* x: {', '.join(inputs)}",
+        f"/* x: {in_comment(', '.join(inputs)) or 'nothing'}",
         f"   branch: 0 to {_branches(listing) - 1}",
-        f"   q: {', '.join(names)}",
+        f"   q: {in_comment(', '.join(names))}",
         f"   Operations: {listing.operations}.",
         "   Returns 1 where the branch can be assembled, else 0. */",
         f"int {name}(const double *x, int branch, double *q)",
