@@ -76,3 +76,14 @@ def test_motions_of_a_segment_around_the_loop(length: int) -> None:
     for start in range(6):
         bits = Segment(start, length, None, None).members(6)  # type: ignore[arg-type]
         assert {i for i in range(8) if bits >> i & 1} == {(start + k) % 6 for k in range(length)}
+
+
+@pytest.mark.parametrize("crank", ["A0", "A3", "B1", "C0"])
+def test_a_row_of_parallelograms(crank: str) -> None:
+    """Each of five windows folds: parallel is one of 32 ways that depends on all choices."""
+    solution, loops = solution_of("n_fourbar_5", (crank,))
+    (column,) = solution.columns
+    for configuration in rg.reduce(loops.graph).cells[0].configurations[1:10]:
+        found = solution.solve(configuration[[column]])
+        gaps = np.abs(np.exp(1j * found.q) - np.exp(1j * configuration)).max(axis=1)
+        assert np.min(gaps) < 1e-9

@@ -7,6 +7,7 @@ Kecskeméthy, eq. 4).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -179,5 +180,5 @@ def vanishes(
         least: The smallest value at all inputs tells whether they vanish on any branch of what came
             before, the largest whether they do on all.
     """
-    largest = np.max([np.abs(v.probe) for v in values], axis=0)
+    largest = reduce(np.maximum, [np.abs(v.probe) for v in values])
     return not float(least(largest)) > VANISHING * size

@@ -10,6 +10,7 @@ so no further branch has to be chosen. Deriving the derivatives gives accelerati
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -153,7 +154,7 @@ class Derivative:
             b: Denominator.
             terms: What it is computed from.
         """
-        size = np.max([np.abs(term.probe) for term in terms], axis=0)
+        size = reduce(np.maximum, [np.abs(term.probe) for term in terms])
         vanishing = ~(np.abs(b.probe) > ROUNDING * size)
         if not vanishing.any():
             return a / b

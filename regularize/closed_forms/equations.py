@@ -78,9 +78,9 @@ def rotation_vector(tape: Tape, R: Sequence[Sequence[Scalar]]) -> tuple[Scalar, 
 
 def exponential(tape: Tape, twist: Sequence[Scalar]) -> list[Scalar]:
     """Rotation matrix by rows, then translation, of the exponential of a twist (v, w)."""
-    v = np.stack([x.probe for x in twist[:3]], axis=-1)
-    w = np.stack([x.probe for x in twist[3:]], axis=-1)
-    x = np.sqrt(np.sum(w * w, axis=-1))[:, None]
+    probes = np.stack(np.broadcast_arrays(*(x.probe for x in twist)), axis=-1)
+    v, w = probes[..., :3], probes[..., 3:]
+    x = np.sqrt(np.sum(w * w, axis=-1))[..., None]
     factors = np.sin(x) / x, (1 - np.cos(x)) / x**2, (x - np.sin(x)) / x**3
     columns = []
     for e in np.eye(3):
@@ -88,7 +88,8 @@ def exponential(tape: Tape, twist: Sequence[Scalar]) -> list[Scalar]:
         columns.append(e + factors[0] * once + factors[1] * np.cross(w, once))
     once = np.cross(w, v)
     shift = v + factors[1] * once + factors[2] * np.cross(w, once)
-    entries = [columns[k][:, i] for i in range(3) for k in range(3)] + [*shift.T]
+    entries = [columns[k][..., i] for i in range(3) for k in range(3)]
+    entries += [shift[..., i] for i in range(3)]
     return [*tape.several("exponential", tuple(twist), 0.0, tuple(entries))]
 
 
@@ -98,7 +99,6 @@ def angle(tape: Tape, c: Scalar, s: Scalar, offset: float) -> Scalar:
     if constant[0] is not None and constant[1] is not None:
         value = np.arctan2(constant[1], constant[0]) - offset
         return tape.scalar(float(np.arctan2(np.sin(value), np.cos(value))))
-    probe = np.arctan2(s.probe.real, c.probe.real).astype(complex)
-    probe += tape.rng.normal(size=PROBES)
+    probe = np.arctan2(s.probe.real, c.probe.real) + tape.rng.normal(size=PROBES)
     name = "angle" if offset == 0.0 else "angle_from"
-    return tape.enter(Operation(name, (s.index, c.index), float(offset)), probe)
+    return tape.enter(Operation(name, (s.index, c.index), float(offset)), probe.astype(complex))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 
@@ -125,7 +126,7 @@ def checked(
     ]
     if not gaps:
         return replace(plan, gaps=turned)
-    worst = np.max([np.abs(gap.probe) for gap in gaps], axis=0)
+    worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps])
     return replace(plan, gaps=[*gaps, *turned], inconsistent=bool(np.all(worst > CLOSED)))
 
 
@@ -151,11 +152,11 @@ def _closes(known: Known, chain: Chain) -> bool:
         motion = known.motion(item)
         assert motion is not None
         T = motion.probe
-        R = T[:, :3, :3]
-        if not np.max(np.abs(np.swapaxes(R, 1, 2) @ R - np.eye(3))) <= CLOSED:
+        R = T[..., :3, :3]
+        if not np.max(np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3))) <= CLOSED:
             return False
         closing = closing @ T @ link
-    closing[:, :3, 3] /= chain.size
+    closing[..., :3, 3] /= chain.size
     return bool(np.max(np.abs(closing - np.eye(4))) <= CLOSED)
 
 

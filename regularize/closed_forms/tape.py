@@ -1,10 +1,11 @@
 """A straight-line program of scalars, recorded once and evaluated for any number of inputs.
 
-Every quantity carries its values at a few random complex inputs. An operation whose result is the
-same at all of them is a constant, two operations with the same results are one operation: what
-algebra packages find by trigonometric simplification falls out of arithmetic. Complex inputs are
-taken because over them every loop closes, so that no square root can fail. The values serve to
-simplify and to tell vanishing coefficients only; they never enter a solution.
+Every quantity carries its values at a few random complex inputs, on all branches that it knows of:
+the choice between two solutions is one more axis of the array. An operation whose result is always
+the same is a constant, two operations with the same results are one operation: what algebra
+packages find by trigonometric simplification falls out of arithmetic. Complex inputs are taken
+because over them every loop closes, so that no square root can fail. The values serve to simplify
+and to tell vanishing coefficients only; they never enter a solution.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 
 Probe: TypeAlias = NDArray[np.complex128]
 
-#: Number of random inputs at which every operation is known.
-PROBES = 12
+#: Number of random inputs at which every operation is known, the last axis of a probe.
+PROBES = 4
+#: Choices with an axis of their own; those beyond are made at random, for want of axes.
+AXES = 20
 #: Relative differences that count as rounding, in sums and in products.
 CANCELLED = 1e-12
 EQUAL = 1e-13
@@ -39,7 +42,7 @@ class Scalar:
 
     @property
     def probe(self) -> Probe:
-        """Its values at the random inputs, shape (PROBES,)."""
+        """Its values at the random inputs, shape (..., PROBES)."""
         return self.tape.probes[self.index]
 
     @property
@@ -130,6 +133,8 @@ class Tape:
     def sign(self) -> Scalar:
         """A new choice between two branches: +1 or -1."""
         probe = self.rng.choice([-1.0, 1.0], PROBES).astype(complex)
+        if self.signs < AXES:
+            probe = np.array([1.0, -1.0], dtype=complex).reshape(2, *(self.signs * [1]), 1)
         self.signs += 1
         return self.enter(Operation("sign", (), self.signs - 1), probe)
 
@@ -145,7 +150,7 @@ class Tape:
             return self.scalar(total if abs(total) > CANCELLED * (abs(x) + abs(y)) else 0.0)
         probe = a.probe + sign * b.probe
         size = self._sizes[a.index] + self._sizes[b.index]
-        if abs(probe[0]) <= CANCELLED * size and np.max(np.abs(probe)) <= CANCELLED * size:
+        if abs(probe.flat[0]) <= CANCELLED * size and np.max(np.abs(probe)) <= CANCELLED * size:
             return self.scalar(0.0)
         folded = self._folded(probe, EQUAL * size)
         if folded is not None:
@@ -235,7 +240,7 @@ class Tape:
 
     def _folded(self, probe: Probe, tolerance: float) -> Scalar | None:
         # Two values tell most quantities from constants, at a fraction of the cost of all.
-        if not abs(probe[1] - probe[0]) <= 2 * tolerance:
+        if not abs(probe.flat[-1] - probe.flat[0]) <= 2 * tolerance:
             return None
         value = complex(np.mean(probe))
         if np.max(np.abs(probe - value)) > tolerance or abs(value.imag) > tolerance:
@@ -247,7 +252,7 @@ class Tape:
         index = self._known.get(operation)
         if index is not None:
             return Scalar(self, index)
-        key = (_rounded(probe[0]), _rounded(probe[1]))
+        key = (_rounded(probe.flat[0]), _rounded(probe.flat[-1]))
         if key in self._by_value and operation.name not in ("input", "sign", "constant"):
             same = self._by_value[key]
             if np.allclose(self.probes[same], probe, rtol=10 * EQUAL, atol=0.0):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.closed_forms.tape import PROBES, Scalar, Tape
+from regularize.closed_forms.tape import Scalar, Tape
 from regularize.screw import Array
 
 Vector: TypeAlias = tuple[Scalar, Scalar, Scalar]
@@ -116,13 +116,15 @@ class Motion:
 
     @property
     def probe(self) -> NDArray[np.complex128]:
-        """Homogeneous transforms at the random inputs, shape (PROBES, 4, 4)."""
-        T = np.zeros((PROBES, 4, 4), dtype=complex)
-        T[:] = np.eye(4)
-        for i in range(3):
-            T[:, i, 3] = self.translation[i].probe
-            for k, entry in enumerate(self.rotation[i] if self.rotation else ()):
-                T[:, i, k] = entry.probe
+        """Homogeneous transforms at the random inputs, shape (..., 4, 4)."""
+        entries = {(i, 3): x.probe for i, x in enumerate(self.translation)}
+        for i, row in enumerate(self.rotation or ()):
+            entries.update({(i, k): x.probe for k, x in enumerate(row)})
+        shape = np.broadcast_shapes(*(probe.shape for probe in entries.values()))
+        T = np.zeros((*shape, 4, 4), dtype=complex)
+        T[...] = np.eye(4)
+        for place, probe in entries.items():
+            T[(..., *place)] = probe
         return T
 
     def element(self, element: Element) -> Element:
