@@ -167,16 +167,6 @@ def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
     assert len(searched(finder._system, q, known, starts=64, rounds=4)[0]) == 12
 
 
-def test_what_moves_on_is_never_called_complete():
-    """A five-bar linkage with one of its two drives, and the table of Sarrus."""
-    (five_bar, _), _ = CASES["five-bar"]
-    found = rg.configurations(five_bar, ["A"], 0.1)
-    assert found.method == "iteration" and not found.complete
-    assert np.all(found.residual < 1e-12) and found.counts >= 1
-    found = rg.configurations(mechanisms.sarrus(), [], np.zeros(0))
-    assert found.method == "iteration" and not found.complete
-
-
 def test_shapes_of_values():
     finder = ConfigurationFinder(random_ring("RRRRRRR", 3), ["j0"])
     assert finder.find(0.1).q.shape == (finder.find(0.1).counts, 7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from regularize.all_configurations.grouping import firsts_of, labels_of, table_of
 
@@ -29,5 +30,23 @@ def test_the_table_keeps_the_order():
 
 def test_equal_results_of_one_sample_only():
     assert labels_of(ROWS, same).tolist() == [0, 1, 0, 3, 4, 5]
-    assert firsts_of(ROWS, same).tolist() == [1, 4, 0, 3, 5]
-    assert firsts_of(np.zeros(0, dtype=int), same).tolist() == []
+    points = VALUES[:, None]
+    assert firsts_of(ROWS, points, 0.1).tolist() == [1, 4, 0, 3, 5]
+    assert firsts_of(np.zeros(0, dtype=int), np.zeros((0, 3)), 0.1).tolist() == []
+
+
+@pytest.mark.parametrize("size", [1, 7, 500])
+def test_neighbours_along_a_line_are_all_neighbours(size):
+    """Against the comparison of all pairs."""
+    rng = np.random.default_rng(size)
+    rows = rng.integers(4, size=size)
+    points = rng.integers(3, size=(size, 5)) + rng.uniform(-1e-7, 1e-7, size=(size, 5))
+
+    def near(i, j):
+        return np.max(np.abs(points[i] - points[j]), axis=1) < 1e-6
+
+    labels = labels_of(rows, near)
+    first = np.flatnonzero(labels == np.arange(size))
+    expected = first[np.argsort(rows[first], kind="stable")]
+    assert firsts_of(rows, points, 1e-6).tolist() == expected.tolist()
+    assert size < 500 or len(expected) < 400

@@ -8,27 +8,28 @@ doubt, iteration from many starts (``multistart``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regularize.all_configurations.freedoms import freedoms_of
 from regularize.all_configurations.loop_system import CLOSED, LoopSystem
 from regularize.all_configurations.multistart import searched
+from regularize.all_configurations.progress import bar
 from regularize.all_configurations.recursion import Recursion
 from regularize.all_configurations.table import Configurations, Results, joined, packed
-from regularize.closed_forms.inputs import graph_of
+from regularize.closed_forms.inputs import graph_of, whole
 from regularize.closed_forms.solver import closed_form
 from regularize.errors import ModelError
 from regularize.mechanism import Mechanism
 from regularize.screw import Array
 from regularize.topology import Graph
 
-#: Samples that are computed at once.
-CHUNK = 2048
-#: Inputs at which a closed form is tried.
-PROBES = 8
+#: Samples that are computed at once, and branches of a closed form that are.
+CHUNK, BRANCHES = 2048, 65536
 
 
 class ConfigurationFinder:
@@ -47,7 +48,7 @@ class ConfigurationFinder:
         inputs: Names of the input coordinates, in the order of the values.
 
     Raises:
-        ModelError: An input is unknown, or the inputs contradict each other.
+        ModelError: An input is unknown, or the inputs are too few or cannot all be chosen freely.
     """
 
     def __init__(
@@ -65,33 +66,48 @@ class ConfigurationFinder:
         within = {c for cell in self.graph.cells for c in self.graph.columns(cell)}
         unknown = np.array(sorted(within - set(self._form.columns)), dtype=np.intp)
         self._system = LoopSystem(self.graph, unknown)
+        if not self._form.solved:
+            self._require_fitting_inputs()
+
+    def _require_fitting_inputs(self) -> None:
+        """Refuse inputs that leave freedoms, and those that cannot all be chosen."""
+        freedoms = freedoms_of(self._system, self._form.columns, seed=self._seed)
+        if freedoms is None:
+            return
+        surplus = len(self.inputs) - freedoms.independent
+        if surplus:
+            raise ModelError(
+                f"the inputs {', '.join(self.inputs)} cannot be chosen freely: "
+                f"{freedoms.independent} of them determine the rest; leave out {surplus}"
+            )
+        left = freedoms.left
+        if left:
+            held = f"with {', '.join(self.inputs)} given" if self.inputs else "without inputs"
+            such = f", such as {', '.join(freedoms.further)}" if freedoms.further else ""
+            raise ModelError(
+                f"{held} the loops keep {left} of {len(self.inputs) + left} "
+                f"freedom{'s'[: left > 1 or bool(self.inputs)]} and their configurations have no "
+                f"end; give {left} more input{'s'[: left > 1]}{such}"
+            )
 
     @cached_property
     def _recursion(self) -> Recursion:
         return Recursion(self.graph, self._system.unknown, seed=self._seed)
 
-    @cached_property
-    def _by_formula(self) -> bool:
-        """Whether there is a closed form whose solutions close the loops, at some inputs at least.
-
-        In special dimensions a step of a closed form may determine nothing.
-        """
-        if not self._form.solved:
-            return False
-        rng = np.random.default_rng(self._seed)
-        stored = self.graph.position[list(self._form.columns)]
-        x = stored + rng.uniform(-0.3, 0.3, size=(PROBES, len(stored)))
-        return bool(self._formula_solutions(x)[2].all())
-
     @property
     def method(self) -> str:
         """``closed form``, ``eigenvalues`` or ``iteration``."""
-        if self._by_formula:
+        if self._form.solved:
             return "closed form"
         return "eigenvalues" if self._recursion.solved else "iteration"
 
     def find(
-        self, values: ArrayLike | Mapping[str, ArrayLike], *, starts: int = 64, rounds: int = 30
+        self,
+        values: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        starts: int = 64,
+        rounds: int = 30,
+        progress: bool = False,
     ) -> Configurations:
         """All configurations at some values of the inputs.
 
@@ -100,31 +116,48 @@ class ConfigurationFinder:
                 for one input also shape (...); or one array per input, by name.
             starts: Random starts of each sample in a round of the iteration, where it is needed.
             rounds: Largest number of rounds; three without anything new end it.
+            progress: Show progress on standard error.
 
         Raises:
             ModelError: The values do not fit the inputs.
         """
+        starts, rounds = whole(starts, "starts"), whole(rounds, "rounds")
         x = self._form.given.values(values)
         if not np.all(np.isfinite(x)):
             raise ModelError("the values of the inputs need to be finite")
         shape = x.shape[:-1]
-        x = x.reshape(int(np.prod(shape)), len(self.inputs))
-        parts = [x[k : k + CHUNK] for k in range(0, max(1, len(x)), CHUNK)]
-        results = joined([self._results(part, starts, rounds) for part in parts])
+        x = x.reshape(math.prod(shape), len(self.inputs))
+        size = CHUNK
+        if self._form.solved:
+            size = min(CHUNK, max(1, BRANCHES // len(self._form.branches)))
+        parts = [x[k : k + size] for k in range(0, max(1, len(x)), size)]
+        with bar(progress, len(parts), f"{len(x)} configurations of the inputs") as advance:
+            results = joined([self._results(part, starts, rounds, advance) for part in parts])
         return packed(results, self._system, shape)
 
-    def _results(self, x: Array, starts: int, rounds: int) -> Results:
+    def _results(
+        self, x: Array, starts: int, rounds: int, advance: Callable[[float], None]
+    ) -> Results:
         """Configurations of a number of samples, shape (N, inputs)."""
         q = np.repeat(self.graph.position[None], len(x), axis=0)
         q[:, list(self._form.columns)] = x
-        results = self._by_closed_form(x) if self._by_formula else self._by_eigenvalues(q)
-        return self._searched(results, q, starts, rounds)
+        results = self._by_closed_form(x) if self._form.solved else self._by_eigenvalues(q)
+        done = 0.0
+
+        def round_done() -> None:
+            nonlocal done
+            done += 1 / rounds
+            advance(1 / rounds)
+
+        results = self._searched(results, q, starts, rounds, round_done)
+        advance(1.0 - done)
+        return results
 
     def _formula_solutions(self, x: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
         """Samples and coordinates of a closed form's solutions, and whether they are closed."""
         solutions = self._form.solve(x)
         rows, branch = np.nonzero(solutions.assembled)
-        q = self._system.polished(solutions.q[rows, branch], steps=2)
+        q = self._system.polished(solutions.q[rows, branch], steps=2, enough=0.1 * CLOSED)
         # Corrections are of the size of rounding, or else these are no solutions.
         apart = np.max(np.abs(q - solutions.q[rows, branch]), axis=1, initial=0.0)
         closed = (self._system.error(q) <= CLOSED) & (apart < 1e-6)
@@ -172,7 +205,9 @@ class ConfigurationFinder:
             starts,
         )
 
-    def _searched(self, results: Results, q: Array, starts: int, rounds: int) -> Results:
+    def _searched(
+        self, results: Results, q: Array, starts: int, rounds: int, advance: Callable[[], None]
+    ) -> Results:
         """The results with what the iteration finds where they are not known to be complete."""
         doubtful = np.flatnonzero(~results.complete)
         if not len(doubtful):
@@ -187,6 +222,7 @@ class ConfigurationFinder:
             starts=starts,
             rounds=rounds,
             seed=self._seed,
+            advance=advance,
         )
         # Those that were known come first among equal ones and keep their certificates.
         every = np.concatenate([results.rows, doubtful[rows]])
@@ -217,6 +253,7 @@ def configurations(
     rounds: int = 30,
     seed: int = 0,
     rtol: float = 1e-9,
+    progress: bool = False,
 ) -> Configurations:
     """Find all real configurations of a mechanism's loops for given inputs.
 
@@ -234,9 +271,11 @@ def configurations(
         seed: Seed of the starts and of arbitrary choices of the eigenvalue method.
         rtol: Angles, and distances relative to the size of a loop, that count as none when axes
             are compared for a closed form.
+        progress: Show progress on standard error.
 
     Raises:
-        ModelError: An input is unknown, the inputs contradict each other, or the values do not fit.
+        ModelError: An input is unknown, the inputs are too few or cannot all be chosen freely, or
+            the values do not fit.
     """
     finder = ConfigurationFinder(mechanism, inputs, seed=seed, rtol=rtol)
-    return finder.find(values, starts=starts, rounds=rounds)
+    return finder.find(values, starts=starts, rounds=rounds, progress=progress)

@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from regularize.screw import Array
 
 Indices = NDArray[np.intp]
 
@@ -50,8 +54,37 @@ def labels_of(rows: Indices, same: Callable[[Indices, Indices], NDArray[np.bool_
     return labels
 
 
-def firsts_of(rows: Indices, same: Callable[[Indices, Indices], NDArray[np.bool_]]) -> Indices:
-    """Positions of the results that differ from all earlier ones, in the order of the samples."""
-    labels = labels_of(rows, same)
-    first = np.flatnonzero(labels == np.arange(len(rows)))
-    return np.asarray(first[np.argsort(rows[first], kind="stable")])
+def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
+    """Positions of the results that differ from all earlier ones, in the order of the samples.
+
+    Only neighbours along one arbitrary direction are compared, so that many cost little.
+
+    Args:
+        rows: Sample of each result, shape (K,).
+        points: Each result, shape (K, m).
+        radius: Largest difference of an entry up to which results of one sample are the same.
+    """
+    K, m = points.shape
+    if not K:
+        return np.zeros(0, dtype=np.intp)
+    direction = np.random.default_rng(0).normal(size=m)
+    along = points @ direction
+    reach = radius * float(np.sum(np.abs(direction)))
+    order = np.lexsort((along, rows))
+    pairs: list[Indices] = [np.zeros((2, 0), dtype=np.intp)]
+    first, ahead = np.arange(K - 1), 1
+    while len(first):
+        a, b = order[first], order[first + ahead]
+        near = (rows[a] == rows[b]) & (along[b] - along[a] <= reach)
+        first, a, b = first[near], a[near], b[near]
+        same = np.max(np.abs(points[a] - points[b]), axis=1, initial=0.0) < radius
+        pairs.append(np.stack([a[same], b[same]]))
+        ahead += 1
+        first = first[first + ahead < K]
+    i, j = np.concatenate(pairs, axis=1)
+    graph = coo_array((np.ones(len(i), dtype=bool), (i, j)), shape=(K, K))
+    count, label = connected_components(graph, directed=False)
+    least = np.full(count, K)
+    np.minimum.at(least, label, np.arange(K))
+    least.sort()
+    return np.asarray(least[np.argsort(rows[least], kind="stable")])

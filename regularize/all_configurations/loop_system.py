@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +23,18 @@ CLOSED = 1e-12
 SAME = 1e-6
 #: Singular values by the largest that belong to motions without resistance.
 IDLE = 1e-8
+#: Configurations that are looked at at once.
+CHUNK = 2048
 #: Steps of the damped and of the plain iteration.
 DAMPED, PLAIN = 60, 8
+
+Result = TypeVar("Result", Array, NDArray[np.bool_])
+
+
+def in_parts(function: Callable[[Array], Result], q: Array) -> Result:
+    """A function of configurations (K, n), a few at a time: it needs room for each."""
+    parts = [function(q[k : k + CHUNK]) for k in range(0, max(1, len(q)), CHUNK)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class LoopSystem:
@@ -42,8 +54,9 @@ class LoopSystem:
 
     def error(self, q: Array) -> Array:
         """Largest closure error, shape (K,)."""
-        if not len(q):
-            return np.zeros(0)
+        return in_parts(self._error, q) if len(q) else np.zeros(0)
+
+    def _error(self, q: Array) -> Array:
         residual = self.loops.residual(self.loops.state(q))
         return np.asarray(np.max(np.abs(residual), axis=1, initial=0.0))
 
@@ -61,12 +74,21 @@ class LoopSystem:
         result[:, self.unknown] = self.loops.integrate(q, velocity)[:, self.unknown]
         return result
 
-    def polished(self, q: Array, steps: int = PLAIN) -> Array:
-        """Newton's method with shortest steps on all configurations, shape (K, n)."""
+    def polished(self, q: Array, steps: int = PLAIN, enough: float = 1e-15) -> Array:
+        """Newton's method with shortest steps on all configurations, shape (K, n).
+
+        Args:
+            q: The configurations.
+            steps: Largest number of steps.
+            enough: Closure errors that are left alone.
+        """
+        return in_parts(partial(self._polished, steps=steps, enough=enough), q)
+
+    def _polished(self, q: Array, steps: int, enough: float) -> Array:
         best, least = np.array(q), self.error(q)
         active = np.arange(len(q))
         for _ in range(steps):
-            active = active[least[active] > 1e-15]
+            active = active[least[active] > enough]
             if not len(active):
                 break
             residual, jacobian = self.equations(best[active])
@@ -81,6 +103,9 @@ class LoopSystem:
 
     def damped(self, q: Array) -> Array:
         """Levenberg and Marquardt's method on all configurations, shape (K, n)."""
+        return in_parts(self._damped, q)
+
+    def _damped(self, q: Array) -> Array:
         q = np.array(q)
         residual, jacobian = self.equations(q)
         square = np.sum(residual**2, axis=1)
@@ -108,19 +133,23 @@ class LoopSystem:
         return q
 
     def distinct(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.intp]:
-        """Indices of different configurations of each sample, by the poses of the bodies.
+        """Indices of different configurations of each sample, by the poses of the bodies."""
+        return firsts_of(rows, self.poses(q), SAME)
+
+    def poses(self, q: Array) -> Array:
+        """What tells configurations from each other: poses of the bodies, shape (K, m).
 
         Bodies that can move with nothing else changing (a rod spinning between two ball joints) do
         not count.
         """
-        if not len(rows):
-            return np.zeros(0, dtype=np.intp)
+        return in_parts(self._poses, q) if len(q) else np.zeros((0, 12 * len(self.loops.nodes)))
+
+    def _poses(self, q: Array) -> Array:
         state = self.loops.state(q)
         poses = state.T_world_node[:, :, :3].copy()
         poses[..., 3] /= self.loops.length
         poses[self._idle(q, state)] = 0.0
-        flat = poses.reshape(len(q), -1)
-        return firsts_of(rows, lambda i, j: np.max(np.abs(flat[i] - flat[j]), axis=1) < SAME)
+        return poses.reshape(len(q), 12 * poses.shape[1])
 
     @cached_property
     def spins(self) -> int:
@@ -143,6 +172,9 @@ class LoopSystem:
         """Whether nothing but legs that spin can move to first order, shape (K,)."""
         if not len(self.unknown) or not len(q):
             return np.ones(len(q), dtype=bool)
+        return in_parts(self._isolated, q)
+
+    def _isolated(self, q: Array) -> NDArray[np.bool_]:
         _, jacobian = self.equations(q)
         sizes = np.linalg.svd(jacobian, compute_uv=False)
         rank = np.sum(sizes > IDLE * sizes[:, :1], axis=1)
@@ -153,8 +185,8 @@ class LoopSystem:
         if not len(self.unknown):
             return np.zeros(state.T_world_node.shape[:2], dtype=bool)
         _, jacobian = self.equations(q)
-        _, sizes, V = np.linalg.svd(jacobian, full_matrices=True)
         u = len(self.unknown)
+        _, sizes, V = np.linalg.svd(jacobian, full_matrices=jacobian.shape[1] < u)
         null = np.ones((len(q), u), dtype=bool)
         null[:, : sizes.shape[1]] = sizes <= IDLE * sizes[:, :1]
         idle = np.zeros(state.T_world_node.shape[:2], dtype=bool)

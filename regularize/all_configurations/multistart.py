@@ -7,14 +7,14 @@ row have found nothing new. The list that comes out is never known to be complet
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.all_configurations.loop_system import CLOSED, LoopSystem
+from regularize.all_configurations.grouping import firsts_of
+from regularize.all_configurations.loop_system import CLOSED, SAME, LoopSystem
 from regularize.screw import Array
-
-#: Configurations that are iterated at once.
-CHUNK = 2048
 
 
 def searched(
@@ -26,6 +26,7 @@ def searched(
     rounds: int,
     patience: int = 3,
     seed: int = 0,
+    advance: Callable[[], None] = lambda: None,
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
     """Look for configurations of N samples from random starts.
 
@@ -37,12 +38,14 @@ def searched(
         rounds: Largest number of rounds.
         patience: Rounds without anything new after which the search ends.
         seed: Seed of the starts.
+        advance: Called after every round.
 
     Returns:
         Samples and coordinates of all configurations, and the number of starts of each sample.
     """
     rng = np.random.default_rng(seed)
     rows, found = known
+    poses = system.poses(found)
     used = np.zeros(len(q), dtype=np.intp)
     quiet = np.zeros(len(q), dtype=np.intp)
     for _ in range(rounds):
@@ -51,18 +54,14 @@ def searched(
             break
         before = np.bincount(rows, minlength=len(q))
         batch = np.repeat(open_, starts)
-        begun = system.random(q[batch], rng)
-        ended = np.concatenate(
-            [
-                system.polished(system.damped(begun[k : k + CHUNK]))
-                for k in range(0, len(begun), CHUNK)
-            ]
-        )
+        ended = system.polished(system.damped(system.random(q[batch], rng)))
         closed = system.error(ended) <= CLOSED
         rows = np.concatenate([rows, batch[closed]])
         found = np.concatenate([found, ended[closed]])
-        kept = system.distinct(rows, found)
-        rows, found = rows[kept], found[kept]
+        poses = np.concatenate([poses, system.poses(ended[closed])])
+        kept = firsts_of(rows, poses, SAME)
+        rows, found, poses = rows[kept], found[kept], poses[kept]
+        advance()
         used[open_] += starts
         fresh = np.bincount(rows, minlength=len(q)) > before
         quiet[open_] = np.where(fresh[open_], 0, quiet[open_] + 1)

@@ -96,6 +96,13 @@ def index_of(value: int, count: int, what: str) -> int:
     return int(value)
 
 
+def whole(value: int, what: str) -> int:
+    """A whole number of one or more."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
+        raise ModelError(f"{what} needs to be a whole number of at least one, not {_shown(value)}")
+    return int(value)
+
+
 def at_least_zero(value: float, what: str) -> float:
     """A finite number that is not negative."""
     if not _real(value) or not 0.0 <= float(value) < math.inf:

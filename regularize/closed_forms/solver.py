@@ -203,8 +203,8 @@ class ClosedForm:
                 reasons = [open_[0].reason]
             told = "; ".join(reasons) or f"nothing determines {', '.join(self.unknowns)}"
             raise ModelError(
-                f"no closed form: {told}. regularize.configurations(mechanism, inputs, values) "
-                "finds all configurations numerically"
+                f"no closed form: {told}. Give more inputs if there are more freedoms than these; "
+                "or regularize.configurations(mechanism, inputs, values) finds all numerically"
             )
 
     # Words ---------------------------------------------------------------------------------------
