@@ -10,7 +10,8 @@ import pytest
 
 import regularize as rg
 from regularize.assembling.assembly import assemble, with_coordinates
-from regularize.assembling.solving import least_squares, newton
+from regularize.assembling.search import Search
+from regularize.assembling.solving import center_and_length, least_squares, newton
 from regularize.graph_building import build
 from regularize.joint import joint_screws
 from regularize.kinematics import LoopKinematics
@@ -156,6 +157,53 @@ def test_closed_forms_end_the_search_where_there_is_nothing_to_find() -> None:
     for angle in np.linspace(-np.pi, np.pi, 25):
         found = solution.solve(float(angle))
         assert assemble(four_bar(), fixed={"A": angle}).closed == found.assembled.any()
+
+
+def ways_to_assemble(mechanism: Mechanism, q: Array, held: int) -> Array:
+    """What the search tries in closed form, in order, shape (k, n)."""
+    graph = build(mechanism)
+    loops = LoopKinematics(graph, graph.cells[0], spanning_tree(graph))
+    loops.center, loops.length = center_and_length(loops, q[loops.columns])
+    free = np.arange(graph.freedoms) != held
+    rng = np.random.default_rng(0)
+    ways = Search(loops, q, q, free, rng, 8)._all_ways()
+    assert ways is not None
+    return ways[:, np.argsort(loops.columns)]
+
+
+def test_the_nearest_way_to_assemble_is_told_up_to_whole_turns() -> None:
+    """Joints that have gone round once or more keep their turns."""
+    mechanism = four_bar()
+    found = rg.closed_form(mechanism, ["A"]).solve(0.1)
+    for q in found.q:
+        turned = q + 2 * np.pi * np.array([0, 1, -2, 0]) + 0.02 * np.array([0, 1, -1, 0])
+        ways = ways_to_assemble(mechanism, turned, 0)
+        assert len(ways) == 2
+        assert np.max(np.abs(ways[0] - turned)) < 0.1
+        assert np.max(np.abs(ways[1] - turned)) < 4.0
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_the_nearest_way_to_assemble_does_not_depend_on_the_unit_of_length(factor: float) -> None:
+    """Joints that are where they belong tell the way, and not a slide in millimetres."""
+    A, B, C = (factor * np.array(p) for p in ((0, 0, 0), (0.3, 0.2, 0), (1.0, 0.1, 0)))
+    z, x = (0, 0, 1), (1, 0, 0)
+    slider = mechanism_of(
+        "slider",
+        [
+            joint_in_world("A", "ground", "crank", "revolute", z, A),
+            joint_in_world("P", "ground", "block", "prismatic", x),
+            joint_in_world("B", "crank", "rod", "revolute", z, B),
+            joint_in_world("C", "rod", "block", "revolute", z, C, closure=True),
+        ],
+    )
+    solution = rg.closed_form(slider, ["A"])
+    found = solution.solve(0.2)
+    assert found.assembled.all()
+    for q, other in zip(found.q, found.q[::-1], strict=True):
+        start = q.copy()
+        start[1] += 0.6 * (other[1] - q[1])
+        assert np.allclose(ways_to_assemble(slider, start, 0)[0], q, rtol=1e-9, atol=1e-9)
 
 
 def too_short(closure: str = "revolute") -> Mechanism:

@@ -18,6 +18,7 @@ from regularize.assembling.solving import (
     solve,
 )
 from regularize.closed_forms.closed_branch import closed_solution
+from regularize.closed_forms.unwrapping import Turns
 from regularize.kinematics import LoopKinematics
 from regularize.screw import Array
 from regularize.topology import coordinate_names
@@ -113,7 +114,8 @@ class Search:
     def _all_ways(self) -> Array | None:
         """All configurations with the fixed values, the nearest to the start first, (k, n).
 
-        None where the fixed values do not determine them in closed form.
+        Angles are compared up to whole turns, lengths divided by the size of the mechanism. None
+        where the fixed values do not determine them in closed form.
         """
         loops = self.loops
         if loops.freedoms != loops.graph.freedoms:
@@ -123,8 +125,14 @@ class Search:
         if solution is None or len(solution.branches) > WAYS:
             return None
         found = solution.solve(self.q[loops.columns][held])
-        ways = found.q[found.assembled][:, loops.columns]
-        return np.asarray(ways[np.argsort(np.linalg.norm(ways - self.start, axis=1))])
+        start = self.q.copy()
+        start[loops.columns] = self.start
+        # A whole turn of one joint is not the same where another one is coupled with it.
+        coupled = [column for row in loops.graph.couplings for column in row.columns]
+        turns = Turns(loops.graph, [*solution.columns, *coupled])
+        ways = turns.near(found.q[found.assembled], start)[:, loops.columns]
+        distances = np.linalg.norm((ways - self.start) / loops.units, axis=1)
+        return np.asarray(ways[np.argsort(distances)])
 
     def _blame(self) -> None:
         """Name the loops that cannot be closed; keep what closing them one by one arrives at."""

@@ -1,4 +1,4 @@
-"""Coordinates along a path without jumps by whole turns."""
+"""Coordinates that do not differ by whole turns: along a path, or from a reference."""
 
 from __future__ import annotations
 
@@ -43,6 +43,19 @@ class Turns:
         for columns in self.vectors:
             rows = np.flatnonzero(np.isfinite(q[:, columns]).all(axis=1))[:, None]
             result[rows, columns] = _unwrapped_vectors(q[rows, columns])
+        return result
+
+    def near(self, q: Array, reference: Array) -> Array:
+        """Configurations (N, n), whole turns added that bring them near to another one, (n,)."""
+        result = q.copy()
+        away = q[:, self.angles] - reference[self.angles]
+        result[:, self.angles] -= 2 * np.pi * np.round(away / (2 * np.pi))
+        for columns in self.vectors:
+            w = q[:, columns]
+            angle = np.linalg.norm(w, axis=1, keepdims=True)
+            axis = w / np.where(angle > 0.0, angle, 1.0)
+            turns = np.round(np.sum((reference[columns] - w) * axis, axis=1) / (2 * np.pi))
+            result[:, columns] += 2 * np.pi * turns[:, None] * axis
         return result
 
 
