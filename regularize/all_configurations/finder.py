@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.all_configurations.freedoms import freedoms_of
+from regularize.all_configurations.freedoms import require_fitting_inputs
 from regularize.all_configurations.loop_system import CLOSED, LoopSystem
 from regularize.all_configurations.multistart import searched
 from regularize.all_configurations.progress import bar
@@ -67,28 +67,11 @@ class ConfigurationFinder:
         unknown = np.array(sorted(within - set(self._form.columns)), dtype=np.intp)
         self._system = LoopSystem(self.graph, unknown)
         if not self._form.solved:
-            self._require_fitting_inputs()
+            require_fitting_inputs(self._system, self._form.given, seed=seed)
 
-    def _require_fitting_inputs(self) -> None:
-        """Refuse inputs that leave freedoms, and those that cannot all be chosen."""
-        freedoms = freedoms_of(self._system, self._form.columns, seed=self._seed)
-        if freedoms is None:
-            return
-        surplus = len(self.inputs) - freedoms.independent
-        if surplus:
-            raise ModelError(
-                f"the inputs {', '.join(self.inputs)} cannot be chosen freely: "
-                f"{freedoms.independent} of them determine the rest; leave out {surplus}"
-            )
-        left = freedoms.left
-        if left:
-            held = f"with {', '.join(self.inputs)} given" if self.inputs else "without inputs"
-            such = f", such as {', '.join(freedoms.further)}" if freedoms.further else ""
-            raise ModelError(
-                f"{held} the loops keep {left} of {len(self.inputs) + left} "
-                f"freedom{'s'[: left > 1 or bool(self.inputs)]} and their configurations have no "
-                f"end; give {left} more input{'s'[: left > 1]}{such}"
-            )
+    def __repr__(self) -> str:
+        """The mechanism and the inputs."""
+        return f"<ConfigurationFinder of {self.graph.mechanism.name!r} for {[*self.inputs]}>"
 
     @cached_property
     def _recursion(self) -> Recursion:

@@ -9,6 +9,8 @@ import numpy as np
 from scipy.linalg import qr
 
 from regularize.all_configurations.loop_system import LoopSystem
+from regularize.closed_forms.inputs import Inputs
+from regularize.errors import ModelError
 from regularize.screw import Array
 from regularize.topology import coordinate_names
 from regularize.walk import walk
@@ -66,6 +68,31 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
     moved = _moved(system, q[generic], locked, rng) if len(locked) > system.spins else locked[:0]
     left = max(0, len(moved) - system.spins)
     return Freedoms(independent, left, _further(system, moved, left))
+
+
+def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0) -> None:
+    """Refuse inputs that leave freedoms, and those that cannot all be chosen.
+
+    Raises:
+        ModelError: They are too few or too many.
+    """
+    freedoms = freedoms_of(system, inputs.columns, seed=seed)
+    if freedoms is None:
+        return
+    given = ", ".join(inputs.names)
+    surplus, left = len(inputs.names) - freedoms.independent, freedoms.left
+    if surplus:
+        raise ModelError(
+            f"the inputs {given} cannot be chosen freely: "
+            f"{freedoms.independent} of them determine the rest; leave out {surplus}"
+        )
+    if left:
+        held, every = f"with {given} given" if given else "without inputs", len(inputs.names) + left
+        such = f", such as {', '.join(freedoms.further)}" if freedoms.further else ""
+        raise ModelError(
+            f"{held} the loops keep {left} of {every} freedom{'s'[: every > 1]} and their "
+            f"configurations have no end; give {left} more input{'s'[: left > 1]}{such}"
+        )
 
 
 def _moved(system: LoopSystem, q: Array, velocities: Array, rng: np.random.Generator) -> Array:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from regularize.closed_forms.program import (
     compiled,
     compiled_branches,
 )
+from regularize.closed_forms.solutions import Solutions
 from regularize.screw import Array
 from regularize.topology import Graph
 
@@ -31,22 +32,6 @@ CHUNK = 4096
 MEETING = 1e-14
 #: What is tried where any angle solves an equation and zero leads to no solution.
 ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
-
-
-@dataclass(frozen=True, eq=False)
-class Solutions:
-    """Branches at some inputs; leading axes are those of the inputs.
-
-    Attributes:
-        q: Coordinates of all joints, NaN where not assembled, shape (..., branches, n).
-        assembled: Which branches can be assembled, shape (..., branches).
-        margin: Scaled discriminant of every step with two solutions; it is zero where the two
-            branches meet and negative beyond, shape (..., branches, steps).
-    """
-
-    q: Array
-    assembled: NDArray[np.bool_]
-    margin: Array
 
 
 class Evaluation:
@@ -72,6 +57,12 @@ class Evaluation:
         ]
         self._both = [(1.0, -1.0)] * self._steps
         self._others: dict[float, Function] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the compiled programs, which are made again."""
+        compiled = {"_nested", "_array", "_velocity", "_acceleration"}
+        state = {name: value for name, value in vars(self).items() if name not in compiled}
+        return {**state, "_others": {}}
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.closed_forms.branches import WORDS, Branch, branches_of
 from regularize.closed_forms.codegen import c_source, python_source
-from regularize.closed_forms.evaluation import Evaluation, Solutions
+from regularize.closed_forms.evaluation import Evaluation
+from regularize.closed_forms.explanation import solved_loops, why_not
 from regularize.closed_forms.inputs import (
     Inputs,
     at_least_zero,
@@ -21,9 +23,10 @@ from regularize.closed_forms.inputs import (
     together,
 )
 from regularize.closed_forms.listing import Listing, Operations
-from regularize.closed_forms.loops import LoopSolution, joint_names, loops_of
+from regularize.closed_forms.loops import loops_of
 from regularize.closed_forms.plan import Plan
 from regularize.closed_forms.planner import Planner
+from regularize.closed_forms.solutions import Solutions
 from regularize.closed_forms.track import Track
 from regularize.closed_forms.tracking import Tracker
 from regularize.closed_forms.unwrapping import Turns
@@ -52,13 +55,21 @@ class ClosedForm:
         self.inputs, self.columns = inputs.names, inputs.columns
         self._names = coordinate_names(graph.mechanism)
         found = plan.known.coordinates
-        self._outputs = [c for c in range(graph.freedoms) if c in found]
-        self._missing = [c for c in range(graph.freedoms) if c not in found]
-        self.unknowns = tuple(self._names[c] for c in self._missing)
+        self.unknowns = tuple(n for c, n in enumerate(self._names) if c not in found)
         self._choices = plan.choices
-        self.branches = branches_of(self._choices, self._words())
+        self.branches = branches_of(self._choices, [WORDS[step.role] for step in self._choices])
         self._refuted = None if self.unknowns else self._unclosed()
-        self.loops = self._loops()
+        self.loops = solved_loops(graph, plan, self._names, self._refuted)
+
+    def __repr__(self) -> str:
+        """The mechanism, the inputs and how many branches there are."""
+        name, given = self.graph.mechanism.name, ", ".join(self.inputs)
+        result = f"{len(self.branches)} branches" if self.solved else "not solved"
+        return f"<ClosedForm of {name!r} for [{given}]: {result}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the listing, which can be made again, and holds modules."""
+        return {name: value for name, value in vars(self).items() if name != "_listing"}
 
     @property
     def solved(self) -> bool:
@@ -197,46 +208,7 @@ class ClosedForm:
 
     def _require_solved(self) -> None:
         if not self.solved:
-            open_ = [loop for loop in self.loops if not loop.solved]
-            reasons = [f"{' '.join(loop.joints)}: {loop.reason}" for loop in open_]
-            if self._refuted is not None:
-                reasons = [open_[0].reason]
-            told = "; ".join(reasons) or f"nothing determines {', '.join(self.unknowns)}"
-            raise ModelError(
-                f"no closed form: {told}. Give more inputs if there are more freedoms than these; "
-                "or regularize.configurations(mechanism, inputs, values) finds all numerically"
-            )
-
-    # Words ---------------------------------------------------------------------------------------
-
-    def _words(self) -> list[tuple[str, str]]:
-        return [WORDS[step.role] for step in self._choices]
-
-    def _loops(self) -> tuple[LoopSolution, ...]:
-        basis, _ = loops_of(self.graph)
-        told: list[LoopSolution] = []
-        used: set[int] = set()
-        for cycle in basis:
-            columns = [c for e in cycle.edges for c in self.graph.edges[e].columns]
-            missing = [self._names[c] for c in columns if c in self._missing]
-            steps = []
-            for k, step in enumerate(self._plan.steps):
-                if k not in used and set(step.columns) <= set(columns):
-                    used.add(k)
-                    count = "two solutions" if step.solutions == 2 else "unique"
-                    steps.append(f"{step.joint} from the {step.reason}, {count}")
-            reason = ""
-            if missing:
-                reason = f"no projection leaves one unknown of {', '.join(missing)}"
-            elif self._refuted is not None:
-                reason = (
-                    "in these special dimensions its formulas do not hold on branch "
-                    f"{self._refuted.index} ({self._refuted.name})"
-                )
-            told.append(
-                LoopSolution(joint_names(self.graph, cycle.edges), not reason, tuple(steps), reason)
-            )
-        return tuple(told)
+            raise ModelError(why_not(self.loops, self.unknowns, self._refuted))
 
 
 def closed_form(

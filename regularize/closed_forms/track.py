@@ -49,6 +49,11 @@ class Track:
     assembled: NDArray[bool_]
     meetings: tuple[Meeting, ...]
 
+    def __post_init__(self) -> None:
+        """Protect the arrays."""
+        for array in (self.q, self.branches, self.assembled):
+            array.setflags(write=False)
+
     @property
     def branch(self) -> int | None:
         """Index of the branch, if it is the same at all samples; else None."""

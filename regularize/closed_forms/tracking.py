@@ -15,6 +15,7 @@ import numpy as np
 
 from regularize.closed_forms.branches import Branch
 from regularize.closed_forms.evaluation import Evaluation
+from regularize.closed_forms.touching import FLAT, lowest
 from regularize.closed_forms.track import Meeting, Track
 from regularize.closed_forms.unwrapping import Turns
 from regularize.screw import Array
@@ -23,10 +24,6 @@ from regularize.screw import Array
 BLOCK, LARGEST = 256, 8192
 #: Points and rounds by which a lowest discriminant is looked for between samples.
 POINTS, ROUNDS = 33, 5
-#: A lowest discriminant is looked for where a sample's is below this fraction of its neighbours'.
-LOW = 0.3
-#: Discriminants of neighbours below this are rounding: the branches do not part.
-FLAT = 1e-13
 #: Meetings of several steps within this many samples are at one place.
 TOGETHER = 1e-2
 #: Distances, in samples, at which solutions before and behind a meeting are compared.
@@ -121,7 +118,7 @@ class Tracker:
         slivers: list[tuple[float, int]] = []
         end = len(self._path) - 1.0
         borders = low == 0, low + len(margin) == len(self._path)
-        for i, k in _lowest(margin, self._tolerance, last - low, borders):
+        for i, k in lowest(margin, self._tolerance, last - low, borders):
             left = max(last + TOGETHER, low + i - 1.0, TOGETHER)
             right = min(low + i + 1.0, end - TOGETHER)
             if left >= right:
@@ -238,26 +235,3 @@ class Tracker:
     def _flipped(self, branch: Branch, steps: Sequence[int]) -> Branch:
         signs = [-s if k in steps else s for k, s in enumerate(branch.signs)]
         return self._by_signs[tuple(signs)]
-
-
-def _lowest(
-    margin: Array, tolerance: float, after: float, borders: tuple[bool, bool]
-) -> list[tuple[int, int]]:
-    """Samples and steps with discriminants that may touch zero nearby, in order.
-
-    Args:
-        margin: Scaled discriminants, shape (K, steps).
-        tolerance: Those that count as zero.
-        after: Where the branches met before; samples up to there are on other branches.
-        borders: Whether the path begins, and ends, with these samples.
-    """
-    value = np.where(np.isfinite(margin), margin, np.inf)
-    value[: max(0, int(np.ceil(after)))] = np.inf
-    nothing = np.full((1, margin.shape[1]), np.inf)
-    value = np.concatenate([nothing] * borders[0] + [value] + [nothing] * borders[1])
-    middle, left, right = value[1:-1], value[:-2], value[2:]
-    around = np.fmax(left, right)
-    low = (middle <= LOW * around + tolerance) & (around > FLAT) & np.isfinite(middle)
-    low &= np.minimum(np.minimum(left, right), middle) >= -FLAT
-    low &= (middle <= left) & (middle < right) | (middle < left) & (middle <= right)
-    return [(int(i) + 1 - borders[0], int(k)) for i, k in np.argwhere(low)]

@@ -1,0 +1,31 @@
+"""The solutions of all branches at some inputs, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.screw import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Branches at some inputs; leading axes are those of the inputs.
+
+    Attributes:
+        q: Coordinates of all joints, NaN where not assembled, shape (..., branches, n).
+        assembled: Which branches can be assembled, shape (..., branches).
+        margin: Scaled discriminant of every step with two solutions; it is zero where the two
+            branches meet and negative beyond, shape (..., branches, steps).
+    """
+
+    q: Array
+    assembled: NDArray[np.bool_]
+    margin: Array
+
+    def __post_init__(self) -> None:
+        """Protect the arrays."""
+        for array in (self.q, self.assembled, self.margin):
+            array.setflags(write=False)
