@@ -8,6 +8,8 @@ import numpy as np
 
 from regularize.closed_forms.tape import PROBES, Operation, Probe, Scalar, Tape
 
+#: Lengths below this fraction of the largest are zero.
+VANISHING = 1e-9
 #: Coefficients that vanish at random inputs come with this multiple of the rounding of one term.
 FREE = 1e5
 
@@ -50,14 +52,19 @@ def unit(tape: Tape, x: Scalar, y: Scalar, size: Probe, slack: float) -> tuple[S
         tape: The program.
         x: First component.
         y: Second component.
-        size: The length at the probes, whose complex square root is ambiguous.
+        size: About the length at the probes, to tell which complex square root is meant.
         slack: Lengths that count as zero.
     """
     for a, b in ((x, y), (y, x)):
         if a.constant == 0.0 and b.constant is not None:
             one = float(np.sign(b.constant))
             return (tape.scalar(one), a) if b is x else (a, tape.scalar(one))
-    c, s = tape.several("unit", (x, y), slack, (x.probe / size, y.probe / size))
+    root = np.sqrt(x.probe**2 + y.probe**2)
+    root = np.where(np.abs(root - size) <= np.abs(root + size), root, -root)
+    free = np.abs(root) <= VANISHING * np.max(np.abs(root))
+    root = np.where(free, 1.0, root)
+    results = np.where(free, 1.0, x.probe / root), np.where(free, 0.0, y.probe / root)
+    c, s = tape.several("unit", (x, y), slack, results)
     return c, s
 
 

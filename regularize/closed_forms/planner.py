@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -29,7 +30,8 @@ class Planner:
 
     Args:
         graph: The mechanism's graph.
-        cycles: The loops to look at, short ones first.
+        basis: Independent loops.
+        sums: Loops that they add up to, short ones first.
         inputs: Columns that are given.
         held: Columns that keep a value, by column.
         rtol: Angles, and distances relative to the size of a loop, that count as none.
@@ -38,14 +40,15 @@ class Planner:
     def __init__(
         self,
         graph: Graph,
-        cycles: Sequence[Cycle],
+        basis: Sequence[Cycle],
+        sums: Sequence[Cycle],
         inputs: Sequence[int],
         held: dict[int, float],
         rtol: float,
     ) -> None:
         """Enter inputs into a new program."""
-        self.graph = graph
-        self.loops = [Invariance(chain_of(graph, cycle), rtol) for cycle in cycles]
+        self.graph, self._rtol, self._sums = graph, rtol, sums
+        self.loops = [Invariance(chain_of(graph, cycle), rtol) for cycle in basis]
         self.tape = Tape()
         self.known = Known(self.tape)
         self.steps: list[Step] = []
@@ -73,6 +76,11 @@ class Planner:
             else:
                 for column in edge.columns:
                     self.known.give(column, given[column])
+
+    @cached_property
+    def all_loops(self) -> list[Invariance]:
+        """Independent loops and the sums of them."""
+        return self.loops + [Invariance(chain_of(self.graph, c), self._rtol) for c in self._sums]
 
     def plan(self) -> Plan:
         """Find as many unknowns as possible."""
@@ -114,11 +122,18 @@ class Planner:
         return False
 
     def _projected(self) -> bool:
-        """The cheapest projection that determines an unknown, unique ones first."""
-        options = [
-            (p.solutions, p.cost, loop.chain, p) for loop in self.loops for p in self._of(loop)
-        ]
-        for *_, chain, p in sorted(options, key=lambda option: option[:2]):
+        """The cheapest projection that determines an unknown, unique ones first.
+
+        Sums of loops are looked at where independent ones determine nothing uniquely.
+        """
+        return (
+            self._any(self.loops, 1) or self._any(self.all_loops, 1) or self._any(self.all_loops, 2)
+        )
+
+    def _any(self, loops: Sequence[Invariance], solutions: int) -> bool:
+        """The cheapest projection of some loops with so many solutions."""
+        options = [(loop.chain, p) for loop in loops for p in self._of(loop, solutions)]
+        for chain, p in sorted(options, key=lambda option: option[1].cost):
             if (self._seen if len(p.segments) == 1 else self._equated)(chain, p):
                 return True
             # Coefficients that vanish consist of what is known, so that they vanish for good.
@@ -131,16 +146,20 @@ class Planner:
             len(p.segments) == 2
             and loop.chain.items[p.unknown].kind == "R"
             and self._equated(loop.chain, p, least=np.max)
-            for loop in self.loops
+            for loop in self.all_loops
             for p in self._ways[loop][self._unknown(loop)]
         )
 
-    def _of(self, loop: Invariance) -> list[Projection]:
+    def _of(self, loop: Invariance, solutions: int) -> list[Projection]:
         """Ways to find one more unknown of a loop that were not tried in vain."""
         unknown = self._unknown(loop)
         if unknown not in self._ways.setdefault(loop, {}):
             self._ways[loop] = {unknown: list(projections(loop, unknown))}
-        return [p for p in self._ways[loop][unknown] if (p.unknown, p.segments) not in self._vain]
+        return [
+            p
+            for p in self._ways[loop][unknown]
+            if p.solutions == solutions and (p.unknown, p.segments) not in self._vain
+        ]
 
     def _unknown(self, loop: Invariance) -> int:
         """Motions of a loop that are not known as a set of bits."""
@@ -150,7 +169,7 @@ class Planner:
     def _ball(self) -> bool:
         """A spherical joint that is the last unknown rotation of its loop, or has a rod behind."""
         for reason, orientation in ORIENTATIONS.items():
-            for loop in self.loops:
+            for loop in self.all_loops:
                 found = orientation(loop.chain, self.known)
                 if found is not None:
                     self._give_ball(loop.chain, *found, reason)

@@ -239,7 +239,7 @@ def closed_form(
         if c not in in_loops and c not in columns
     }
     basis, further = loops_of(graph)
-    plan = Planner(graph, [*basis, *further], columns, held, rtol).plan()
+    plan = Planner(graph, basis, further, columns, held, rtol).plan()
     if plan.inconsistent:
         raise ModelError(
             f"the inputs {', '.join(chosen.names)} cannot be chosen freely; "
