@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +27,8 @@ from regularize.topology import Graph
 
 #: Samples that are computed at once, so that all quantities stay in the processor's cache.
 CHUNK = 4096
+#: Solutions that are computed at once where there are many branches.
+ROOM = 2**16
 #: Scaled discriminants that are rounding: two branches meet.
 MEETING = 1e-14
 #: What is tried where any angle solves an equation and zero leads to no solution.
@@ -75,30 +76,31 @@ class Evaluation:
             found = self.many(np.array([x]), branch)
             return Solutions(found.q[0], found.assembled[0], found.margin[0])
         results, n = np.array(rows), self._n
-        q = results[:, :n]
         if not all(assembled):
-            q[np.logical_not(assembled)] = np.nan
-        return Solutions(q, np.array(assembled), results[:, n:])
+            results[np.logical_not(assembled), :n] = np.nan
+        known = np.array(assembled)
+        results.setflags(write=False)
+        known.setflags(write=False)
+        return Solutions(results[:, :n], known, results[:, n:])
 
     def many(self, x: Array, branch: Branch | None) -> Solutions:
         """All branches, or one, at many inputs of shape (N, inputs)."""
-        N, branches = len(x), 1 if branch is not None else 2**self._steps
-        q, margin = np.empty((N, branches, self._n)), np.empty((N, branches, self._steps))
-        assembled = np.empty((N, branches), dtype=bool)
-        # A few samples at a time: what is needed on the way takes more room than the results.
-        for start in range(0, N, CHUNK):
-            part = slice(start, start + CHUNK)
-            found = self._some(x[part], branch)
-            for whole, own in zip((q, margin, assembled), found, strict=True):
-                whole[part] = own.T
-        return Solutions(q, assembled, margin)
+        branches = 1 if branch is not None else 2**self._steps
+        results = np.empty((self._n + self._steps + len(self._plan.gaps), branches, len(x)))
+        assembled = np.empty((branches, len(x)), dtype=bool)
+        for part in _parts(len(x), branches):
+            assembled[:, part] = self._solved(x[part], branch, results[..., part])
+        results.setflags(write=False)
+        assembled.setflags(write=False)
+        return Solutions(results[: self._n].T, assembled.T, self._margin(results).T)
 
-    def _some(self, x: Array, branch: Branch | None) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Coordinates (n, branches, N), margins, and whether each branch is assembled."""
-        q, margin, assembled = self._positions(self._array, x, branch)
+    def _solved(self, x: Array, branch: Branch | None, results: Array) -> NDArray[np.bool_]:
+        """Enter the results of some inputs, (results, branches, N); which are assembled."""
+        assembled = self._positions(self._array, x, branch, results)
+        q, margin = results[: self._n], self._margin(results)
         near = (np.abs(margin) < NEAR).any(axis=0)
         if near.any():
-            self._where_any_angle_solves(x, branch, q, margin, assembled)
+            self._where_any_angle_solves(x, branch, results, assembled)
         near &= assembled
         if near.any():
             refined, closed = self._refinement(q[:, near].T)
@@ -106,7 +108,7 @@ class Evaluation:
             assembled[near] = closed
         if not assembled.all():
             q[:, ~assembled] = np.nan
-        return q, margin, assembled
+        return assembled
 
     def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Configurations (N, n) corrected with the inputs held, and whether each is closed."""
@@ -125,37 +127,35 @@ class Evaluation:
         """Poses of all nodes, lengths scaled by the size of the loops, (N, nodes, 3, 4)."""
         return self._refinement.poses(q)
 
+    def _margin(self, results: Array) -> Array:
+        return results[self._n : self._n + self._steps]
+
     def _positions(
-        self, program: Function, x: Array, branch: Branch | None
-    ) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Coordinates (n, branches, N), margins, and whether each branch is assembled."""
-        n, checks = self._n, self._n + self._steps
-        results = self._evaluated(program, checks + len(self._plan.gaps), [x], branch)
+        self, program: Function, x: Array, branch: Branch | None, results: Array
+    ) -> NDArray[np.bool_]:
+        """Enter the results of a program; whether each branch is assembled, (branches, N)."""
+        self._evaluate(program, [x], branch, results)
         # A sum is finite where all its terms are.
-        assembled = np.isfinite(results[:n].sum(axis=0))
+        assembled = np.isfinite(results[: self._n].sum(axis=0))
         if self._plan.gaps:
             with np.errstate(invalid="ignore"):
-                assembled &= (np.abs(results[checks:]) <= CLOSED).all(axis=0)
-        return results[:n], results[n:checks], assembled
+                gaps = np.abs(results[self._n + self._steps :])
+                assembled &= (gaps <= CLOSED).all(axis=0)
+        return np.asarray(assembled)
 
     def _where_any_angle_solves(
-        self,
-        x: Array,
-        branch: Branch | None,
-        q: Array,
-        margin: Array,
-        assembled: NDArray[np.bool_],
+        self, x: Array, branch: Branch | None, results: Array, assembled: NDArray[np.bool_]
     ) -> None:
         """Try other angles where any one solves its equation but not all equations after it."""
         for angle in ANGLES:
-            stuck = ~assembled & (margin == 0.0).any(axis=0)
+            stuck = ~assembled & (self._margin(results) == 0.0).any(axis=0)
             samples = np.flatnonzero(stuck.any(axis=0))
             if not len(samples):
                 return
-            found = self._positions(self._at_angle(angle), x[samples], branch)
-            better = found[2] & stuck[:, samples]
-            b, s = np.nonzero(better)
-            q[:, b, samples[s]], margin[:, b, samples[s]] = found[0][:, b, s], found[1][:, b, s]
+            others = np.empty((*results.shape[:2], len(samples)))
+            found = self._positions(self._at_angle(angle), x[samples], branch, others)
+            b, s = np.nonzero(found & stuck[:, samples])
+            results[:, b, samples[s]] = others[:, b, s]
             assembled[b, samples[s]] = True
 
     def derivatives(self, arrays: list[Array]) -> Array:
@@ -167,16 +167,17 @@ class Evaluation:
             arrays: Inputs, their rates, and for accelerations the rates of these, (N, inputs) each.
         """
         program = self._velocity if len(arrays) == 2 else self._acceleration
-        N = len(arrays[0])
-        derivatives = np.empty((N, 2**self._steps, self._n))
-        for start in range(0, N, CHUNK):
-            part = slice(start, start + CHUNK)
-            some = [a[part] for a in arrays]
-            results = self._evaluated(program, self._n, some, None).T
-            _, margin, assembled = self._some(some[0], None)
-            known = assembled & ~(np.abs(margin) <= MEETING).any(axis=0)
-            derivatives[part] = np.where(known.T[..., None], results, np.nan)
-        return derivatives
+        N, branches = len(arrays[0]), 2**self._steps
+        derivatives = np.empty((self._n, branches, N))
+        count = self._n + self._steps + len(self._plan.gaps)
+        for part in _parts(N, branches):
+            some, own = [a[part] for a in arrays], derivatives[..., part]
+            self._evaluate(program, some, None, own)
+            results = np.empty((count, *own.shape[1:]))
+            known = self._solved(some[0], None, results)
+            known &= ~(np.abs(self._margin(results)) <= MEETING).any(axis=0)
+            own[:, ~known] = np.nan
+        return derivatives.T
 
     @cached_property
     def _nested(self) -> Function:
@@ -217,19 +218,24 @@ class Evaluation:
         results = self._derivative.accelerations(range(self._n))
         return compiled(self._plan.tape, results, ARRAY, 3 * len(self._columns))
 
-    def _evaluated(
-        self, program: Function, count: int, inputs: list[Array], branch: Branch | None
-    ) -> Array:
-        """Results of a program at all samples and branches, shape (count, branches, N)."""
+    def _evaluate(
+        self, program: Function, inputs: list[Array], branch: Branch | None, results: Array
+    ) -> None:
+        """Enter the results of a program at all samples and branches, (results, branches, N)."""
         k, N = self._steps, len(inputs[0])
         both = np.array([1.0, -1.0])
         values = [both] * k if branch is None else [np.array([float(s)]) for s in branch.signs]
         signs = [
             v.reshape(*(len(v) if j == i else 1 for j in range(k)), 1) for i, v in enumerate(values)
         ]
-        results = np.empty((count, *map(len, values), N))
         columns = [np.ascontiguousarray(x) for a in inputs for x in a.T]
+        each = results.reshape(len(results), *map(len, values), N)  # a view: one axis is split
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             for i, result in enumerate(program(*columns, *signs)):
-                results[i] = result
-        return results.reshape(count, math.prod(map(len, values)), N)
+                each[i] = result
+
+
+def _parts(samples: int, branches: int) -> Iterator[slice]:
+    """A few samples at a time: what is needed on the way takes more room than the results."""
+    size = max(1, min(CHUNK, ROOM // branches))
+    return (slice(k, k + size) for k in range(0, samples, size))

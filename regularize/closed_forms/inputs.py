@@ -89,7 +89,7 @@ def together(arrays: Mapping[str, Array]) -> list[Array]:
 
 def index_of(value: int, count: int, what: str) -> int:
     """A position between 0 and ``count``, numpy's integers included."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+    if type(value) is not int and not _whole(value):
         raise ModelError(f"a {what} is given by its index, a whole number, not {_shown(value)}")
     if not 0 <= value < count:
         raise ModelError(f"there is no {what} {value}; there are {count}, counted from 0")
@@ -98,7 +98,7 @@ def index_of(value: int, count: int, what: str) -> int:
 
 def whole(value: int, what: str) -> int:
     """A whole number of one or more."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
+    if not _whole(value) or value < 1:
         raise ModelError(f"{what} needs to be a whole number of at least one, not {_shown(value)}")
     return int(value)
 
@@ -161,6 +161,10 @@ def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
                 f"by one; give them all: {edge.joint.name!r}"
             )
     return Inputs(tuple(names[c] for c in columns), tuple(columns))
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def _real(value: object) -> bool:

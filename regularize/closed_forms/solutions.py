@@ -24,8 +24,3 @@ class Solutions:
     q: Array
     assembled: NDArray[np.bool_]
     margin: Array
-
-    def __post_init__(self) -> None:
-        """Protect the arrays."""
-        for array in (self.q, self.assembled, self.margin):
-            array.setflags(write=False)

@@ -191,7 +191,7 @@ class ClosedForm:
         results = self._evaluation.derivatives(flat)
         return results.reshape(*shape, *results.shape[1:])
 
-    @property
+    @cached_property
     def _evaluation(self) -> Evaluation:
         self._require_solved()
         return self._compiled
