@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.closed_forms import ClosedForm, closed_form
+from regularize.closed_forms.meeting import NEAR
 from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics
 from regularize.screw import Array
@@ -15,6 +16,8 @@ from regularize.topology import coordinate_names
 
 #: Distance between the points of a path that have to be on the branch, radians or lengths.
 SPACING = 0.1
+#: Configurations on each of the ways over which a sample is spread, as long as no more are needed.
+POINTS = 32
 #: Mechanisms with more coordinates are not searched: planning would take longer than it saves.
 LARGEST = 32
 #: Poses nearer than this, lengths scaled, are the same.
@@ -48,6 +51,39 @@ class ClosedBranch:
             between = self._solution.solve(self._theta + k / steps * way, self._branch)
             good &= between.assembled[:, 0]
         return q, good & np.isfinite(q).all(axis=1)
+
+    def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Array:
+        """Configurations all over the branch, shape (N, n) with N at most ``count``.
+
+        They lie on straight ways of the inputs, each up to where the branch ends or meets another.
+
+        Args:
+            count: Number of configurations wanted.
+            reach: Largest change of each input, shape (s,).
+            rng: Source of the ways.
+        """
+        inputs = len(self._theta)
+        ways = 2 if inputs == 1 else max(2, -(-count // POINTS))
+        points = POINTS
+        heading = rng.uniform(-1.0, 1.0, size=(ways, inputs))
+        heading[1::2] = -heading[: 2 * (ways // 2) : 2]
+        heading *= reach / np.max(np.abs(heading), axis=1, keepdims=True)
+        found = [np.zeros((0, self._solution.graph.freedoms))]
+        while count > 0 and len(heading):
+            # Where on its way a configuration lies is random, so that none is special.
+            offsets = rng.uniform(size=(len(heading), points))
+            parts = (np.arange(points) + offsets) / points
+            theta = self._theta + parts[..., None] * heading[:, None]
+            solutions = self._solution.solve(theta, self._branch)
+            apart = (solutions.margin[..., 0, :] > NEAR).all(axis=-1)
+            on = np.logical_and.accumulate(solutions.assembled[..., 0] & apart, axis=1)
+            found.append(solutions.q[..., 0, :][on][:count])
+            count -= len(found[-1])
+            # What is missing is taken from the parts of the ways that are on the branch.
+            heading = heading * np.max(np.where(on, parts, 0.0), axis=1, keepdims=True)
+            heading = heading[on.any(axis=1)]
+            points = max(POINTS, -(-count // max(1, len(heading))))
+        return np.concatenate(found)
 
 
 def closed_solution(loops: LoopKinematics, inputs: Sequence[int]) -> ClosedForm | None:

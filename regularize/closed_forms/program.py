@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from types import CodeType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -124,9 +125,15 @@ def compiled_branches(
 
 def _executed(source: str, functions: dict[str, Function]) -> Function:
     namespace: dict[str, Any] = dict(functions)
-    exec(compile(source, "<closed form>", "exec"), namespace)
+    exec(_code(source), namespace)
     program: Function = namespace["program"]
     return program
+
+
+@lru_cache(maxsize=16)
+def _code(source: str) -> CodeType:
+    """Compiled once for several sets of functions."""
+    return compile(source, "<closed form>", "exec")
 
 
 #: Functions of ``math``.

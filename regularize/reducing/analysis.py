@@ -18,7 +18,8 @@ from regularize.errors import ModelError
 from regularize.graph_building import build
 from regularize.kinematics import LoopKinematics, State
 from regularize.mechanism import Mechanism
-from regularize.reducing.cell import Certificate, reduce_cell
+from regularize.reducing.cell import reduce_cell
+from regularize.reducing.certificate import Certificate
 from regularize.reducing.mobility import CellMobility
 from regularize.reducing.part import Part
 from regularize.reducing.reduction import Cut, ReducedLoops
@@ -40,7 +41,7 @@ class Reduction:
         assembly: The configuration at which everything was derived.
         cells: Mobility of each cell of loops.
         parts: Reduced constraints of each biconnected part.
-        certificate: What walking on the kept rows found.
+        certificate: What following the kept rows alone found.
         rtol: Tolerance that was asked for.
         seed: Seed of all random choices.
         numerical: Whether rows were removed on numerical evidence as well.
@@ -186,7 +187,8 @@ def reduce(
         cuts: Names of the joints at which to close the loops.
         numerical: Also remove rows that are dependent at the configurations visited although the
             motion algebras do not prove it. Valid on this assembly mode only.
-        configurations: Number of configurations for the certificate.
+        configurations: Number of configurations for the certificate. Many of them are solved for,
+            where the loops have a closed form, all others walked to.
         seed: Seed of all random choices.
 
     Raises:
@@ -210,6 +212,7 @@ def reduce(
             min((c.configurations for c in certificates), default=0),
             max((c.worst for c in certificates), default=0.0),
             all(c.holds for c in certificates),
+            min((c.solved for c in certificates), default=0),
         ),
         rtol=rtol,
         seed=seed,

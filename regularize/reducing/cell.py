@@ -1,9 +1,4 @@
-"""The cells of a mechanism: mobility, reduced parts and the certificate of each.
-
-One walk serves two purposes. It follows the kept rows alone, so that every configuration at which
-all loops are found closed is evidence for the reduction; and the configurations are generic, so
-that the rank of all equations can be taken there.
-"""
+"""The cells of a mechanism: mobility, reduced parts and the certificate of each."""
 
 from __future__ import annotations
 
@@ -13,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.assembling.assembly import CLOSED
+from regularize.reducing.certificate import Certificate, Certifier
 from regularize.reducing.mobility import CellMobility, cell_mobility, generic_configurations
 from regularize.reducing.part import (
     Part,
@@ -23,30 +19,9 @@ from regularize.reducing.part import (
     with_rank,
     with_rigid_joints,
 )
-from regularize.reducing.reduction import Cut, ReducedLoops
+from regularize.reducing.reduction import Cut
 from regularize.reducing.setting import Setting
 from regularize.screw import Array
-from regularize.walk import walk
-
-#: Steps of each walker of the certificate.
-STEPS = 2
-#: Closure errors up to this multiple of the tolerance are the file's rounding.
-SLACK = 20.0
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Outcome of walking on the kept rows alone.
-
-    Attributes:
-        configurations: Number of configurations that were checked.
-        worst: Largest closure error met, lengths scaled.
-        holds: Whether every closure equation stayed fulfilled.
-    """
-
-    configurations: int
-    worst: float
-    holds: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +31,7 @@ class Cell:
     Attributes:
         mobility: Ranks and configurations.
         parts: Its biconnected parts, reduced.
-        certificate: Outcome of walking on the kept rows.
+        certificate: Outcome of following the kept rows alone.
     """
 
     mobility: CellMobility
@@ -80,9 +55,10 @@ def reduce_cell(
     """
     blocks = [block for block in setting.graph.blocks if set(block) <= set(edges)]
     rtol = setting.rtol
+    certify = Certifier(setting, edges, configurations)
     for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol) if _closed(setting, edges) else ():
         parts = [reduce_part(setting, block, tolerance) for block in blocks]
-        visited, certificate = _certify(setting, edges, parts, configurations)
+        visited, certificate = certify(_cuts(parts))
         if not certificate.holds:
             continue
         mobility = _mobility(setting, edges, parts, visited)
@@ -94,7 +70,7 @@ def reduce_cell(
         if numerical:
             final = [numerically_reduced(setting, part, mobility) for part in final]
         if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
-            _, certificate = _certify(setting, edges, final, configurations)
+            _, certificate = certify(_cuts(final))
             if not certificate.holds:
                 continue
         return Cell(mobility, tuple(final), certificate)
@@ -130,29 +106,6 @@ def _closed(setting: Setting, edges: Sequence[int]) -> bool:
         for gap in setting.assembly.after
         if gap.joint in names
     )
-
-
-def _certify(
-    setting: Setting, edges: Sequence[int], parts: Sequence[Part], configurations: int
-) -> tuple[Array, Certificate]:
-    """Walk on the kept rows alone and look whether every loop stays closed."""
-    loops, cuts = setting.loops(edges, _cuts(parts))
-    # Even without a certificate the rank needs a few generic configurations.
-    walkers = max(4, -(-configurations // STEPS))
-    visited = walk(
-        loops,
-        ReducedLoops(loops, cuts),
-        setting.assembly.q[loops.columns],
-        walkers=walkers,
-        steps=STEPS,
-        rng=setting.rng(),
-        rtol=setting.rtol,
-    )
-    every = int(np.prod(visited.shape[:-1]))
-    errors = loops.residual(loops.state(visited.reshape(every, loops.freedoms)))
-    worst = float(np.max(np.abs(errors), initial=0.0))
-    checked = walkers * STEPS if configurations > 0 else 0
-    return visited, Certificate(checked, worst, worst <= SLACK * setting.rtol)
 
 
 def _mobility(

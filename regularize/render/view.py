@@ -160,14 +160,18 @@ def kinds(report: Report) -> str:
 
 
 def evidence(report: Report) -> str:
-    """What was checked by walking, or an empty string."""
-    r = report.reduction
-    if not r.certificate.configurations or not r.removed:
+    """What was checked numerically, or an empty string."""
+    certificate = report.reduction.certificate
+    if not certificate.configurations or not report.reduction.removed:
         return ""
-    worst = "0" if r.certificate.worst < 1e-9 else f"{r.certificate.worst:.1e} of its size"
+    worst = "0" if certificate.worst < 1e-9 else f"{certificate.worst:.1e} of its size"
+    walked = certificate.configurations - certificate.solved
+    more = ""
+    if certificate.solved:
+        more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
-        f"on the kept equations alone every loop stayed closed at {r.certificate.configurations} "
-        f"configurations (largest error {worst})"
+        f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
+        f"(largest error {worst})"
     )
 
 

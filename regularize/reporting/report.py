@@ -190,6 +190,7 @@ class Report:
                 "removed": r.removed,
                 "remaining_redundant": r.remaining,
                 "certified_configurations": r.certificate.configurations,
+                "solved_configurations": r.certificate.solved,
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
             },
