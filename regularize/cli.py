@@ -19,10 +19,11 @@ from regularize.commands import (
     reduce,
     show,
     simulate,
+    solve,
 )
 from regularize.errors import RegularizeError
 
-VERBS = (check, reduce, export, simulate, metamodel, show, explain, formats)
+VERBS = (check, reduce, export, simulate, solve, metamodel, show, explain, formats)
 
 
 def parser() -> argparse.ArgumentParser:
