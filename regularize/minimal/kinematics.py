@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ import pinocchio as pin
 
 from regularize.errors import ModelError
 from regularize.minimal.pivoting import Choice, choose, columns_of
+from regularize.minimal.pose import Pose as Pose
 from regularize.robots.robot import Robot
 from regularize.screw import Array, read_only
 
@@ -45,23 +47,6 @@ class SingularConfiguration(ModelError):
 
 
 @dataclass(frozen=True, eq=False)
-class Pose:
-    """A closed configuration with what follows from it.
-
-    Attributes:
-        q: Configuration of the Pinocchio model, shape (nq,).
-        transmission: Velocities of all coordinates by those of the known ones, shape (nv, known).
-        condition: Condition number of the Jacobian of the dependent coordinates.
-        matrix: Jacobian of the dependent coordinates in the rows that tie them, shape (m, m).
-    """
-
-    q: Array
-    transmission: Array
-    condition: float
-    matrix: Array
-
-
-@dataclass(frozen=True, eq=False)
 class PartitionedKinematics:
     """Motion of a closed-loop mechanism by independent coordinates.
 
@@ -73,6 +58,8 @@ class PartitionedKinematics:
         reference: Configuration from which displacements are measured, shape (nq,).
         locked: Names that the user wants to be independent.
         rtol: Relative tolerance of ranks.
+        units: One unit of every velocity: 1 for angles, the size of the mechanism for lengths,
+            shape (nv,).
     """
 
     robot: Robot
@@ -82,13 +69,20 @@ class PartitionedKinematics:
     reference: Array
     locked: tuple[str, ...]
     rtol: float
-    _units: Array = field(repr=False)
+    units: Array = field(repr=False)
     _data: Any = field(repr=False)
 
-    @property
+    @cached_property
     def known(self) -> list[int]:
         """Columns of the independent and the forced coordinates, increasing."""
         return list(self.choice.independent)
+
+    @cached_property
+    def _split(self) -> tuple[Array, Array, Array, Array]:
+        """Rows (m, 1), dependent (1, m) and known columns (1, known), and the dependent units."""
+        rows = np.array(self.choice.rows, dtype=int)[:, None]
+        dependent = np.array(self.choice.dependent, dtype=int)[None]
+        return rows, dependent, np.array(self.known, dtype=int)[None], self.units[dependent[0]]
 
     @property
     def independent(self) -> tuple[str, ...]:
@@ -124,7 +118,7 @@ class PartitionedKinematics:
 
     def _chosen(self: Self, q: Array, locked: tuple[str, ...]) -> Self:
         names = (*locked, *(name for name in self.forced if name not in locked))
-        choice = choice_at(self.robot, q, self.names, self._units, names, self.rtol)
+        choice = choice_at(self.robot, q, self.names, self.units, names, self.rtol)
         return replace(self, choice=choice, reference=read_only(q), locked=locked)
 
     def displacement(self, q: Array) -> Array:
@@ -176,15 +170,23 @@ class PartitionedKinematics:
         return self._pose(q, self.robot.jacobian(q))
 
     def _pose(self, q: Array, jacobian: Array) -> Pose:
-        rows, dependent = list(self.choice.rows), list(self.choice.dependent)
+        rows, dependent, given, units = self._split
         transmission = np.zeros((self.robot.model.nv, len(self.known)))
         transmission[self.known, range(len(self.known))] = 1.0
-        if not rows:
-            return Pose(np.asarray(q), transmission, 1.0, np.zeros((0, 0)))
-        matrix = jacobian[np.ix_(rows, dependent)]
-        transmission[dependent] = -np.linalg.solve(matrix, jacobian[np.ix_(rows, self.known)])
-        condition = float(np.linalg.cond(matrix * self._units[dependent]))
-        return Pose(np.asarray(q), transmission, condition, matrix)
+        if not len(rows):
+            return Pose(np.asarray(q), transmission, 1.0, np.zeros((0, 0)), 1.0)
+        matrix = jacobian[rows, dependent]
+        try:
+            inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError as error:
+            raise ClosureLost(
+                f"{', '.join(self.independent) or 'the given coordinates'} do not determine the "
+                "others at a singular configuration"
+            ) from error
+        transmission[dependent[0]] = -inverse @ jacobian[rows, given]
+        norms = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
+        side = float(np.sign(np.linalg.det(matrix)))
+        return Pose(np.asarray(q), transmission, float(norms) / len(units), inverse, side)
 
     def moved(self, q: Array, time: float) -> Pose:
         """The closed configuration near ``q`` in which the forced joints are where they have to be.
@@ -195,7 +197,8 @@ class PartitionedKinematics:
         columns = [self.known[i] for i in self.driven]
         target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
         change = target - self.positions(self.reference, columns) - x[columns]
-        steps = max(1, int(np.ceil(10 * float(np.max(np.abs(change), initial=0.0)))))
+        largest = float(np.max(np.abs(change) / self.units[columns], initial=0.0))
+        steps = max(1, int(np.ceil(10 * largest)))
         for _ in range(steps):
             x[columns] += change / steps
             pose = self.close(x)
@@ -224,10 +227,12 @@ class PartitionedKinematics:
 
     def bias(self, pose: Pose, v: Array) -> Array:
         """Accelerations of all coordinates where the known ones are zero (eq. 19), shape (nv,)."""
+        if pose.bend is not None:
+            known = v[self.known]
+            return np.asarray(pose.bend @ known @ known)
+        rows, dependent, _, _ = self._split
         b = np.zeros(self.robot.model.nv)
-        rows = list(self.choice.rows)
-        rates = self.robot.bias(pose.q, v)[rows]
-        b[list(self.choice.dependent)] = -np.linalg.solve(pose.matrix, rates)
+        b[dependent[0]] = -pose.inverse @ self.robot.bias(pose.q, v)[rows[:, 0]]
         return b
 
     def velocity(self, pose: Pose, known: Array) -> Array:

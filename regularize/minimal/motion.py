@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import pinocchio as pin
 
 from regularize.errors import ModelError
 from regularize.mechanism import Mechanism
 from regularize.minimal.dynamics import minimal_dynamics
+from regularize.minimal.findings import jumps, passed
 from regularize.minimal.trajectory import simulate as integrate
 from regularize.reducing.analysis import Reduction
 from regularize.reducing.analysis import reduce as reduce_loops
@@ -94,6 +96,14 @@ def simulate_minimal(
         column = coordinates[:, names.index(name)]
         work += value * (column - column[0])
     kept = slice(0 if began else 1, None)
+    balance = motion.energy - work
+    data = robot.model.createData()
+    kinetic = np.array(
+        [
+            pin.computeKineticEnergy(robot.model, data, q, v)
+            for q, v in zip(motion.q, motion.v, strict=True)
+        ]
+    )
     return Simulation(
         robot=robot,
         time=read_only(recorded),
@@ -101,7 +111,7 @@ def simulate_minimal(
         v=read_only(motion.v[kept]),
         coordinates=read_only(coordinates[kept]),
         names=names,
-        energy=read_only((motion.energy - work)[kept]),
+        energy=read_only(balance[kept]),
         closure=read_only(motion.closure[kept]),
         steps=len(motion.t) - 1,
         leaps=0,
@@ -109,5 +119,9 @@ def simulate_minimal(
         rejected=0,
         evaluations=counter,
         engine="minimal coordinates",
-        findings=robot.findings,
+        findings=(
+            *robot.findings,
+            *passed(motion.passages),
+            *jumps(motion.t, balance, kinetic, rtol),
+        ),
     )

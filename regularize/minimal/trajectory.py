@@ -2,7 +2,8 @@ r"""Simulation in minimal coordinates by any method of ``scipy.integrate.solve_i
 
 The state holds the independent displacements and velocities only; everything else follows from
 closed loops, so nothing drifts. When the dependent coordinates become badly conditioned, another
-choice is made and the integration goes on from the same configuration (Paul 2020, step 8).
+choice is made and the integration goes on from the same configuration (Paul 2020, step 8). Where
+two motions cross, so that no choice is good, the one with continuous velocities is followed.
 """
 
 from __future__ import annotations
@@ -13,33 +14,17 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, Radau
 
-from regularize.errors import RegularizeError
 from regularize.minimal.dynamics import MinimalDynamics
-from regularize.minimal.kinematics import Pose, SingularConfiguration
+from regularize.minimal.integration import Integration
+from regularize.minimal.passage import Passage
 from regularize.minimal.pivoting import columns_of
-from regularize.minimal.segment import Segment, Torque
+from regularize.minimal.segment import Row, Segment, Torque
 from regularize.screw import Array, read_only
 
-#: The methods of ``scipy.integrate.solve_ivp`` by name.
-METHODS: dict[Any, Any] = {
-    "RK23": RK23,
-    "RK45": RK45,
-    "DOP853": DOP853,
-    "Radau": Radau,
-    "BDF": BDF,
-    "LSODA": LSODA,
-}
-#: Those that shorten a step at which the loops do not close.
-EXPLICIT = ("RK23", "RK45", "DOP853")
-
-#: Largest change of a prescribed coordinate in one step, so that the pose stays on its branch.
+#: Largest change of a prescribed coordinate in one step, in radians and sizes of the mechanism, so
+#: that the pose stays on its branch.
 STRIDE = 0.05
-
-
-class IntegrationFailed(RegularizeError):
-    """The integrator stopped before the end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +40,7 @@ class Trajectory:
         forced: Forces that the prescribed motions needed, shape (N, forced).
         energy: Kinetic and potential energy in joules, shape (N,).
         partitions: Times at which independent coordinates were chosen, and their names.
+        passages: Singular configurations on the way.
     """
 
     t: Array
@@ -65,6 +51,7 @@ class Trajectory:
     forced: Array
     energy: Array
     partitions: tuple[tuple[float, tuple[str, ...]], ...]
+    passages: tuple[Passage, ...]
 
 
 def simulate(
@@ -102,87 +89,51 @@ def simulate(
         IntegrationFailed: The integrator gave up.
     """
     times = np.asarray(times, dtype=np.float64)
-    t, end = float(times[0]), float(times[-1])
-    pose = dynamics.moved(dynamics.reference if q is None else np.asarray(q), t)
+    start = dynamics.reference if q is None else np.asarray(q)
+    pose = dynamics.moved(start, float(times[0]))
     velocity = _velocities(dynamics, v)
     dynamics = dynamics.repartitioned(pose.q)
-    explicit = method in EXPLICIT
-    segment = Segment(dynamics, torque, explicit=explicit)
-    state = segment.state(pose.q, velocity)
-    partitions = [(t, dynamics.independent)]
-    if not segment.free:
-        return _trajectory(_driven(segment, times), partitions)
-    samples = [segment.sample(t, state)]
-    limit, started = degradation, segment.pose.condition
-    while t < end:
-        solver = METHODS.get(method, method)(
-            segment.rate, t, state, end, rtol=rtol, atol=atol, **options
-        )
-        while solver.status == "running":
-            message = solver.step()
-            if solver.status == "failed":
-                raise segment.lost or IntegrationFailed(
-                    f"the integration stopped at {solver.t:.6g} s: {message}"
-                )
-            samples += _within(segment, solver, times)
-            pose, velocity, _ = segment.resolve(solver.t, solver.y)
-            degraded = pose.condition > limit * started
-            if degraded or segment.far:
-                break
-        t = float(solver.t)
-        if t >= end:
-            break
-        better = _better(dynamics, pose) if degraded else None
-        if better is not None:
-            partitions.append((t, better.independent))
-        dynamics = better or dynamics.at(pose.q)
-        segment = Segment(dynamics, torque, explicit=explicit)
-        state = segment.state(pose.q, velocity)
-        if better is not None:
-            limit, started = degradation, segment.pose.condition
-        elif degraded:
-            # Close to a singularity no choice is good: go on until it is that much worse again.
-            limit *= degradation
-    return _trajectory(samples, partitions)
-
-
-def _within(segment: Segment, solver: Any, times: Array) -> list[tuple[Array, ...]]:
-    """Samples at the times that the last step passed."""
-    passed = times[(times > solver.t_old) & (times <= solver.t)]
-    if not len(passed):
-        return []
-    state = solver.dense_output()
-    return [segment.sample(float(t), state(t) if t < solver.t else solver.y) for t in passed]
+    if not dynamics.free:
+        return _driven(Segment(dynamics, torque, explicit=False), times)
+    integration = Integration(
+        dynamics,
+        torque,
+        velocity,
+        times,
+        method,
+        {"rtol": rtol, "atol": atol},
+        degradation,
+        options,
+    )
+    integration.run()
+    return _trajectory(integration.samples, integration.partitions, integration.passages)
 
 
 def _trajectory(
-    samples: Sequence[tuple[Array, ...]], partitions: Sequence[tuple[float, tuple[str, ...]]]
+    samples: Sequence[Row],
+    partitions: Sequence[tuple[float, tuple[str, ...]]],
+    passages: Sequence[Passage],
 ) -> Trajectory:
     t, q, v, a, closure, forced, energy = (
         read_only(np.array(column)) for column in zip(*samples, strict=True)
     )
-    return Trajectory(t, q, v, a, closure, forced, energy, tuple(partitions))
+    return Trajectory(t, q, v, a, closure, forced, energy, tuple(partitions), tuple(passages))
 
 
-def _driven(segment: Segment, times: Array) -> list[tuple[Array, ...]]:
+def _driven(segment: Segment, times: Array) -> Trajectory:
     """The motion where every freedom is prescribed: nothing is left to integrate."""
     nothing = np.zeros(0)
-    samples = [segment.sample(times[0], nothing)]
+    samples, passages = [segment.sample(times[0], nothing)], []
+    units = segment.dynamics.units[segment.driven]
     for before, after in pairwise(times):
-        change = max(abs(motion(after)[0] - motion(before)[0]) for motion in segment.motions)
-        for t in np.linspace(before, after, 2 + int(change / STRIDE))[1:]:
-            segment.resolve(float(t), nothing)
+        change = np.array([motion(after)[0] - motion(before)[0] for motion in segment.motions])
+        steps = 2 + int(np.max(np.abs(change) / units) / STRIDE)
+        for t in np.linspace(before, after, steps)[1:]:
+            decided = segment.accept(float(t), nothing)[2]
+            if decided is not None:
+                passages.append(Passage(float(t), decided))
         samples.append(segment.sample(after, nothing))
-    return samples
-
-
-def _better(dynamics: MinimalDynamics, pose: Pose) -> MinimalDynamics | None:
-    """Another choice of coordinates that is clearly better conditioned, if there is one."""
-    try:
-        better = dynamics.released(pose.q)
-    except SingularConfiguration:
-        return None
-    return better if better.pose(pose.q).condition < 0.7 * pose.condition else None
+    return _trajectory(samples, [(float(times[0]), ())], passages)
 
 
 def _velocities(dynamics: MinimalDynamics, v: Mapping[str, float] | Array | None) -> Array:

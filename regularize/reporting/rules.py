@@ -429,11 +429,32 @@ RULES: tuple[Rule, ...] = (
         "REG313",
         "path-through-singularity",
         "warning",
-        "A path goes straight on at a singular configuration, where the mechanism could turn into "
-        "another motion.",
+        "A path, or a motion in minimal coordinates, goes straight on at a singular configuration, "
+        "where the mechanism could turn into another motion.",
         "Which way a real mechanism takes there is decided by play, friction and inertia.",
         "The flat pose of a parallelogram, from where it can become a crossed one.",
         "Stay away from the pose, or add a part that leads the mechanism through.",
+    ),
+    Rule(
+        "REG314",
+        "passage-undecided",
+        "warning",
+        "Two motions of the mechanism come so near to each other that rounding decided which of "
+        "them a simulation followed.",
+        "The other one may be meant, and the real mechanism may follow either.",
+        "A four-bar whose shortest and longest bar together are longer than the others by 1e-9 m.",
+        "Write the dimensions with more digits, or change them until the motions cross or stay "
+        "apart.",
+    ),
+    Rule(
+        "REG315",
+        "energy-jump",
+        "warning",
+        "The energy of a simulated motion changes by more than forces and rounding explain.",
+        "The simulation has left the motion that it was on, or its steps were too long.",
+        "A linkage that springs to another way of being assembled at a singular configuration.",
+        "Ask for a smaller relative error (--rtol), or integrate all coordinates "
+        "(--coordinates all).",
     ),
 )
 

@@ -35,7 +35,7 @@ class Simulation:
         rejected: Rejected steps.
         evaluations: Evaluations of the acceleration.
         engine: What integrated it.
-        findings: What could not be carried over.
+        findings: What could not be carried over, and what should be known of the motion.
     """
 
     robot: Robot
