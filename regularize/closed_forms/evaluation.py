@@ -46,7 +46,7 @@ class Evaluation:
 
     def __init__(self, plan: Plan, graph: Graph, columns: Sequence[int]) -> None:
         """Gather what has to be computed."""
-        self._plan, self._graph, self._columns = plan, graph, tuple(columns)
+        self._plan, self._graph, self.columns = plan, graph, tuple(columns)
         self._n, self._steps = graph.freedoms, len(plan.choices)
         self.freedoms = self._n
         found = plan.known.coordinates
@@ -183,7 +183,7 @@ class Evaluation:
     def _nested(self) -> Function:
         results = [*self._coordinates, *self._margins]
         conditions = self._coordinates, self._plan.gaps, self._margins
-        return compiled_branches(self._plan.tape, results, conditions, len(self._columns))
+        return compiled_branches(self._plan.tape, results, conditions, len(self.columns))
 
     @cached_property
     def _array(self) -> Function:
@@ -198,25 +198,25 @@ class Evaluation:
     @cached_property
     def _refinement(self) -> Refinement:
         length = max((chain.size for chain in self._plan.chains), default=1.0)
-        return Refinement(self._graph, self._columns, length)
+        return Refinement(self._graph, self.columns, length)
 
     def _compiled(self, functions: dict[str, Function]) -> Function:
         results = [*self._coordinates, *self._margins, *self._plan.gaps]
-        return compiled(self._plan.tape, results, functions, len(self._columns))
+        return compiled(self._plan.tape, results, functions, len(self.columns))
 
     @cached_property
     def _derivative(self) -> Derivative:
-        return Derivative(self._plan, self._graph, self._columns)
+        return Derivative(self._plan, self._graph, self.columns)
 
     @cached_property
     def _velocity(self) -> Function:
         results = self._derivative.velocities(range(self._n))
-        return compiled(self._plan.tape, results, ARRAY, 2 * len(self._columns))
+        return compiled(self._plan.tape, results, ARRAY, 2 * len(self.columns))
 
     @cached_property
     def _acceleration(self) -> Function:
         results = self._derivative.accelerations(range(self._n))
-        return compiled(self._plan.tape, results, ARRAY, 3 * len(self._columns))
+        return compiled(self._plan.tape, results, ARRAY, 3 * len(self.columns))
 
     def _evaluate(
         self, program: Function, inputs: list[Array], branch: Branch | None, results: Array

@@ -36,6 +36,8 @@ class Meeting:
 class Track:
     """One way of moving along a path; where branches touch and cross, it goes on smoothly.
 
+    Along stretches on which links may turn freely about joints that coincide, they do not turn.
+
     Attributes:
         q: Coordinates without jumps by whole turns, NaN where not assembled, shape (N, n).
         branches: Index of the branch at each sample: it changes at meetings that are crossed, and

@@ -15,6 +15,7 @@ import numpy as np
 
 from regularize.closed_forms.branches import Branch
 from regularize.closed_forms.evaluation import Evaluation
+from regularize.closed_forms.settling import Settling, between_samples
 from regularize.closed_forms.touching import FLAT, lowest
 from regularize.closed_forms.track import Meeting, Track
 from regularize.closed_forms.unwrapping import Turns
@@ -24,12 +25,12 @@ from regularize.screw import Array
 BLOCK, LARGEST = 256, 8192
 #: Points and rounds by which a lowest discriminant is looked for between samples.
 POINTS, ROUNDS = 33, 5
+#: Steps whose signs are tried in all combinations where they meet at once.
+MOST = 8
 #: Meetings of several steps within this many samples are at one place.
 TOGETHER = 1e-2
-#: Distances, in samples, at which solutions before and behind a meeting are compared.
-NEAR, CLOSE = 0.25, 0.02
-#: A coordinate that is further from where the path leads has been chosen among all angles.
-ARBITRARY = 1e-4
+#: Distance, in samples, at which solutions before and behind a meeting are compared.
+NEAR = 0.25
 
 
 class Tracker:
@@ -56,6 +57,7 @@ class Tracker:
         """Start with nothing found."""
         self._evaluation, self._joints, self._turns = evaluation, joints, turns
         self._path, self._tolerance = path, tolerance
+        self._settled = Settling(evaluation, turns, path, tolerance)
         self._by_signs = {branch.signs: branch for branch in branches}
         N = len(path)
         self._q = np.full((N, evaluation.freedoms), np.nan)
@@ -90,6 +92,8 @@ class Tracker:
                 branch = self._passed(branch, last, [k for _, k in touching])
             start = high
         self._note_borders()
+        for i, expected in self._settled.single(self._q):
+            self._settle(i, expected)
         self._meetings.sort(key=lambda meeting: meeting.position)
         return Track(
             self._turns.unwrapped(self._q),
@@ -156,11 +160,11 @@ class Tracker:
         """Enter branches that meet at the first or last sample."""
         for i in {0, len(self._path) - 1} if len(self._path) else ():
             if self._assembled[i]:
-                branch = next(b for b in self._by_signs.values() if b.index == self._branches[i])
+                branch = self._branch_at(i)
                 margin = self._evaluation.many(self._path[[i]], branch).margin[0, 0]
                 for k in np.flatnonzero(np.abs(margin) <= self._tolerance):
                     self._note(branch, int(k), float(i))
-                self._replace_arbitrary(branch, branch, float(i))
+                self._settle(i, self._settled.between(i, branch, branch))
 
     def _note(
         self, branch: Branch, k: int, position: float, *, ends: bool = False, crosses: bool = False
@@ -174,11 +178,15 @@ class Tracker:
 
     def _passed(self, branch: Branch, position: float, steps: Sequence[int]) -> Branch:
         """The branch that goes on smoothly behind a meeting of some steps."""
+        # Steps whose solutions stay together on one side of the meeting part on the other.
+        margin = np.abs(self._evaluation.many(self._at(np.array([position])), branch).margin[0, 0])
+        both = [int(k) for k in np.flatnonzero(margin <= self._tolerance) if k not in steps]
+        among = [*steps, *both][:MOST]
         reach = min(position, len(self._path) - 1 - position, 2 * NEAR) / 2
         before = self._poses(branch, position - reach * np.array([2.0, 1.0]))
         best, least = branch, np.inf
-        for flips in product((False, True), repeat=len(steps)):
-            chosen = [k for k, flip in zip(steps, flips, strict=True) if flip]
+        for flips in product((False, True), repeat=len(among)):
+            chosen = [k for k, flip in zip(among, flips, strict=True) if flip]
             candidate = self._flipped(branch, chosen)
             after = self._poses(candidate, position + reach * np.array([1.0, 2.0]))
             if before is None or after is None:
@@ -189,48 +197,33 @@ class Tracker:
             distance = float(np.max(np.abs(across)) + np.max(np.abs(second - first)))
             if distance < 0.9 * least:
                 best, least = candidate, distance
-        for k in steps:
-            self._note(branch, k, position, crosses=branch.signs[k] != best.signs[k])
-        self._replace_arbitrary(branch, best, position)
+        for k in among:
+            crosses = branch.signs[k] != best.signs[k]
+            if k in steps or crosses:
+                self._note(branch, k, position, crosses=crosses)
+        if abs(position - round(position)) <= TOGETHER:
+            self._settle(round(position), self._settled.between(round(position), branch, best))
         return best
 
-    def _replace_arbitrary(self, before: Branch, after: Branch, position: float) -> None:
-        """Where any angle solves at a sample, take the one to which both sides lead."""
-        i = round(position)
-        if abs(position - i) > TOGETHER or len(self._path) < 2:
-            return
-        offsets, weights = CLOSE * np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 4, 4, -1]) / 6
-        if i in (0, len(self._path) - 1):
-            offsets, weights = CLOSE * np.array([1.0, 2.0, 3.0, 4.0]), np.array([4, -6, 4, -1])
-            offsets = offsets if i == 0 else -offsets
-        near = np.concatenate(
-            [
-                self._evaluation.many(self._at(i + offsets[half]), side).q[:, 0]
-                for half, side in ((slice(0, 2), before), (slice(2, 4), after))
-            ]
-        )
-        if not np.isfinite(near).all():
-            return
-        expected = weights @ self._turns.unwrapped(near)
-        pair = self._turns.unwrapped(np.stack([expected, self._q[i]]))
-        if not self._assembled[i] or np.max(np.abs(pair[1] - pair[0])) > ARBITRARY:
-            refined, closed = self._evaluation.refined(expected[None])
-            if closed[0]:
-                self._q[i], self._assembled[i] = refined[0], True
+    def _settle(self, i: int, expected: Array | None) -> None:
+        """Take what is near an expected configuration for a sample at which branches meet."""
+        if expected is not None:
+            found = self._settled.near(i, expected, self._branch_at(i))
+            if found is not None:
+                self._q[i], self._assembled[i] = found, True
 
     # Helpers -------------------------------------------------------------------------------------
 
     def _at(self, positions: Array) -> Array:
-        """Inputs between samples, shape (K, inputs)."""
-        i = np.clip(np.floor(positions).astype(int), 0, max(0, len(self._path) - 2))
-        part = (positions - i)[:, None]
-        with np.errstate(invalid="ignore", over="ignore"):  # paths may hold infinity
-            return np.asarray(self._path[i] + part * (self._path[i + 1] - self._path[i]))
+        return between_samples(self._path, positions)
 
     def _poses(self, branch: Branch, positions: Array) -> Array | None:
         """Poses of all bodies, (K, nodes, 3, 4); None where any is not assembled."""
         found = self._evaluation.many(self._at(positions), branch)
         return self._evaluation.poses(found.q[:, 0]) if found.assembled.all() else None
+
+    def _branch_at(self, i: int) -> Branch:
+        return next(b for b in self._by_signs.values() if b.index == self._branches[i])
 
     def _flipped(self, branch: Branch, steps: Sequence[int]) -> Branch:
         signs = [-s if k in steps else s for k, s in enumerate(branch.signs)]

@@ -46,15 +46,15 @@ class Turns:
         return result
 
     def near(self, q: Array, reference: Array) -> Array:
-        """Configurations (N, n), whole turns added that bring them near to another one, (n,)."""
+        """Configurations (N, n), brought near to others, (n,) or (N, n), by whole turns."""
         result = q.copy()
-        away = q[:, self.angles] - reference[self.angles]
+        away = q[:, self.angles] - reference[..., self.angles]
         result[:, self.angles] -= 2 * np.pi * np.round(away / (2 * np.pi))
         for columns in self.vectors:
             w = q[:, columns]
             angle = np.linalg.norm(w, axis=1, keepdims=True)
             axis = w / np.where(angle > 0.0, angle, 1.0)
-            turns = np.round(np.sum((reference[columns] - w) * axis, axis=1) / (2 * np.pi))
+            turns = np.round(np.sum((reference[..., columns] - w) * axis, axis=1) / (2 * np.pi))
             result[:, columns] += 2 * np.pi * turns[:, None] * axis
         return result
 
