@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.cli import main
+from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics
 from regularize.reducing.analysis import Reduction
 from regularize.reducing.certificate import MANY, WALKED, Certifier
@@ -134,3 +136,23 @@ def test_twice_as_fast_as_walking() -> None:
         if min(ratios.values()) >= 2.0:
             break
     assert min(ratios.values()) >= 2.0
+
+
+@pytest.mark.parametrize("name", ["bricard", "planar_fourbar"])
+def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing depends on how many configurations fit into memory."""
+    whole = rg.reduce(model(name), configurations=900)
+    monkeypatch.setattr("regularize.reducing.certificate.CHUNK", 70)
+    monkeypatch.setattr("regularize.reducing.mobility.CHUNK", 70)
+    parts = rg.reduce(model(name), configurations=900)
+    assert parts.certificate.holds
+    assert parts.certificate.configurations == whole.certificate.configurations == 900
+    assert (parts.mobility, parts.kept) == (whole.mobility, whole.kept)
+
+
+def test_a_negative_number_of_configurations() -> None:
+    with pytest.raises(ModelError, match="-1 configurations"):
+        rg.reduce(model("planar_fourbar"), configurations=-1)
+    with pytest.raises(SystemExit) as left:
+        main(["check", str(ASSETS / "planar_fourbar.urdf"), "--configurations", "-1"])
+    assert left.value.code == 2

@@ -62,7 +62,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     analysis.add_argument(
         "--keep-cuts", action="store_true", help="cut loops where the file closes them"
     )
-    analysis.add_argument("--configurations", type=int, help="configurations to certify (50)")
+    analysis.add_argument(
+        "--configurations", type=count, metavar="N", help="configurations to certify (50)"
+    )
     analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
     analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
     parser.set_defaults(run=run)
@@ -73,6 +75,14 @@ def positive(text: str) -> float:
     number = float(text)
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def count(text: str) -> int:
+    """A number of things from the command line."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below zero")
     return number
 
 

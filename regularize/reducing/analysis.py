@@ -192,8 +192,11 @@ def reduce(
         seed: Seed of all random choices.
 
     Raises:
-        ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop.
+        ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
+            number of configurations.
     """
+    if configurations < 0:
+        raise ModelError(f"{configurations} configurations cannot be checked")
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
     assembly = assemble(graph, seed=seed)
     prescribed = _prescribed(graph, keep_cuts, cuts)

@@ -27,7 +27,7 @@ STEPS = 2
 SLACK = 20.0
 #: Singular values of kept rows below this fraction of the largest are rounding.
 DEPENDENT = 1e-8
-#: Configurations of the closed form that are looked at together.
+#: Configurations that are looked at together, to keep within memory.
 CHUNK = 10_000
 #: Configurations that are always walked to.
 WALKED = 50
@@ -100,16 +100,22 @@ class Certifier:
     def _walked(
         self, loops: LoopKinematics, rows: ReducedLoops, count: int, rng: np.random.Generator
     ) -> Array:
-        return walk(
-            loops,
-            rows,
-            self.setting.assembly.q[loops.columns],
-            # Even without a certificate the rank needs a few generic configurations.
-            walkers=max(4, -(-count // STEPS)),
-            steps=STEPS,
-            rng=rng,
-            rtol=self.setting.rtol,
-        )
+        # Even without a certificate the rank needs a few generic configurations.
+        walkers = max(4, -(-count // STEPS))
+        start = self.setting.assembly.q[loops.columns]
+        parts = [
+            walk(
+                loops,
+                rows,
+                start,
+                walkers=min(CHUNK, walkers - first),
+                steps=STEPS,
+                rng=rng,
+                rtol=self.setting.rtol,
+            )
+            for first in range(0, walkers, CHUNK)
+        ]
+        return np.concatenate(parts, axis=1)
 
     def _solved(self, loops: LoopKinematics, visited: Array) -> Array:
         """Configurations of the closed form: the same ones whatever rows are kept."""
@@ -123,8 +129,10 @@ class Certifier:
 
 def _closure_error(loops: LoopKinematics, visited: Array) -> float:
     """Largest error of all closure equations."""
-    errors = loops.residual(loops.state(visited.reshape(-1, loops.freedoms)))
-    return float(np.max(np.abs(errors), initial=0.0))
+    q = visited.reshape(-1, loops.freedoms)
+    parts = (q[first : first + CHUNK] for first in range(0, len(q), CHUNK))
+    errors = [np.max(np.abs(loops.residual(loops.state(part))), initial=0.0) for part in parts]
+    return float(max(errors, default=0.0))
 
 
 def _velocity_error(

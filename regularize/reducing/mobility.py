@@ -18,6 +18,8 @@ from regularize.kinematics import LoopKinematics
 from regularize.screw import Array, read_only
 from regularize.walk import TOLERANCE, correct, tangents, walk
 
+#: Configurations whose equations are decomposed together, to keep within memory.
+CHUNK = 10_000
 #: Loops of one cell above which the rank is taken at a few configurations only.
 MANY_LOOPS = 40
 FEW = 3
@@ -105,10 +107,13 @@ def singular_values(
     The loops are the short ones whatever the spanning tree: along the tree of a long row of loops
     the equations get worse conditioned with every loop, and a rank is harder to tell.
     """
-    jacobian = loops.jacobian(loops.state(q), cycle_incidence(loops, cycles)) * loops.units
-    if not couplings:
-        jacobian = jacobian[:, : 6 * len(cycles)]
-    return np.asarray(np.linalg.svd(jacobian, compute_uv=False))
+    signs, parts = cycle_incidence(loops, cycles), []
+    for first in range(0, max(1, len(q)), CHUNK):
+        jacobian = loops.jacobian(loops.state(q[first : first + CHUNK]), signs) * loops.units
+        if not couplings:
+            jacobian = jacobian[:, : 6 * len(cycles)]
+        parts.append(np.linalg.svd(jacobian, compute_uv=False))
+    return np.concatenate(parts)
 
 
 def cell_mobility(
