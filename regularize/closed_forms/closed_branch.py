@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from regularize.closed_forms import ClosedForm, closed_form
 from regularize.closed_forms.meeting import NEAR
+from regularize.closed_forms.touching import FLAT, LOW
 from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics
 from regularize.screw import Array
@@ -41,15 +42,24 @@ class ClosedBranch:
         """Configurations (N, n), and whether the straight way to them stays on the branch (N,).
 
         A branch may be assembled at inputs that the mechanism cannot reach without being taken
-        apart, so points between are looked at as well.
+        apart, and beyond places where it meets another branch it may be another way of moving, so
+        points between are looked at as well, and one behind.
         """
         solutions = self._solution.solve(theta, self._branch)
         q, good = solutions.q[:, 0], solutions.assembled[:, 0].copy()
         way = theta - self._theta
         steps = int(np.ceil(np.max(np.abs(way), initial=0.0) / SPACING))
-        for k in range(1, steps):
+        margins: list[Array] = []
+        for k in range(steps + 2 if steps else 0):
             between = self._solution.solve(self._theta + k / steps * way, self._branch)
-            good &= between.assembled[:, 0]
+            if 0 < k < steps:
+                good &= between.assembled[:, 0]
+            margins = [*margins[-2:], between.margin[:, 0]]
+            if len(margins) == 3:
+                left, middle, right = margins
+                highest = np.fmax(left, right)
+                low = (middle <= LOW * highest) & (middle <= np.fmin(left, right))
+                good &= ~(low & (highest > FLAT)).any(axis=1)
         return q, good & np.isfinite(q).all(axis=1)
 
     def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Array:
