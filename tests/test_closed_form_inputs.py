@@ -34,7 +34,7 @@ NO_NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("values", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("values", NO_NUMBERS, ids=range(len(NO_NUMBERS)))
 def test_values_that_are_no_numbers(values):
     for call in (
         lambda: FIVE_BAR.solve(values),
