@@ -127,3 +127,32 @@ def test_all_kinds_of_numbers_pass():
         assert numbers(values, "values").dtype == np.float64
     a, b = together({"a": np.zeros((3, 1)), "b": np.zeros((1, 2))})
     assert a.shape == b.shape == (3, 2)
+
+
+def test_joints_with_several_freedoms_are_given_as_a_whole_or_in_parts():
+    (mechanism, inputs), _ = CASES["Stewart platform"]
+    whole = closed_form(mechanism, inputs)
+    assert inputs == ["pose"] and len(whole.inputs) == 6
+    x = np.random.default_rng(0).uniform(-0.1, 0.1, size=(3, 6))
+    expected = whole.solve(x).q
+    for values in ({"pose": x}, {f"pose[{k}]": x[:, k] for k in range(6)}):
+        assert np.array_equal(whole.solve(values).q, expected, equal_nan=True)
+    with pytest.raises(ModelError, match=r"shape \(3,\); the last axis needs 6: pose\[0\]"):
+        whole.solve({"pose": np.zeros(3)})
+    with pytest.raises(ModelError, match="inputs are"):
+        whole.solve({"pose[0]": 0.1})
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0, 3)])
+def test_one_branch_is_what_all_say_of_it(shape):
+    rng = np.random.default_rng(1)
+    x, v, a = rng.uniform(-0.2, 0.2, size=(3, *shape, 2))
+    for branch in (0, 1):
+        one = FIVE_BAR.velocities(x, v, branch)
+        assert one.shape == (*shape, 1, 5) and not one.flags.writeable
+        assert np.array_equal(one[..., 0, :], FIVE_BAR.velocities(x, v)[..., branch, :])
+        one = FIVE_BAR.accelerations(x, {"A": v[..., 0], "E": v[..., 1]}, a, branch=branch)
+        assert np.array_equal(one[..., 0, :], FIVE_BAR.accelerations(x, v, a)[..., branch, :])
+        assert not FIVE_BAR.solve(x, branch).q.flags.writeable
+    with pytest.raises(ModelError, match="branch"):
+        FIVE_BAR.velocities(x, v, True)

@@ -158,23 +158,24 @@ class Evaluation:
             results[:, b, samples[s]] = others[:, b, s]
             assembled[b, samples[s]] = True
 
-    def derivatives(self, arrays: list[Array]) -> Array:
-        """Velocities, or accelerations, of all branches, shape (N, branches, n).
+    def derivatives(self, arrays: list[Array], branch: Branch | None) -> Array:
+        """Velocities, or accelerations, of all branches or one, shape (N, branches, n).
 
         NaN where branches meet: there they have none.
 
         Args:
             arrays: Inputs, their rates, and for accelerations the rates of these, (N, inputs) each.
+            branch: The only branch wanted, if it is.
         """
         program = self._velocity if len(arrays) == 2 else self._acceleration
-        N, branches = len(arrays[0]), 2**self._steps
+        N, branches = len(arrays[0]), 1 if branch is not None else 2**self._steps
         derivatives = np.empty((self._n, branches, N))
         count = self._n + self._steps + len(self._plan.gaps)
         for part in _parts(N, branches):
             some, own = [a[part] for a in arrays], derivatives[..., part]
-            self._evaluate(program, some, None, own)
+            self._evaluate(program, some, branch, own)
             results = np.empty((count, *own.shape[1:]))
-            known = self._solved(some[0], None, results)
+            known = self._solved(some[0], branch, results)
             known &= ~(np.abs(self._margin(results)) <= MEETING).any(axis=0)
             own[:, ~known] = np.nan
         return derivatives.T

@@ -19,16 +19,24 @@ from regularize.topology import Graph, coordinate_names
 
 @dataclass(frozen=True)
 class Inputs:
-    """Names and columns of the inputs, in the order of their values."""
+    """Names and columns of the inputs, in the order of their values.
+
+    Attributes:
+        names: Names of their coordinates.
+        columns: Their positions among all coordinates.
+        joints: What each was asked for by: its own name, or that of a joint as a whole.
+    """
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
+    joints: tuple[str, ...]
 
     def values(self, values: ArrayLike | Mapping[str, ArrayLike], what: str = "values") -> Array:
         """Values as an array of shape (..., inputs).
 
         Args:
-            values: The same; for one input also of shape (...); or one array per input, by name.
+            values: The same; for one input also of shape (...); or one array per input, by name,
+                and of shape (..., k) for a joint with k freedoms.
             what: What they are, for messages.
 
         Raises:
@@ -48,12 +56,22 @@ class Inputs:
         return x
 
     def _by_name(self, values: Mapping[str, ArrayLike], what: str) -> Array:
-        if set(values) != set(self.names):
+        given = {name: numbers(each, f"{what} of {name!r}") for name, each in values.items()}
+        for joint in set(self.joints) & set(given):
+            whole = given.pop(joint)
+            own = [name for name, of in zip(self.names, self.joints, strict=True) if of == joint]
+            if len(own) > 1 and (not whole.ndim or whole.shape[-1] != len(own)):
+                raise ModelError(
+                    f"{what} of {joint!r} have the shape {whole.shape}; the last axis needs "
+                    f"{len(own)}: {', '.join(own)}"
+                )
+            each = np.moveaxis(whole, -1, 0) if len(own) > 1 else [whole]
+            given.update(zip(own, each, strict=True))
+        if set(given) != set(self.names):
             raise ModelError(f"{what} for {sorted(map(str, values))}; inputs are {[*self.names]}")
         if not values:
             return np.zeros(0)
-        parts = {name: numbers(values[name], f"{what} of {name!r}") for name in self.names}
-        return np.stack(together(parts), axis=-1)
+        return np.stack(together({name: given[name] for name in self.names}), axis=-1)
 
 
 def numbers(values: ArrayLike, what: str) -> Array:
@@ -139,6 +157,7 @@ def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
     names = coordinate_names(graph.mechanism)
     joints = {joint.name for joint in graph.mechanism.joints}
     columns: list[int] = []
+    whole: list[str] = []
     for name in inputs:
         if not isinstance(name, str):
             raise ModelError(f"the inputs are names of joints or coordinates, not {_shown(name)}")
@@ -153,6 +172,7 @@ def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
         if set(own) & set(columns):
             raise ModelError(f"input {name!r} is given twice")
         columns += own
+        whole += [name] * len(own)
     for edge in graph.edges:
         given = set(edge.columns) & set(columns)
         if edge.group and given and len(given) < edge.freedoms:
@@ -160,7 +180,7 @@ def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
                 f"the coordinates of {edge.joint.kind} joint {edge.joint.name!r} mean nothing one "
                 f"by one; give them all: {edge.joint.name!r}"
             )
-    return Inputs(tuple(names[c] for c in columns), tuple(columns))
+    return Inputs(tuple(names[c] for c in columns), tuple(columns), tuple(whole))
 
 
 def _whole(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,3 +25,13 @@ class Solutions:
     q: Array
     assembled: NDArray[np.bool_]
     margin: Array
+
+
+Entries = TypeVar("Entries", Array, NDArray[np.bool_])
+
+
+def spread(array: Entries, shape: tuple[int, ...]) -> Entries:
+    """The first axis spread over several; read-only, as the original."""
+    result = array.reshape(*shape, *array.shape[1:])
+    result.setflags(write=False)
+    return result

@@ -26,7 +26,7 @@ from regularize.closed_forms.listing import Listing, Operations
 from regularize.closed_forms.loops import loops_of
 from regularize.closed_forms.plan import Plan
 from regularize.closed_forms.planner import Planner
-from regularize.closed_forms.solutions import Solutions
+from regularize.closed_forms.solutions import Solutions, spread
 from regularize.closed_forms.track import Track
 from regularize.closed_forms.tracking import Tracker
 from regularize.closed_forms.unwrapping import Turns
@@ -100,29 +100,40 @@ class ClosedForm:
         if x.ndim == 2:
             return found
         return Solutions(
-            found.q.reshape(*shape, *found.q.shape[1:]),
-            found.assembled.reshape(*shape, found.assembled.shape[1]),
-            found.margin.reshape(*shape, *found.margin.shape[1:]),
+            spread(found.q, shape), spread(found.assembled, shape), spread(found.margin, shape)
         )
 
-    def velocities(self, values: ArrayLike | Mapping[str, ArrayLike], rates: ArrayLike) -> Array:
-        """Joint velocities of all branches, shape (..., branches, n).
+    def velocities(
+        self,
+        values: ArrayLike | Mapping[str, ArrayLike],
+        rates: ArrayLike | Mapping[str, ArrayLike],
+        branch: int | None = None,
+    ) -> Array:
+        """Joint velocities of all branches, or of one, shape (..., branches, n).
+
+        They are NaN where a branch cannot be assembled or meets another.
 
         Args:
             values: Inputs, as of ``solve``.
-            rates: Their time derivatives, shape (..., inputs); of spherical and free joints twists
-                in the moving frame.
+            rates: Their time derivatives, likewise; of spherical and free joints twists in the
+                moving frame.
+            branch: As of ``solve``.
+
+        Raises:
+            ModelError: As ``solve``, or the shapes of values and rates do not fit together.
         """
-        return self._derivatives(values, ("rates", rates))
+        return self._derivatives(branch, {"values": values, "rates": rates})
 
     def accelerations(
         self,
         values: ArrayLike | Mapping[str, ArrayLike],
-        rates: ArrayLike,
-        accelerations: ArrayLike,
+        rates: ArrayLike | Mapping[str, ArrayLike],
+        accelerations: ArrayLike | Mapping[str, ArrayLike],
+        branch: int | None = None,
     ) -> Array:
-        """Joint accelerations of all branches, shape (..., branches, n); arguments alike."""
-        return self._derivatives(values, ("rates", rates), ("accelerations", accelerations))
+        """Joint accelerations, shape (..., branches, n); arguments as of ``velocities``."""
+        given = {"values": values, "rates": rates, "accelerations": accelerations}
+        return self._derivatives(branch, given)
 
     def track(
         self, path: ArrayLike | Mapping[str, ArrayLike], branch: int = 0, tolerance: float = 1e-8
@@ -179,17 +190,13 @@ class ClosedForm:
         return self.branches[index_of(position, len(self.branches), "branch")]
 
     def _derivatives(
-        self,
-        values: ArrayLike | Mapping[str, ArrayLike],
-        *further: tuple[str, ArrayLike | Mapping[str, ArrayLike]],
+        self, branch: int | None, given: Mapping[str, ArrayLike | Mapping[str, ArrayLike]]
     ) -> Array:
-        given = {"values": self.given.values(values)}
-        given.update({what: self.given.values(each, what) for what, each in further})
-        arrays = together(given)
+        chosen = None if branch is None else self._branch(branch)
+        arrays = together({what: self.given.values(each, what) for what, each in given.items()})
         shape = arrays[0].shape[:-1]
         flat = [a.reshape(math.prod(shape), len(self.inputs)) for a in arrays]
-        results = self._evaluation.derivatives(flat)
-        return results.reshape(*shape, *results.shape[1:])
+        return spread(self._evaluation.derivatives(flat, chosen), shape)
 
     @cached_property
     def _evaluation(self) -> Evaluation:

@@ -41,7 +41,8 @@ class Track:
     Attributes:
         q: Coordinates without jumps by whole turns, NaN where not assembled, shape (N, n).
         branches: Index of the branch at each sample: it changes at meetings that are crossed, and
-            stays the same across samples that cannot be assembled, shape (N,).
+            stays the same across samples that cannot be assembled, shape (N,). Velocities along
+            the track are ``solution.velocities(path, rates)[np.arange(N), track.branches]``.
         assembled: Whether each sample can be assembled, shape (N,).
         meetings: Where branches come together, in order.
     """
