@@ -56,6 +56,31 @@ def test_a_rhombus_goes_on_smoothly_through_its_folded_positions(samples, source
         assert track.branch is None
 
 
+S = np.linspace(0.0, 1.0, 401)
+PATHS = {
+    "back and forth": 2.5 * np.sin(6 * S),
+    "steps": np.repeat(np.linspace(-2.0, 2.0, 101), 4),
+    "long steps": np.linspace(-6.0, 6.0, 20),
+    "two samples": np.linspace(1.0, 2.0, 2),
+    "uneven": -2.0 + 4.0 * np.sort(np.random.default_rng(0).uniform(size=50)),
+    "stops when folded": np.minimum(np.pi / 2, 3 * S),
+    "turns round when folded": np.pi / 2 - (2 * S - 1) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_rhombus_on_any_path(name):
+    """Opposite sides stay parallel, whatever the speed is at which positions are passed."""
+    path, solution = PATHS[name], rhombus()
+    parallel = path[0] * np.array([1.0, -1.0, 1.0, -1.0])
+    apart = solution.solve(path[0]).q - parallel
+    apart -= 2 * np.pi * np.round(apart / (2 * np.pi))
+    track = solution.track(path, int(np.abs(apart).max(axis=1).argmin()))
+    assert track.assembled.all()
+    apart = track.q - np.outer(path, [1.0, -1.0, 1.0, -1.0])
+    assert np.max(np.abs(apart - 2 * np.pi * np.round(apart / (2 * np.pi)))) < 1e-6
+
+
 def test_samples_where_any_angle_solves_lie_on_the_way():
     """At a right angle two joints of the rhombus coincide and the links between turn freely."""
     solution = rhombus()

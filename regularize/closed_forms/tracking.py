@@ -122,7 +122,9 @@ class Tracker:
         slivers: list[tuple[float, int]] = []
         end = len(self._path) - 1.0
         borders = low == 0, low + len(margin) == len(self._path)
-        for i, k in lowest(margin, self._tolerance, last - low, borders):
+        with np.errstate(invalid="ignore"):
+            lengths = np.linalg.norm(np.diff(self._path[low : low + len(margin)], axis=0), axis=1)
+        for i, k in lowest(margin, lengths, self._tolerance, last - low, borders):
             left = max(last + TOGETHER, low + i - 1.0, TOGETHER)
             right = min(low + i + 1.0, end - TOGETHER)
             if left >= right:
@@ -183,6 +185,9 @@ class Tracker:
         both = [int(k) for k in np.flatnonzero(margin <= self._tolerance) if k not in steps]
         among = [*steps, *both][:MOST]
         reach = min(position, len(self._path) - 1 - position, 2 * NEAR) / 2
+        beside = abs(position - round(position))
+        if beside > TOGETHER:  # the inputs change evenly between two samples only
+            reach = min(reach, beside / 2)
         before = self._poses(branch, position - reach * np.array([2.0, 1.0]))
         best, least = branch, np.inf
         for flips in product((False, True), repeat=len(among)):
