@@ -3,6 +3,7 @@
 import csv
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -179,6 +180,8 @@ def test_wrong_arguments() -> None:
         simulate(reduction, duration=0.0)
     with pytest.raises(ModelError, match="no joint 'motor'"):
         simulate(reduction, duration=1.0, torques={"motor": 1.0})
+    with pytest.raises(ModelError, match='belongs to coordinates="path"'):
+        simulate(reduction, duration=1.0, through=True)
     with pytest.raises(UnsupportedExport, match="closes a loop"):
         simulate(reduction, duration=1.0, torques={"j2": 1.0})
     with pytest.raises(UnsupportedExport, match="unknown style"):
@@ -197,6 +200,33 @@ def test_wrong_arguments() -> None:
             torques={"B": 1.0},
         )
     assert free == "B"
+
+
+@pytest.mark.parametrize("coordinates", ["all", "minimal", "path"])
+def test_numbers_with_which_nothing_can_be_simulated(coordinates: str) -> None:
+    mechanism = massive(fourbar(0.4))
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"duration": np.nan}, "the duration must be a positive number of seconds, got nan"),
+        ({"rtol": 0.0}, "got rtol = 0.0"),
+        ({"rtol": np.nan}, "got rtol = nan"),
+        ({"torques": {"j0": np.nan}}, "the torque or force of joint 'j0' is no finite number: nan"),
+        ({"rates": {"j0": np.inf}}, "the rate of joint 'j0' is no finite number: inf"),
+        ({"atol": -1.0}, "the absolute error per step must be a positive number, got -1.0"),
+        ({"max_step": 0.0}, "the largest step must be a positive number, got 0.0"),
+    ]
+    for options, message in wrong:
+        with pytest.raises(ModelError, match=message):
+            simulate(mechanism, coordinates=coordinates, **{"duration": 1.0, **options})
+
+
+@pytest.mark.parametrize("coordinates", ["all", "minimal"])
+def test_states_that_are_no_numbers_or_do_not_fit(coordinates: str) -> None:
+    robot = to_pinocchio(rg.reduce(massive(fourbar(0.4))))
+    broken = np.full(robot.model.nv, np.nan)
+    with pytest.raises(ModelError, match="v must consist of finite numbers"):
+        simulate(robot, duration=1.0, coordinates=coordinates, v=broken)
+    with pytest.raises(ModelError, match="q has shape"):
+        simulate(robot, duration=1.0, coordinates=coordinates, q=np.zeros(9))
 
 
 def test_loops_are_cut_away_from_the_joints_that_are_driven() -> None:

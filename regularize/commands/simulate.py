@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = subparsers.add_parser("simulate", help=__doc__.split(": ")[1].rstrip("."))
     parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
     add_model_options(parser)
-    parser.add_argument("--duration", type=float, default=10.0, metavar="S", help="seconds (10)")
+    parser.add_argument("--duration", default="10", metavar="S", help="seconds (10)")
     parser.add_argument(
         "--actuate",
         action="append",
@@ -44,10 +45,30 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "of a mechanism with a single freedom, which is many times quicker",
     )
     parser.add_argument("--engine", choices=ENGINES, default="rows", help="what integrates (rows)")
-    parser.add_argument("--rtol", type=float, default=1e-9, help="relative error per step (1e-9)")
+    parser.add_argument(
+        "--through",
+        action="store_true",
+        help="with --coordinates path: go straight on at singular poses, where the motion may "
+        "branch",
+    )
+    parser.add_argument(
+        "--rtol", default="1e-9", metavar="R", help="relative error per step (1e-9)"
+    )
     parser.add_argument("-o", dest="out", type=Path, metavar="FILE", help="motion as .csv or .npz")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
     parser.set_defaults(run=run)
+
+
+def positive(text: str, option: str, least: float = 0.0, most: float = math.inf) -> float:
+    """The positive number that an option is given, within bounds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (0.0 < value < math.inf and least <= value <= most):
+        bounds = f" between {least:.1e} and {most:g}" if least else ""
+        raise RegularizeError(f"{option} {text}: expected a positive number{bounds}")
+    return value
 
 
 def assignments(entries: list[str], option: str) -> dict[str, float]:
@@ -59,9 +80,11 @@ def assignments(entries: list[str], option: str) -> dict[str, float]:
             if not separator or not name:
                 raise ValueError
             values[name] = float(number)
+            if not math.isfinite(values[name]):
+                raise ValueError
         except ValueError as error:
             raise RegularizeError(
-                f"{option} {entry}: expected JOINT=NUMBER, such as {option} crank=0.5"
+                f"{option} {entry}: expected JOINT=NUMBER, a finite one, such as {option} crank=0.5"
             ) from error
     return values
 
@@ -71,26 +94,36 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from regularize.simulating.inputs import FINEST
+    from regularize.simulating.simulation import motion_file, plot_file
     from regularize.simulating.simulator import simulate
 
+    duration = positive(arguments.duration, "--duration")
+    rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)
     torques = assignments(arguments.actuate, "--actuate")
     rates = assignments(arguments.rate, "--rate")
+    if arguments.through and arguments.coordinates != "path":
+        raise RegularizeError("--through: goes with --coordinates path only")
+    for check, path in ((motion_file, arguments.out), (plot_file, arguments.plot)):
+        if path is not None:
+            check(path).parent.mkdir(parents=True, exist_ok=True)
     mechanism = load_model(arguments.file, arguments)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"{arguments.duration:g} s", total=1.0)
+        task = bar.add_task(f"{duration:g} s", total=1.0)
 
         def progress(fraction: float) -> None:
             bar.update(task, completed=fraction)
 
         motion = simulate(
             mechanism,
-            duration=arguments.duration,
+            duration=duration,
             torques=torques,
             rates=rates,
             coordinates=arguments.coordinates,
             engine=arguments.engine,
-            rtol=arguments.rtol,
+            rtol=rtol,
+            through=arguments.through,
             progress=progress,
         )
     for write, path in ((motion.save, arguments.out), (motion.plot, arguments.plot)):

@@ -44,8 +44,8 @@ class MinimalDynamics(PartitionedKinematics):
 
     def mass_matrix(self, pose: Pose) -> Array:
         """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
+        # Pinocchio's bindings fill in the lower half.
         M = pin.crba(self.robot.model, self._data, pose.q)
-        M = np.triu(M) + np.triu(M, 1).T
         return np.asarray(pose.transmission.T @ M @ pose.transmission)
 
     def forces(self, pose: Pose, v: Array, tau: Array) -> Array:
@@ -80,18 +80,20 @@ class MinimalDynamics(PartitionedKinematics):
         bias = self.bias(pose, v)
         M, F = self.mass_matrix(pose), self._forces(pose, v, tau, bias)
         free, driven = self.free, self.driven
-        known = np.zeros(len(self.known))
+        known: Array = np.zeros(len(self.known))
         known[driven] = 0.0 if prescribed is None else prescribed
         try:
-            known[free] = np.linalg.solve(
-                M[np.ix_(free, free)], -F[free] - M[np.ix_(free, driven)] @ known[driven]
-            )
+            if driven:
+                rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
+                known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
+            else:
+                known = np.asarray(np.linalg.solve(M, -F))
         except np.linalg.LinAlgError as error:
             raise NoInertia(
                 f"the mass matrix of {', '.join(self.independent)} is singular: they can move "
                 "without moving any mass; give the bodies mass properties"
             ) from error
-        needed = (M @ known + F)[driven]
+        needed = (M @ known + F)[driven] if driven else np.zeros(0)
         return pose.transmission @ known + bias, needed
 
     def inverse_dynamics(

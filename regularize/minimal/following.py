@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import numpy as np
 
 from regularize.minimal.bridge import Bridge, bridge
@@ -26,6 +28,8 @@ TURNING = 100.0
 FINE = 0.02
 #: How much nearer than the step to a configuration it has to be to what is expected there.
 EXPECTED = 0.5
+#: Largest part of a step by which velocities may have changed at its end.
+KINK = 0.5
 #: Condition number, relative to that at the beginning, at which velocities become uncertain; and
 #: the greatest that the latter counts for.
 UNCERTAIN, WELL = 50.0, 10.0
@@ -65,6 +69,7 @@ class Follower:
         self._barred: list[Array] = []
         self._branch: ModelBranch | None = None
         self._solved, self._decided = 0, True
+        self._seconds = float("inf")
 
     def follow(self, known: Array) -> Place:
         """The configuration with given known coordinates, shape (known,).
@@ -74,10 +79,11 @@ class Follower:
         """
         self._solved += 1
         if self._solved == WORTHWHILE:
-            kinematics = self.kinematics
-            self._branch = model_branch(
-                kinematics.robot, kinematics.known, kinematics.units, self._sure.pose.q
-            )
+            kinematics, q = self.kinematics, self._sure.pose.q
+            branch = model_branch(kinematics.robot, kinematics.known, kinematics.units, q)
+            # Large mechanisms with many branches are sooner solved by iteration.
+            if branch is not None and branch.seconds(q) < self._seconds:
+                self._branch = branch
         try:
             return self._follow(self._sure, known)
         except ClosureLost:
@@ -135,10 +141,12 @@ class Follower:
                 there = Place(q - kinematics.reference, pose, place.crossings)
                 return self._trusted(place, there)
         expected[columns] = known
+        begun = perf_counter()
         try:
             pose = kinematics.close(expected)
         except ClosureLost:
             return None
+        self._seconds = min(self._seconds, perf_counter() - begun)
         x = kinematics.displacement(pose.q)
         units = kinematics.units
         step = float(np.max(np.abs(expected - place.x) / units, initial=0.0))
@@ -150,6 +158,11 @@ class Follower:
     def _trusted(self, place: Place, there: Place) -> Place | None:
         """The new place, unless something singular lies between."""
         if there.pose.side != place.pose.side:
+            return None
+        units, change = self.kinematics.units, there.x - place.x
+        known = change[self.kinematics.known]
+        turned = (there.pose.transmission - place.pose.transmission) @ known
+        if np.abs(turned / units).max() > KINK * np.abs(change / units).max():
             return None
         condition = there.pose.condition
         if condition <= self._limit or condition < place.pose.condition:

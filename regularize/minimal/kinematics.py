@@ -94,12 +94,12 @@ class PartitionedKinematics:
         """Names of the dependent coordinates."""
         return tuple(self.names[c] for c in self.choice.dependent)
 
-    @property
+    @cached_property
     def free(self) -> list[int]:
         """Positions of the independent coordinates among the known ones."""
         return [i for i, c in enumerate(self.known) if self.names[c] not in self.forced]
 
-    @property
+    @cached_property
     def driven(self) -> list[int]:
         """Positions of the forced coordinates among the known ones."""
         return [i for i, c in enumerate(self.known) if self.names[c] in self.forced]

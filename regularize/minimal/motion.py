@@ -16,6 +16,7 @@ from regularize.reducing.analysis import Reduction
 from regularize.reducing.analysis import reduce as reduce_loops
 from regularize.robots.robot import Robot
 from regularize.screw import Array, read_only
+from regularize.simulating.inputs import check_numbers, checked_array
 from regularize.simulating.simulation import Simulation, recorded_times
 from regularize.topology import coordinate_names
 
@@ -48,12 +49,11 @@ def simulate_minimal(
         progress: Called now and then with the fraction done.
 
     Raises:
-        ModelError: The duration is not positive, a name does not fit the model, or joint forces
-            change over time.
+        ModelError: A number makes no sense, a name or a shape does not fit the model, or joint
+            forces change over time.
         NotClosed: The loops are open.
     """
-    if not (np.isfinite(duration) and duration > 0):
-        raise ModelError(f"the duration must be a positive number of seconds, got {duration}")
+    check_numbers(duration, rtol, torques, rates)
     constant = {name: float(t) for name, t in (torques or {}).items() if not callable(t)}
     if forces is not None or len(constant) < len(torques or {}):
         raise ModelError(
@@ -65,6 +65,8 @@ def simulate_minimal(
     reduction = reduce_loops(model) if isinstance(model, Mechanism) else model
     dynamics = minimal_dynamics(reduction, tuple(rates or ()))
     robot = dynamics.robot
+    q = None if q is None else checked_array(q, robot.model.nq, "q")
+    v = None if v is None else checked_array(v, robot.model.nv, "v")
     applied = {robot.velocity_index(name): value for name, value in constant.items()}
     counter = 0
 

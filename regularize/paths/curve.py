@@ -34,9 +34,9 @@ class SingularPath(ModelError):
     def __init__(self, where: str) -> None:
         """Say where, and what to use instead."""
         super().__init__(
-            f"the mechanism has no single path: {where}, where the motion may branch; simulate in "
-            'all joint coordinates instead: coordinates="all"; or let the path go straight on '
-            "there: path(..., through=True)"
+            f"the mechanism has no single path: {where}, where the motion may branch; let it go "
+            "straight on there: through=True, --through; or simulate in all joint coordinates: "
+            'coordinates="all", --coordinates all'
         )
 
 

@@ -14,6 +14,7 @@ from regularize.paths.table import Table
 from regularize.paths.windows import Drive, Travel, Windows
 from regularize.robots.robot import Robot, to_pinocchio
 from regularize.screw import Array, read_only
+from regularize.simulating.inputs import check_numbers
 from regularize.simulating.simulation import Simulation, recorded_times
 from regularize.simulating.simulator import Actuation, JointForces
 
@@ -41,8 +42,7 @@ def simulate_path(
     progress: Callable[[float], None] | None = None,
 ) -> Simulation:
     """Let a mechanism move along its path; see ``Path.simulate``."""
-    if not (np.isfinite(duration) and duration > 0):
-        raise ModelError(f"the duration must be a positive number of seconds, got {duration}")
+    check_numbers(duration, rtol, torques, rates, max_step=max_step)
     times = recorded_times(times, duration)
     robot = path.robot if gravity is None else _under(path.robot, np.asarray(gravity))
     s = _place(path, q)

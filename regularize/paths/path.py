@@ -123,8 +123,8 @@ class Path:
             progress: Called now and then with the fraction done.
 
         Raises:
-            ModelError: The duration is not positive, a name or a shape does not fit the model, or
-                the path does not lead through the state to begin with.
+            ModelError: A number makes no sense, a name or a shape does not fit the model, or the
+                path does not lead through the state to begin with.
             StepTooSmall: The motion cannot be continued.
         """
         from regularize.paths.motion import simulate_path

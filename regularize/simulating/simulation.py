@@ -84,7 +84,7 @@ class Simulation:
         Raises:
             UnsupportedExport: The file name ends otherwise.
         """
-        path = Path(path)
+        path = motion_file(path)
         if path.suffix == ".npz":
             np.savez(
                 path,
@@ -96,7 +96,7 @@ class Simulation:
                 energy=self.energy,
                 closure=self.closure,
             )
-        elif path.suffix == ".csv":
+        else:
             columns = [self.time, *self.coordinates.T, self.energy, self.closure]
             header = ["time_s", *self.names, "energy_J", "closure"]
             np.savetxt(
@@ -107,8 +107,6 @@ class Simulation:
                 header=",".join(f'"{name}"' if "," in name else name for name in header),
                 comments="",
             )
-        else:
-            raise UnsupportedExport(f"{path}: motions are written as .csv or .npz")
         return path
 
     def plot(self, path: str | Path, joints: Sequence[str] | None = None) -> Path:
@@ -122,9 +120,7 @@ class Simulation:
             UnsupportedExport: The file name ends otherwise.
             MissingExtra: Matplotlib is not installed.
         """
-        path = Path(path)
-        if path.suffix not in (".svg", ".png"):
-            raise UnsupportedExport(f"{path}: plots are written as .svg or .png")
+        path = plot_file(path)
         try:
             from matplotlib.backends.backend_agg import FigureCanvasAgg
             from matplotlib.figure import Figure
@@ -149,6 +145,31 @@ class Simulation:
         bottom.set_xlabel("time [s]")
         figure.savefig(path)
         return path
+
+
+def motion_file(path: str | Path) -> Path:
+    """A file to which a motion can be written.
+
+    Raises:
+        UnsupportedExport: The file name ends otherwise.
+    """
+    return _file(path, "motions", (".csv", ".npz"))
+
+
+def plot_file(path: str | Path) -> Path:
+    """A file to which a plot can be written.
+
+    Raises:
+        UnsupportedExport: The file name ends otherwise.
+    """
+    return _file(path, "plots", (".svg", ".png"))
+
+
+def _file(path: str | Path, what: str, suffixes: tuple[str, str]) -> Path:
+    path = Path(path)
+    if path.suffix not in suffixes:
+        raise UnsupportedExport(f"{path}: {what} are written as {' or '.join(suffixes)}")
+    return path
 
 
 def recorded_times(times: Array | None, duration: float) -> Array:

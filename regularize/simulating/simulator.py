@@ -20,6 +20,7 @@ from regularize.simulating.dynamics import (
     energy,
     velocity_indices,
 )
+from regularize.simulating.inputs import check_numbers, checked_array
 from regularize.simulating.integrator import Counters, Integrator
 from regularize.simulating.simulation import Simulation as Simulation
 from regularize.simulating.simulation import recorded_times
@@ -47,6 +48,7 @@ def simulate(
     atol: float | None = None,
     max_step: float = np.inf,
     conserve: bool = True,
+    through: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Simulation:
     """Let a mechanism move under gravity and joint forces.
@@ -74,20 +76,25 @@ def simulate(
         conserve: Whether steps end on the energy balance as well as on the loops' closure:
             velocities are lengthened by what a step's error took from them, work and dissipation
             being part of the balance. What that came to is ``correction`` of the result.
+        through: With ``coordinates="path"``, whether the motion goes straight on at singular
+            configurations where it may branch; in minimal coordinates it always does.
         progress: Called after every step with the fraction done.
 
     Raises:
-        ModelError: The duration is not positive, or a name or a shape does not fit the model.
+        ModelError: A number makes no sense, or a name or a shape does not fit the model.
         NotClosed: The loops are open.
+        SingularPath: The path runs through a singular configuration.
         StepTooSmall: The motion cannot be continued.
     """
-    if not (np.isfinite(duration) and duration > 0):
-        raise ModelError(f"the duration must be a positive number of seconds, got {duration}")
+    check_numbers(duration, rtol, torques, rates, atol=atol, max_step=max_step)
+    if through and coordinates != "path":
+        raise ModelError('through=True belongs to coordinates="path"')
     if coordinates != "all":
         return _in_few_coordinates(
             model,
             coordinates,
             engine,
+            through,
             duration=duration,
             torques=torques,
             forces=forces,
@@ -100,11 +107,11 @@ def simulate(
         )
     named = {*(torques or {}), *(rates or {})}
     robot = _robot(model, "legacy" if engine == "mujoco" else engine, named)
-    q = robot.q0 if q is None else _checked(q, robot.model.nq, "q")
+    q = robot.q0 if q is None else checked_array(q, robot.model.nq, "q")
     q = close_loops(robot, q) if robot.rows else np.array(q)
     if rates:
         v = admissible_velocity(robot, q, rates)
-    v = np.zeros(robot.model.nv) if v is None else _checked(v, robot.model.nv, "v")
+    v = np.zeros(robot.model.nv) if v is None else checked_array(v, robot.model.nv, "v")
     recorded = recorded_times(times, duration)
     applied = joint_forces(robot, torques or {}, forces)
     if engine == "mujoco":
@@ -137,7 +144,11 @@ def simulate(
 
 
 def _in_few_coordinates(
-    model: Mechanism | Reduction | Robot, coordinates: str, engine: str, **options: Any
+    model: Mechanism | Reduction | Robot,
+    coordinates: str,
+    engine: str,
+    through: bool,
+    **options: Any,
 ) -> Simulation:
     """The motion in independent coordinates, or along the path."""
     if engine != "rows":
@@ -145,7 +156,7 @@ def _in_few_coordinates(
     if coordinates == "path":
         from regularize.paths.building import path
 
-        return path(model).simulate(**options)
+        return path(model, through=through).simulate(**options)
     if coordinates != "minimal":
         raise ModelError(f"unknown coordinates {coordinates!r}; known: all, minimal, path")
     from regularize.minimal.motion import simulate_minimal
@@ -201,13 +212,6 @@ def _robot(model: Mechanism | Reduction | Robot, style: str, named: set[str]) ->
         gap = max(assembly.after, key=lambda g: g.translation + g.rotation)
         raise NotClosed(gap.joint, gap.translation, gap.rotation)
     return robot
-
-
-def _checked(values: Array, size: int, name: str) -> Array:
-    values = np.array(values, dtype=np.float64)
-    if values.shape != (size,):
-        raise ModelError(f"{name} has shape {values.shape}, but the model needs ({size},)")
-    return values
 
 
 def joint_forces(
