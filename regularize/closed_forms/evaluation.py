@@ -110,6 +110,12 @@ class Evaluation:
             q[:, ~assembled] = np.nan
         return assembled
 
+    def margins(self, x: Array, branch: Branch) -> Array:
+        """Scaled discriminants of one branch at a few inputs, shape (N, steps)."""
+        results = np.empty((self._n + self._steps + len(self._plan.gaps), 1, len(x)))
+        self._positions(self._array, x, branch, results)
+        return self._margin(results)[:, 0].T
+
     def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Configurations (N, n) corrected with the inputs held, and whether each is closed."""
         return self._refinement(q)

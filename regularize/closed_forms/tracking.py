@@ -142,7 +142,7 @@ class Tracker:
         ends = left, right
         for _ in range(ROUNDS):
             positions = np.linspace(*ends, POINTS)
-            margin = self._evaluation.many(self._at(positions), branch).margin[:, 0, k]
+            margin = self._evaluation.margins(self._at(positions), branch)[:, k]
             margin = np.where(np.isfinite(margin), margin, np.inf)
             best = int(np.argmin(margin))
             step = positions[1] - positions[0]
@@ -163,7 +163,7 @@ class Tracker:
         for i in {0, len(self._path) - 1} if len(self._path) else ():
             if self._assembled[i]:
                 branch = self._branch_at(i)
-                margin = self._evaluation.many(self._path[[i]], branch).margin[0, 0]
+                margin = self._evaluation.margins(self._path[[i]], branch)[0]
                 for k in np.flatnonzero(np.abs(margin) <= self._tolerance):
                     self._note(branch, int(k), float(i))
                 self._settle(i, self._settled.between(i, branch, branch))
@@ -181,7 +181,7 @@ class Tracker:
     def _passed(self, branch: Branch, position: float, steps: Sequence[int]) -> Branch:
         """The branch that goes on smoothly behind a meeting of some steps."""
         # Steps whose solutions stay together on one side of the meeting part on the other.
-        margin = np.abs(self._evaluation.many(self._at(np.array([position])), branch).margin[0, 0])
+        margin = np.abs(self._evaluation.margins(self._at(np.array([position])), branch)[0])
         both = [int(k) for k in np.flatnonzero(margin <= self._tolerance) if k not in steps]
         among = [*steps, *both][:MOST]
         reach = min(position, len(self._path) - 1 - position, 2 * NEAR) / 2
