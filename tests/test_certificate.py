@@ -16,6 +16,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics
+from regularize.mechanism import joint_in_world, mechanism_of
 from regularize.reducing.analysis import Reduction
 from regularize.reducing.certificate import MANY, WALKED, Certifier
 from regularize.reducing.sampling import solved_configurations
@@ -156,3 +157,13 @@ def test_a_negative_number_of_configurations() -> None:
     with pytest.raises(SystemExit) as left:
         main(["check", str(ASSETS / "planar_fourbar.urdf"), "--configurations", "-1"])
     assert left.value.code == 2
+
+
+def test_loops_of_nothing_but_fixed_joints() -> None:
+    welds = [("one", "ground", "a"), ("two", "a", "b"), ("three", "b", "ground")]
+    joints = [joint_in_world(name, a, b, "fixed", closure=name == "three") for name, a, b in welds]
+    mechanism = mechanism_of("welded", joints, ground="ground")
+    for count in (50, 1000):
+        certificate = rg.reduce(mechanism, configurations=count).certificate
+        assert certificate.holds
+        assert certificate.configurations == count

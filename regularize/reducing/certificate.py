@@ -86,12 +86,12 @@ class Certifier:
             for start in range(0, solved, CHUNK):
                 part = q[start : start + CHUNK]
                 worst = max(worst, _velocity_error(loops, rows, part, rng))
-            missing = self.configurations - solved - visited[..., 0].size
+            missing = self.configurations - solved - _count(visited)
             if missing > 0:
                 more = self._walked(loops, rows, missing, rng)
                 visited = np.concatenate([visited, more], axis=1)
                 worst = max(worst, _closure_error(loops, more))
-        checked = visited[..., 0].size + solved if self.configurations > 0 else 0
+        checked = _count(visited) + solved if self.configurations > 0 else 0
         return visited, Certificate(checked, worst, self._small(worst), solved)
 
     def _small(self, worst: float) -> bool:
@@ -121,15 +121,20 @@ class Certifier:
         """Configurations of the closed form: the same ones whatever rows are kept."""
         if self._found is None:
             starts = np.concatenate([self.setting.assembly.q[None, loops.columns], visited[-1, :4]])
-            count = self.configurations - visited[..., 0].size
+            count = self.configurations - _count(visited)
             rng, rtol = self.setting.rng(), self.setting.rtol
             self._found = solved_configurations(loops, starts, count, rtol=rtol, rng=rng)
         return self._found
 
 
+def _count(visited: Array) -> int:
+    """Number of configurations; there may be no coordinates."""
+    return visited.shape[0] * visited.shape[1]
+
+
 def _closure_error(loops: LoopKinematics, visited: Array) -> float:
     """Largest error of all closure equations."""
-    q = visited.reshape(-1, loops.freedoms)
+    q = visited.reshape(_count(visited), loops.freedoms)
     parts = (q[first : first + CHUNK] for first in range(0, len(q), CHUNK))
     errors = [np.max(np.abs(loops.residual(loops.state(part))), initial=0.0) for part in parts]
     return float(max(errors, default=0.0))
