@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from regularize.closed_forms.plan import Step
@@ -31,6 +32,11 @@ class Branch:
     index: int
     name: str
     signs: tuple[int, ...]
+
+    @cached_property
+    def choices(self) -> tuple[tuple[int], ...]:
+        """The signs to try at every step: one each."""
+        return tuple((sign,) for sign in self.signs)
 
 
 def branches_of(steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> tuple[Branch, ...]:

@@ -67,9 +67,8 @@ class Evaluation:
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input."""
-        signs = self._both if branch is None else [(sign,) for sign in branch.signs]
         try:
-            rows, assembled, near = self._nested(*x, *signs)
+            rows, assembled, near = self._nested(*x, *(branch.choices if branch else self._both))
         except ValueError:  # the sine of infinity
             near = True
         if near:

@@ -129,7 +129,7 @@ class Certifier:
 
 def _count(visited: Array) -> int:
     """Number of configurations; there may be no coordinates."""
-    return visited.shape[0] * visited.shape[1]
+    return int(np.prod(visited.shape[:-1]))
 
 
 def _closure_error(loops: LoopKinematics, visited: Array) -> float:
