@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import mechanisms
 import numpy as np
@@ -257,3 +258,14 @@ def test_other_units_of_length_change_nothing(factor):
     scaled[:, 3] /= factor
     scaled = scaled[np.lexsort(np.round(scaled, 6).T)]
     assert np.allclose(scaled, REFERENCE, atol=1e-8)
+
+
+def test_angles_are_within_a_turn() -> None:
+    """Newton's method ends anywhere; whole turns say nothing."""
+    mechanism = rg.load(Path(__file__).resolve().parents[1] / "assets" / "delta_universal.urdf")
+    found = rg.configurations(mechanism, ["M1", "M2", "M3"], [0.1, 0.2, 0.1], rounds=4)
+    assert found.method == "iteration"
+    q = found.q[found.found]
+    assert len(q) > 8
+    assert np.max(np.abs(q)) <= np.pi + 1e-12
+    assert np.nanmax(found.residual) < 1e-12

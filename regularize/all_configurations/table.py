@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.all_configurations.grouping import table_of
 from regularize.all_configurations.loop_system import LoopSystem
+from regularize.closed_forms.unwrapping import Turns
 from regularize.screw import Array, read_only
 
 
@@ -94,9 +95,20 @@ def joined(parts: Sequence[Results]) -> Results:
     )
 
 
+def within_a_turn(q: Array, system: LoopSystem) -> Array:
+    """The same configurations (K, n) with angles that were found between -pi and pi.
+
+    Angles that are coupled to others count their turns.
+    """
+    coupled = {column for row in system.graph.couplings for column in row.columns}
+    given = set(range(q.shape[1])) - set(system.unknown.tolist())
+    return Turns(system.graph, given | coupled).near(q, np.zeros(q.shape[1]))
+
+
 def packed(results: Results, system: LoopSystem, shape: tuple[int, ...]) -> Configurations:
     """The list as a table of each sample's configurations, in order of their coordinates."""
     N = len(results.complete)
+    results = replace(results, q=within_a_turn(results.q, system))
     keys = np.round(results.q[:, system.unknown], 8)
     order = np.lexsort((*keys.T[::-1], results.rows))
     table = table_of(results.rows[order], N)
