@@ -165,9 +165,9 @@ def test_the_closed_form_takes_the_place_of_newtons_method(
     iterated: list[int] = []
     newton = MinimalDynamics.close
 
-    def counted(self: MinimalDynamics, displacement: Array) -> Pose:
+    def counted(self: MinimalDynamics, displacement: Array, *steps: int) -> Pose:
         iterated[-1] += 1
-        return newton(self, displacement)
+        return newton(self, displacement, *steps)
 
     monkeypatch.setattr(MinimalDynamics, "close", counted)
     motions, seconds = [], []

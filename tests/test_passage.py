@@ -262,3 +262,5 @@ def test_findings_name_times_and_jumps() -> None:
     assert jump.code == "REG315"
     assert "jumps by 8.2 J before 0.5 s" in jump.message
     assert jumps(time, even, kinetic, 1e-12) != ()
+    at_rest = np.array([0.0, 3e-15, 0.0, 3e-15, 0.0])
+    assert jumps(time, at_rest, np.zeros(5), 1e-9) == ()

@@ -13,6 +13,8 @@ from regularize.screw import Array
 #: Change of the energy balance from one sample to the next that is a jump: relative to the largest
 #: kinetic energy so far, in relative tolerances of the integrator, and at most.
 JUMP, LARGEST = 1e4, 1e-2
+#: Part of the energy that rounding may change, and what it may change where there is none, in J.
+ROUNDING, NOTHING = 1e-10, 1e-12
 
 
 def passed(passages: Sequence[Passage]) -> tuple[Diagnostic, ...]:
@@ -56,7 +58,8 @@ def jumps(time: Array, balance: Array, kinetic: Array, rtol: float) -> tuple[Dia
         rtol: Relative error per step.
     """
     change = np.abs(np.diff(balance))
-    allowed = min(JUMP * rtol, LARGEST) * np.maximum.accumulate(kinetic)[1:]
+    rounding = ROUNDING * float(np.max(np.abs(balance))) + NOTHING
+    allowed = rounding + min(JUMP * rtol, LARGEST) * np.maximum.accumulate(kinetic)[1:]
     excess = change - allowed
     if not np.max(excess, initial=0.0) > 0.0:
         return ()

@@ -19,7 +19,9 @@ STRIDE = 0.2
 #: Strides that are made at most: trial steps of an integrator may lead anywhere.
 STRIDES = 100
 #: Trials of ever shorter steps before the way is given up.
-TRIES = 200
+TRIES = 80
+#: Newton steps by which a configuration not far away has to be found.
+NEWTON_STEPS = 12
 #: Shortest step by which the known coordinates are followed, in the same units.
 SHORTEST = 1e-6
 #: Velocity at unit rates of the known coordinates, in the same units, at which these turn back.
@@ -112,6 +114,8 @@ class Follower:
         change = place.pose.transmission @ (known - start)
         # A long way is gone in strides, so that the motion stays on its branch.
         way = float(np.max(np.abs(change) / self.kinematics.units, initial=0.0))
+        if not np.isfinite(way):
+            raise ClosureLost("the integration led to coordinates that are no numbers")
         strides = min(STRIDES, max(1, int(np.ceil(way / STRIDE))))
         for k in range(1, strides + 1):
             there = self._step(place, start + k / strides * (known - start))
@@ -137,13 +141,16 @@ class Follower:
             if not clear:
                 return None
             if q is not None:
-                pose = kinematics.pose_at(q)
+                try:
+                    pose = kinematics.pose_at(q)
+                except ClosureLost:
+                    return None
                 there = Place(q - kinematics.reference, pose, place.crossings)
                 return self._trusted(place, there)
         expected[columns] = known
         begun = perf_counter()
         try:
-            pose = kinematics.close(expected)
+            pose = kinematics.close(expected, NEWTON_STEPS)
         except ClosureLost:
             return None
         self._seconds = min(self._seconds, perf_counter() - begun)
@@ -167,7 +174,7 @@ class Follower:
         condition = there.pose.condition
         if condition <= self._limit or condition < place.pose.condition:
             return there
-        if condition > LOST or self._turns(there) or not self._is_barred(place):
+        if not condition <= LOST or self._turns(there) or not self._is_barred(place):
             return None
         return there
 

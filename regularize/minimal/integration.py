@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, Radau
 
 from regularize.errors import ModelError, RegularizeError
@@ -86,7 +87,7 @@ class Integration:
 
     def _judge_by(self, pose: Pose) -> None:
         """Note how well conditioned the coordinates are where they were chosen."""
-        self._limit = self._degradation * pose.condition
+        self._limit = self._bad = self._degradation * pose.condition
 
     def run(self) -> None:
         """Integrate up to the last of the times."""
@@ -139,15 +140,22 @@ class Integration:
         passed = times[(times > solver.t_old) & (times <= solver.t)]
         if not len(passed):
             return []
-        state = solver.dense_output()
-        return [
-            self.segment.sample(float(t), state(t) if t < solver.t else solver.y) for t in passed
-        ]
+        between = solver.dense_output()
+        samples = []
+        for t in passed:
+            state = between(t) if t < solver.t else solver.y
+            if not np.all(np.isfinite(state)):
+                # Between its stages the step led to where the loops do not close.
+                raise self.segment.lost or IntegrationFailed(_STOPPED.format(t, "no number"))
+            samples.append(self.segment.sample(float(t), state))
+        return samples
 
     def _changed(self) -> bool:
         """Whether other coordinates or another reference were chosen after a step."""
         dynamics, pose, better = self.segment.dynamics, self._pose, None
-        if pose.condition > self._limit:
+        if pose.condition <= self._bad:
+            self._limit = self._bad
+        elif pose.condition > self._limit:
             better = _better(dynamics, pose)
             if better is None:
                 # Close to a singularity no choice is good: wait until it is much worse again.
@@ -165,7 +173,7 @@ class Integration:
         if self.segment.driven or self._pose.condition < GOOD or isinstance(failed, NoInertia):
             raise failed
         better = _better(self.segment.dynamics, self._pose)
-        if better is not None and better.pose(self._pose.q).condition < GOOD:
+        if better is not None:
             self.partitions.append((self._time, better.independent))
             self._begin(better, self._pose.q, self._velocity)
             self._judge_by(self._pose)

@@ -125,11 +125,12 @@ class PartitionedKinematics:
         """Displacement from the reference configuration, shape (nv,)."""
         return np.asarray(pin.difference(self.robot.model, self.reference, q))
 
-    def close(self, displacement: Array) -> Pose:
+    def close(self, displacement: Array, steps: int = NEWTON_STEPS) -> Pose:
         """Solve for the dependent coordinates by Newton's method (eq. 16).
 
         Args:
             displacement: From the reference, shape (nv,); the dependent entries are a first guess.
+            steps: Most steps that are made.
 
         Raises:
             ClosureLost: The guess is too far away, or there is no such configuration.
@@ -138,7 +139,7 @@ class PartitionedKinematics:
         x = np.array(displacement)
         rows, dependent = list(self.choice.rows), list(self.choice.dependent)
         previous = np.inf
-        for _ in range(NEWTON_STEPS):
+        for _ in range(steps):
             q = pin.integrate(model, self.reference, x)
             jacobian = self.robot.jacobian(q)
             error = self.robot.residual(q)[rows]
@@ -178,13 +179,15 @@ class PartitionedKinematics:
         matrix = jacobian[rows, dependent]
         try:
             inverse = np.linalg.inv(matrix)
-        except np.linalg.LinAlgError as error:
+        except np.linalg.LinAlgError:
+            inverse = np.full_like(matrix, np.inf)
+        norms = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
+        if not np.isfinite(norms):
             raise ClosureLost(
                 f"{', '.join(self.independent) or 'the given coordinates'} do not determine the "
                 "others at a singular configuration"
-            ) from error
+            )
         transmission[dependent[0]] = -inverse @ jacobian[rows, given]
-        norms = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
         side = float(np.sign(np.linalg.det(matrix)))
         return Pose(np.asarray(q), transmission, float(norms) / len(units), inverse, side)
 

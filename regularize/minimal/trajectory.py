@@ -127,7 +127,7 @@ def _driven(segment: Segment, times: Array) -> Trajectory:
     units = segment.dynamics.units[segment.driven]
     for before, after in pairwise(times):
         change = np.array([motion(after)[0] - motion(before)[0] for motion in segment.motions])
-        steps = 2 + int(np.max(np.abs(change) / units) / STRIDE)
+        steps = 2 + int(np.max(np.abs(change) / units, initial=0.0) / STRIDE)
         for t in np.linspace(before, after, steps)[1:]:
             decided = segment.accept(float(t), nothing)[2]
             if decided is not None:
