@@ -71,6 +71,11 @@ class Bridge:
     decided: bool
     polynomial: Polynomial = field(repr=False)
 
+    @property
+    def condition(self) -> float:
+        """The greater condition number at the ends."""
+        return max(end.pose.condition for end in self.ends)
+
     def parameter(self, known: Array) -> float:
         """Distance from the centre along the line of known coordinates, shape (known,)."""
         units = self.kinematics.units[self.kinematics.known]

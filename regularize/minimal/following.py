@@ -6,7 +6,8 @@ from time import perf_counter
 
 import numpy as np
 
-from regularize.minimal.bridge import Bridge, bridge
+from regularize.minimal.bridge import Bridge
+from regularize.minimal.bridges import Bridges
 from regularize.minimal.kinematics import ClosureLost, PartitionedKinematics
 from regularize.minimal.model_branch import ModelBranch, model_branch
 from regularize.minimal.pose import Place
@@ -37,12 +38,6 @@ KINK = 0.5
 UNCERTAIN, WELL = 50.0, 10.0
 #: Condition number at which they have lost most of their digits.
 LOST = 1e6
-#: Distance from where no bridge could be built in which no other one is tried.
-BARRED = 0.1
-#: Largest distance from a bridge on the same motion; the other one is farther away.
-BESIDE = 1e-4
-#: Bridges that are kept for the way back.
-KEPT = 16
 #: Largest difference of configurations that are the same.
 SAME = 1e-7
 
@@ -67,10 +62,9 @@ class Follower:
         self.place = self._sure = self._home = Place(kinematics.displacement(pose.q), pose)
         self._limit = UNCERTAIN * min(pose.condition, WELL)
         self._flat = kinematics.robot.model.nq == kinematics.robot.model.nv
-        self._bridges: list[Bridge] = []
-        self._barred: list[Array] = []
+        self._bridges = Bridges(kinematics)
         self._branch: ModelBranch | None = None
-        self._solved, self._decided = 0, True
+        self._solved = 0
         self._seconds = float("inf")
 
     def follow(self, known: Array) -> Place:
@@ -104,7 +98,7 @@ class Follower:
         """
         passed = self._sure.crossings != self._home.crossings
         self._home = self._sure
-        return self._decided if passed else None
+        return self._bridges.decided if passed else None
 
     def _follow(self, place: Place, known: Array) -> Place:
         start = place.x[self.kinematics.known]
@@ -174,7 +168,7 @@ class Follower:
         condition = there.pose.condition
         if condition <= self._limit or condition < place.pose.condition:
             return there
-        if not condition <= LOST or self._turns(there) or not self._is_barred(place):
+        if not condition <= LOST or self._turns(there) or not self._bridges.barred(place):
             return None
         return there
 
@@ -194,8 +188,9 @@ class Follower:
                     return place
                 step *= 2.0
                 continue
-            across = self._bridge_at(place, way)
+            across = self._bridges.ahead(place, way, self._step, self._walk)
             if across is not None:
+                self._limit = max(self._limit, 2.0 * across.condition)
                 unit = across.direction @ (way / self.kinematics.units[columns] ** 2)
                 s, centre = across.parameter(known), across.parameter(start)
                 if abs(s) <= across.reach:
@@ -222,41 +217,6 @@ class Follower:
         end, passed = across.ends[int(forward)], int(across.singular)
         return Place(end.x, end.pose, place.crossings + (passed if forward else -passed))
 
-    def _bridge_at(self, place: Place, way: Array) -> Bridge | None:
-        """A bridge from a place in a direction."""
-        kinematics = self.kinematics
-        if self._is_barred(place):
-            return None
-        if len(way) == 1:
-            for built in self._bridges:
-                if self._begins(built, place):
-                    return built
-        direction = way / float(np.linalg.norm(way / kinematics.units[kinematics.known]))
-        new = bridge(kinematics, place, direction, self._walk)
-        if new is None:
-            self._barred.append(place.x)
-        else:
-            self._bridges = [*self._bridges[1 - KEPT :], new] if len(way) == 1 else []
-            self._decided &= new.decided
-            self._limit = max(self._limit, *(2.0 * end.pose.condition for end in new.ends))
-        return new
-
-    def _begins(self, across: Bridge, place: Place) -> bool:
-        """Whether a place is on a bridge, or one step away from an end of it."""
-        columns = self.kinematics.known
-        s = across.parameter(place.x[columns])
-        if abs(s) > across.reach:
-            if abs(s) > across.reach + STRIDE:
-                return False
-            end = across.ends[int(s > 0.0)]
-            there = self._step(place, end.x[columns])
-        else:
-            end, there = across(place.x[columns]), place
-        if there is None:
-            return False
-        gap = np.max(np.abs(there.x - end.x) / self.kinematics.units)
-        return bool(gap <= BESIDE)
-
     def _walk(self, place: Place, known: Array) -> Place:
         """Goes a short way without a bridge."""
         columns = self.kinematics.known
@@ -280,7 +240,3 @@ class Follower:
         units = self.kinematics.units
         rates = place.pose.transmission * units[self.kinematics.known] / units[:, None]
         return bool(np.max(np.abs(rates), initial=0.0) > TURNING)
-
-    def _is_barred(self, place: Place) -> bool:
-        units = self.kinematics.units
-        return any(np.max(np.abs(place.x - x) / units) <= BARRED for x in self._barred)
