@@ -20,6 +20,9 @@ from regularize.cycles import Cycle
 from regularize.screw import Array
 from regularize.topology import Edge, Graph
 
+#: Sizes of loops below this fraction of the coordinates of their joints are rounding.
+SMALLEST = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Item:
@@ -90,8 +93,12 @@ def chain_of(graph: Graph, cycle: Cycle) -> Chain:
     for line in lines:
         previous = points[-1] if points else np.zeros(3)
         points.append(previous if line.point is None else line.point)
-    size = float(np.max(np.ptp(np.array([*points, (closing @ [*points[0], 1.0])[:3]]), axis=0)))
-    size = size if size > 0.0 else 1.0
+    places = np.array([*points, (closing @ [*points[0], 1.0])[:3]])
+    size = float(np.max(np.ptp(places, axis=0)))
+    # Where all axes meet in one point, what is left of their distances is rounding.
+    edges = [graph.edges[e] for e in cycle.edges]
+    reach = max(np.max(np.abs(T[:3, 3])) for e in edges for T in (e.T_parent, e.T_child))
+    size = size if size > SMALLEST * reach else 1.0
     lines = [replace(line, point=point) for line, point in zip(lines, points, strict=True)]
     befores, afters = frames(lines, closing, size)
     items, links = [], np.zeros((m, 4, 4))
@@ -118,17 +125,29 @@ def chain_of(graph: Graph, cycle: Cycle) -> Chain:
 
 
 def _lines(graph: Graph, cycle: Cycle) -> tuple[list[Line], Array]:
-    """The motions at zero coordinates in the frame of the first node, and the loop's gap."""
-    T = np.eye(4)
+    """The motions at zero coordinates in the frame of the first joint, and the loop's gap."""
     lines: list[Line] = []
-    for index, node in zip(cycle.edges, cycle.nodes, strict=True):
-        edge = graph.edges[index]
-        forward = node == edge.parent
-        into, out = (edge.T_parent, edge.T_child) if forward else (edge.T_child, edge.T_parent)
-        frame = T @ into
-        lines += _edge_lines(edge, frame, 1 if forward else -1)
-        T = frame @ screw.inverse(out)
-    return lines, T
+    frame, behind = np.eye(4), _ends(graph, cycle, 0)[0]
+    for k, node in enumerate(cycle.nodes):
+        edge = graph.edges[cycle.edges[k]]
+        into, out = _ends(graph, cycle, k)
+        frame = frame @ _relative(behind, into)
+        lines += _edge_lines(edge, frame, 1 if node == edge.parent else -1)
+        behind = out
+    return lines, frame @ _relative(behind, _ends(graph, cycle, 0)[0])
+
+
+def _ends(graph: Graph, cycle: Cycle, k: int) -> tuple[Array, Array]:
+    """Frames of a joint on the bodies in front of it and behind it."""
+    edge = graph.edges[cycle.edges[k]]
+    ends = edge.T_parent, edge.T_child
+    return ends if cycle.nodes[k] == edge.parent else ends[::-1]
+
+
+def _relative(a: Array, b: Array) -> Array:
+    """Pose of frame b in frame a; exact differences where both are far from their origin."""
+    rotation = a[:3, :3].T
+    return screw.transform(rotation @ b[:3, :3], rotation @ (b[:3, 3] - a[:3, 3]))
 
 
 def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
@@ -140,7 +159,9 @@ def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
     order = range(edge.freedoms) if sign > 0 else reversed(range(edge.freedoms))
     for k in order:
         world = screw.adjoint(frame) @ edge.screws[:, k]
-        direction, point, pitch = screw.axis_of(world)
+        direction, point, _ = screw.axis_of(world)
+        # In the joint's own frame, where it is exact.
+        pitch = float(edge.screws[:3, k] @ edge.screws[3:, k])
         length = float(np.linalg.norm(world[3:])) or float(np.linalg.norm(world[:3]))
         # Traversed backwards, a joint turns about the opposite axis; its coordinate stays.
         column = (edge.columns[k],)
@@ -150,7 +171,6 @@ def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
             lines.append(Line("P", name, column, sign, sign * direction, None, frame))
         else:
             point = frame[:3, 3] if _on_line(frame[:3, 3], point, direction) else point
-            pitch = 0.0 if pitch is None or abs(pitch) < 1e-14 else pitch
             lines.append(Line("R", name, column, sign, sign * direction, point, frame, pitch))
     return lines
 

@@ -85,6 +85,8 @@ def c_source(
     lines += [
         f"    const double {symbol} = 1 - 2 * ({shift});" for symbol, shift in _signs(listing)
     ]
+    if not inputs:
+        lines.append("    (void)x;")
     if not _signs(listing):
         lines.append("    (void)branch;")
 
@@ -134,10 +136,11 @@ def _inputs(inputs: Sequence[str]) -> list[str]:
 
 
 def _signs(listing: Listing) -> list[tuple[str, str]]:
-    """Each sign with the bit of the branch's index that gives it."""
-    count = sum(call.function in ("circle", "quadratic") for call in listing.calls)
-    return [(f"s{i}", f"branch >> {count - 1 - i} & 1") for i in range(count)]
+    """Each sign that is used with the bit of the branch's index that gives it."""
+    last = listing.signs - 1
+    shifts = ((f"s{i}", f"branch >> {last - i} & 1") for i in range(listing.signs))
+    return [(symbol, shift) for symbol, shift in shifts if symbol in listing.symbols]
 
 
 def _branches(listing: Listing) -> int:
-    return int(2 ** len(_signs(listing)))
+    return int(2**listing.signs)

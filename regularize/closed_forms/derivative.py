@@ -73,8 +73,10 @@ class Derivative:
     def _velocity(self, column: int) -> Scalar:
         if column in self._first:
             return self._first[column]
+        if self.plan.known.coordinates[column].constant is not None:
+            return self.tape.scalar(0.0)
         edge = next(e for e in self.graph.edges if column in e.columns)
-        if not edge.group or column not in self.plan.known.coordinates:
+        if not edge.group:
             return self.rate(self.plan.known.coordinates[column])
         # The twist in the moving frame of a rotation is R^T dR/dt.
         R = self.plan.known.groups[edge.columns[0]].rotation

@@ -31,6 +31,10 @@ CHUNK = 4096
 ROOM = 2**16
 #: Scaled discriminants that are rounding: two branches meet.
 MEETING = 1e-14
+#: Divisors below this lose digits; inputs that far beside are solved instead, and what is found is
+#: brought back in some steps of Newton's method.
+SMALL = ASIDE = 1e-3
+BACK = 6
 #: What is tried where any angle solves an equation and zero leads to no solution.
 ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
@@ -56,6 +60,8 @@ class Evaluation:
             for step in plan.choices
             if step.discriminant is not None
         ]
+        self._divisors = plan.divisors
+        self._rows = self._n + self._steps + len(plan.gaps) + len(plan.divisors)
         self._both = [(1.0, -1.0)] * self._steps
         self._others: dict[float, Function] = {}
 
@@ -69,7 +75,7 @@ class Evaluation:
         """All branches, or one, at one input."""
         try:
             rows, assembled, near = self._nested(*x, *(branch.choices if branch else self._both))
-        except ValueError:  # the sine of infinity
+        except (ValueError, ZeroDivisionError):  # the sine of infinity, a divisor that vanishes
             near = True
         if near:
             found = self.many(np.array([x]), branch)
@@ -85,7 +91,7 @@ class Evaluation:
     def many(self, x: Array, branch: Branch | None) -> Solutions:
         """All branches, or one, at many inputs of shape (N, inputs)."""
         branches = 1 if branch is not None else 2**self._steps
-        results = np.empty((self._n + self._steps + len(self._plan.gaps), branches, len(x)))
+        results = np.empty((self._rows, branches, len(x)))
         assembled = np.empty((branches, len(x)), dtype=bool)
         for part in _parts(len(x), branches):
             assembled[:, part] = self._solved(x[part], branch, results[..., part])
@@ -96,6 +102,9 @@ class Evaluation:
     def _solved(self, x: Array, branch: Branch | None, results: Array) -> NDArray[np.bool_]:
         """Enter the results of some inputs, (results, branches, N); which are assembled."""
         assembled = self._positions(self._array, x, branch, results)
+        ill = self._ill(results)
+        if ill.any():
+            self._from_beside(x, branch, results, assembled, ill)
         q, margin = results[: self._n], self._margin(results)
         near = (np.abs(margin) < NEAR).any(axis=0)
         if near.any():
@@ -111,7 +120,7 @@ class Evaluation:
 
     def margins(self, x: Array, branch: Branch) -> Array:
         """Scaled discriminants of one branch at a few inputs, shape (N, steps)."""
-        results = np.empty((self._n + self._steps + len(self._plan.gaps), 1, len(x)))
+        results = np.empty((self._rows, 1, len(x)))
         self._positions(self._array, x, branch, results)
         return self._margin(results)[:, 0].T
 
@@ -144,9 +153,35 @@ class Evaluation:
         assembled = np.isfinite(results[: self._n].sum(axis=0))
         if self._plan.gaps:
             with np.errstate(invalid="ignore"):
-                gaps = np.abs(results[self._n + self._steps :])
+                gaps = np.abs(results[self._n + self._steps : self._rows - len(self._divisors)])
                 assembled &= (gaps <= CLOSED).all(axis=0)
         return np.asarray(assembled)
+
+    def _ill(self, results: Array) -> NDArray[np.bool_]:
+        """Where a divisor is so small that digits are lost, shape (branches, N)."""
+        divisors = results[self._rows - len(self._divisors) :]
+        return np.asarray((np.abs(divisors) < SMALL).any(axis=0))
+
+    def _from_beside(
+        self,
+        x: Array,
+        branch: Branch | None,
+        results: Array,
+        assembled: NDArray[np.bool_],
+        ill: NDArray[np.bool_],
+    ) -> None:
+        """Solve at inputs a little beside, where the formulas lose nothing, and iterate back."""
+        samples = np.flatnonzero(ill.any(axis=0))
+        aside = ASIDE * np.cos(np.arange(len(self.columns))) * self.units[list(self.columns)]
+        others = np.empty((*results.shape[:2], len(samples)))
+        found = self._positions(self._array, x[samples] + aside, branch, others)
+        b, s = np.nonzero(found & ill[:, samples])
+        q = others[: self._n, b, s].T
+        q[:, list(self.columns)] = x[samples[s]]
+        q, closed = self._refinement(q, BACK)
+        assembled[ill] = False
+        assembled[b, samples[s]] = closed
+        results[: self._n, b, samples[s]] = q.T
 
     def _where_any_angle_solves(
         self, x: Array, branch: Branch | None, results: Array, assembled: NDArray[np.bool_]
@@ -175,12 +210,15 @@ class Evaluation:
         program = self._velocity if len(arrays) == 2 else self._acceleration
         N, branches = len(arrays[0]), 1 if branch is not None else 2**self._steps
         derivatives = np.empty((self._n, branches, N))
-        count = self._n + self._steps + len(self._plan.gaps)
         for part in _parts(N, branches):
             some, own = [a[part] for a in arrays], derivatives[..., part]
             self._evaluate(program, some, branch, own)
-            results = np.empty((count, *own.shape[1:]))
+            results = np.empty((self._rows, *own.shape[1:]))
             known = self._solved(some[0], branch, results)
+            b, s = np.nonzero(self._ill(results) & known)
+            if len(b):
+                rates = (each[s] for each in some[1:])
+                own[:, b, s] = self._refinement.rates(results[: self._n, b, s].T, *rates).T
             known &= ~(np.abs(self._margin(results)) <= MEETING).any(axis=0)
             own[:, ~known] = np.nan
         return derivatives.T
@@ -188,7 +226,8 @@ class Evaluation:
     @cached_property
     def _nested(self) -> Function:
         results = [*self._coordinates, *self._margins]
-        conditions = self._coordinates, self._plan.gaps, self._margins
+        close = [*self._margins, *(d * (NEAR / SMALL) for d in self._divisors)]
+        conditions = self._coordinates, self._plan.gaps, close
         return compiled_branches(self._plan.tape, results, conditions, len(self.columns))
 
     @cached_property
@@ -207,7 +246,7 @@ class Evaluation:
         return Refinement(self._graph, self.columns, length)
 
     def _compiled(self, functions: dict[str, Function]) -> Function:
-        results = [*self._coordinates, *self._margins, *self._plan.gaps]
+        results = [*self._coordinates, *self._margins, *self._plan.gaps, *self._divisors]
         return compiled(self._plan.tape, results, functions, len(self.columns))
 
     @cached_property

@@ -119,7 +119,7 @@ class Listing:
 
     def __init__(self, tape: Tape, results: Sequence[Scalar]) -> None:
         """Translate, eliminate common subexpressions and put in order."""
-        self.sympy = _sympy()
+        self.sympy, self.signs = _sympy(), tape.signs
         self._expressions: dict[int, Any] = {}
         calls: list[Call] = []
         items: dict[str, tuple[int, int]] = {}
@@ -154,6 +154,14 @@ class Listing:
         self._done: set[str] = set()
         for expression in self.results:
             self._require(expression)
+
+    @property
+    def symbols(self) -> set[str]:
+        """Names of all inputs, signs and results that are used."""
+        expressions = list(self.results)
+        for each in self.statements:
+            expressions += each.arguments if isinstance(each, Call) else [each.expression]
+        return {str(symbol) for expression in expressions for symbol in expression.free_symbols}
 
     @property
     def operations(self) -> Operations:

@@ -40,11 +40,12 @@ class Refinement:
         self._loops = LoopKinematics(graph, edges, spanning_tree(graph), length=length)
         self._columns = self._loops.columns
         self._free = np.flatnonzero(~np.isin(self._columns, list(inputs)))
+        self._inputs = [list(self._columns).index(c) for c in inputs]
 
-    def __call__(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def __call__(self, q: Array, steps: int = STEPS) -> tuple[Array, NDArray[np.bool_]]:
         """Refined configurations (N, n), and whether each is closed (N,)."""
         loops, x = self._loops, q[:, self._columns]
-        for _ in range(STEPS):
+        for _ in range(steps):
             state = loops.state(x)
             error = loops.residual(state)
             inverse = np.linalg.pinv(loops.residual_jacobian(state)[:, :, self._free], SINGULAR)
@@ -55,6 +56,32 @@ class Refinement:
         result = q.copy()
         result[:, self._columns] = x
         return result, error < REFINED
+
+    def rates(self, q: Array, rates: Array, accelerations: Array | None = None) -> Array:
+        """Velocities, or accelerations, that keep loops closed at regular configurations, (N, n).
+
+        Args:
+            q: The configurations, shape (N, n).
+            rates: Rates of the inputs, shape (N, s).
+            accelerations: Their rates, if these are wanted, shape (N, s).
+        """
+        loops, state = self._loops, self._loops.state(q[:, self._columns])
+        jacobian = loops.jacobian(state)
+        inverse = np.linalg.pinv(jacobian[:, :, self._free], SINGULAR)
+
+        def completed(given: Array, bias: Array | float) -> Array:
+            full = np.zeros(q.shape)
+            full[:, self._inputs] = given
+            gap = (jacobian @ full[..., None])[..., 0] + bias
+            full[:, self._free] = -(inverse @ gap[..., None])[..., 0]
+            return full
+
+        found = completed(rates, 0.0)
+        if accelerations is not None:
+            found = completed(accelerations, loops.bias(state, found))
+        result = np.zeros(q.shape)
+        result[:, self._columns] = found
+        return result
 
     @property
     def units(self) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regularize import screw
 from regularize.closed_forms import equations, vectors
 from regularize.closed_forms.chain import Chain, Item
 from regularize.closed_forms.invariance import Place
@@ -178,6 +179,10 @@ def cosine_sine(angle: float) -> tuple[float, float]:
 
 def _exponential(tape: Tape, screws: Array, q: Sequence[Scalar]) -> Motion:
     """Exponential of a twist with the given coordinates."""
+    held = [x.constant for x in q]
+    if None not in held:
+        T = screw.exp(screws @ np.array(held, dtype=np.float64))
+        return Motion(vectors.matrix(tape, T[:3, :3]), vectors.vector(tape, T[:3, 3]))
     twist = [sum((x * float(row[k]) for k, x in enumerate(q)), tape.scalar(0.0)) for row in screws]
     r = equations.exponential(tape, twist)
     return Motion(

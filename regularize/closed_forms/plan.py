@@ -92,6 +92,7 @@ class Plan:
         chains: The loops that were looked at.
         gaps: Closure errors of solutions that are not solutions of all equations, if there are.
         inconsistent: Whether no choice of branches closes all loops.
+        divisors: Quantities of order one that slides are found by dividing by.
     """
 
     tape: Tape
@@ -100,6 +101,7 @@ class Plan:
     chains: tuple[Chain, ...]
     gaps: list[Scalar] = field(default_factory=list)
     inconsistent: bool = False
+    divisors: list[Scalar] = field(default_factory=list)
 
     @property
     def choices(self) -> list[Step]:

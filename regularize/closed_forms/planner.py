@@ -52,6 +52,7 @@ class Planner:
         self.tape = Tape()
         self.known = Known(self.tape)
         self.steps: list[Step] = []
+        self._divisors: list[Scalar] = []
         given: dict[int, Scalar] = {}
         sizes = {
             column: loop.chain.size
@@ -91,6 +92,7 @@ class Planner:
             self.known,
             self.steps,
             tuple(loop.chain for loop in self.loops),
+            divisors=self._divisors,
         )
         left = [c for c in self.graph.couplings if c.name not in self._used]
         return checked(plan, left, self._plain)
@@ -170,7 +172,7 @@ class Planner:
         """A spherical joint that is the last unknown rotation of its loop, or has a rod behind."""
         for reason, orientation in ORIENTATIONS.items():
             for loop in self.all_loops:
-                found = orientation(loop.chain, self.known)
+                found = orientation(loop.chain, self.known, self.graph)
                 if found is not None:
                     self._give_ball(loop.chain, *found, reason)
                     return True
@@ -195,7 +197,7 @@ class Planner:
             if left.direction is not None:
                 if vanishes([left.direction[2]], 1.0):
                     return False
-                shift = vectors.dot(gap, left.direction) / left.direction[2]
+                shift = self._quotient(vectors.dot(gap, left.direction), left.direction[2])
             self.known.give(item.columns[0], shift)
             self.steps.append(step_of(chain, p, 1))
             return True
@@ -231,7 +233,7 @@ class Planner:
             return False
         A, B, C = coefficients
         if item.kind == "P" and A.constant == 0.0:
-            self.known.give(item.columns[0], -C / (B * 2.0))
+            self.known.give(item.columns[0], self._quotient(-C, B * 2.0))
             self.steps.append(step_of(chain, p, 1))
             return True
         sign = tape.sign()
@@ -243,6 +245,12 @@ class Planner:
             self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 2, discriminant))
         return True
+
+    def _quotient(self, a: Scalar, b: Scalar) -> Scalar:
+        """A slide as a quotient; its divisor may vanish at special inputs."""
+        if b.constant is None:
+            self._divisors.append(b)
+        return a / b
 
     def _give_ball(self, chain: Chain, u: int, turn: Matrix, reason: str) -> None:
         item = chain.items[u]

@@ -1,0 +1,198 @@
+"""Closed forms where geometry, scale or structure is special."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mechanisms import moved
+
+import regularize as rg
+from regularize import screw
+from regularize.closed_forms import ClosedForm, closed_form
+from regularize.kinematics import LoopKinematics
+from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.topology import spanning_tree
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+X, Y, Z = np.eye(3)
+
+
+def closure_errors(solution: ClosedForm, q: np.ndarray) -> np.ndarray:
+    """Largest gap of any loop, shape (N,)."""
+    graph = solution.graph
+    loops = LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
+    return np.max(np.abs(loops.residual(loops.state(q))), axis=1)
+
+
+def two_sliding_legs() -> Mechanism:
+    """Two legs R P R whose slides are parallel at the stored pose."""
+    joints = []
+    for k, s in ((0, 1.0), (1, -1.0)):
+        slide = (-0.4 * s, -0.2 * s, 0)
+        joints += [
+            joint_in_world(f"A{k}", "ground", f"{k}a", "revolute", Z, (s, 0, 0)),
+            joint_in_world(f"P{k}", f"{k}a", f"{k}b", "prismatic", slide, (0.9 * s, 0.3 * s, 0)),
+            joint_in_world(f"B{k}", f"{k}b", "plate", "revolute", Z, (0.5 * s, 0.1 * s, 0)),
+        ]
+    return mechanism_of("two legs", joints, ground="ground")
+
+
+@pytest.mark.parametrize("away", [0.0, 1e-16, 1e-12, 1e-8, 1e-5, 1e-3, 1e-1])
+def test_a_divisor_that_vanishes(away: float) -> None:
+    """A slide is found by dividing by what is zero at the stored pose, a regular one."""
+    solution = closed_form(two_sliding_legs(), ["B1", "P1", "A0"])
+    assert solution._plan.divisors
+    x, rates = away * np.array([1.0, 2.0, 3.0]), np.array([0.3, -0.2, 0.4])
+    one, many = solution.solve(x), solution.solve([x])
+    assert one.assembled.all() and many.assembled.all()
+    assert np.allclose(one.q, many.q[0], rtol=0.0, atol=1e-13)
+    assert np.max(closure_errors(solution, one.q)) < 1e-13
+    # The solution and its rates go on smoothly.
+    h = 1e-4
+    ahead, behind = (solution.solve(x + s * h * rates).q for s in (1, -1))
+    velocities = solution.velocities(x, rates)
+    assert np.allclose(velocities, (ahead - behind) / (2 * h), atol=1e-6)
+    accelerations = solution.accelerations(x, rates, 0.0 * rates)
+    assert np.allclose(accelerations, (ahead - 2 * one.q + behind) / h**2, atol=1e-5)
+
+
+def four_bar(size: float, away: tuple[float, float, float]) -> Mechanism:
+    """A planar four-bar, oblique in space."""
+    z = screw.unit(np.array([1.0, 2.0, 3.0]))
+    x = screw.unit(np.cross(z, Z))
+    y = np.cross(z, x)
+    bodies = ["ground", "a", "b", "c", "ground"]
+    points = [(0, 0), (0.1, 0.3), (0.8, 0.5), (1, 0)]
+    return mechanism_of(
+        "four-bar",
+        [
+            joint_in_world(
+                f"J{i}",
+                bodies[i],
+                bodies[i + 1],
+                "revolute",
+                z,
+                size * (p[0] * x + p[1] * y) + np.array(away),
+            )
+            for i, p in enumerate(points)
+        ],
+        ground="ground",
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "away"),
+    [(1e-3, (0, 0, 0)), (1e3, (0, 0, 0)), (1, (100, -70, 30)), (1, (1000, 500, 200))],
+)
+def test_size_and_place(size: float, away: tuple[float, float, float]) -> None:
+    near = closed_form(four_bar(1, (0, 0, 0)), ["J0"]).solve([0.1, 0.2])
+    far = closed_form(four_bar(size, away), ["J0"]).solve([0.1, 0.2])
+    assert np.allclose(near.q, far.q, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_axes_through_one_point_anywhere(seed: int) -> None:
+    """Their distances are rounding, which is no size."""
+    axes = [(0, 0, 1), (0.3, 0.1, 1), (1, 0.2, 0.5), (1, -0.4, 0.1)]
+    bodies = ["ground", "a", "b", "c", "ground"]
+    joints = [
+        joint_in_world(f"J{i}", bodies[i], bodies[i + 1], "revolute", axis, (0, 0, 0))
+        for i, axis in enumerate(axes)
+    ]
+    mechanism = mechanism_of("spherical", joints, ground="ground")
+    rng = np.random.default_rng(seed)
+    T = screw.exp(rng.normal(size=6))
+    found = [closed_form(m, ["J0"]).solve([0.1, 0.4]) for m in (mechanism, moved(mechanism, T))]
+    assert found[0].assembled.all()
+    assert np.allclose(found[0].q, found[1].q, atol=1e-9)
+
+
+def test_a_floating_base_that_is_no_input() -> None:
+    points = [(0, 0, 0), (0.1, 0.4, 0), (0.8, 0.5, 0), (1, 0, 0)]
+    bodies = ["base", "a", "b", "c", "base"]
+    joints = [joint_in_world("float", "ground", "base", "free")]
+    joints += [
+        joint_in_world("ABCD"[i], bodies[i], bodies[i + 1], "revolute", Z, point)
+        for i, point in enumerate(points)
+    ]
+    solution = closed_form(mechanism_of("floating", joints, ground="ground"), ["A"])
+    found = solution.solve([0.2, 0.3])
+    assert found.assembled.all()
+    assert not found.q[..., :6].any()
+    assert np.max(closure_errors(solution, found.q.reshape(-1, 10))) < 1e-13
+    ahead = solution.solve([0.2 + 1e-6, 0.3 + 1e-6]).q
+    rates = solution.velocities([0.2, 0.3], [[1.0], [1.0]])
+    assert np.allclose(rates, (ahead - found.q) / 1e-6, atol=1e-4)
+    accelerations = solution.accelerations([0.2, 0.3], [[1.0], [1.0]], [[0.0], [0.0]])
+    assert np.isfinite(accelerations).all()
+    space: dict[str, object] = {}
+    exec(solution.to_python(), space)
+    assert np.allclose(space["solve"]([0.2], 1), found.q[0, 1])  # type: ignore[operator]
+
+
+def hinge(name: str, a: str, b: str, x: float, y: float) -> object:
+    return joint_in_world(name, a, b, "revolute", Z, (x, y, 0))
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+@pytest.mark.parametrize("driven", [True, False])
+def test_code_of_what_does_not_move(driven: bool, tmp_path: Path) -> None:
+    """Two ways to assemble a square of hinges on two rigid bodies are constants."""
+    joints = [
+        hinge("J0", "ground", "b1", 0, 0),
+        hinge("J1", "b1", "b2", 1, 0),
+        hinge("J2", "b2", "b3", 1, 1),
+        hinge("J3", "b3", "ground", 0, 1),
+        hinge("J4", "b1", "b4", 0, 0),
+        hinge("J5", "b4", "b5", 0.5, 0.5),
+        hinge("J6", "b5", "b2", 0.75, 0.25),
+    ]
+    inputs = ["J6"]
+    if not driven:
+        joints = [
+            hinge("A", "ground", "a", 0, 0),
+            hinge("B", "a", "b", 1, 0),
+            hinge("C", "b", "ground", 0.4, 0.9),
+        ]
+        inputs = []
+    solution = closed_form(mechanism_of("constant", joints, ground="ground"), inputs)
+    assert solution.solved
+    source = tmp_path / "loops.c"
+    source.write_text(solution.to_c())
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-c", "-o", str(tmp_path / "loops.o")]
+    subprocess.run(["gcc", *flags, str(source)], check=True)
+    space: dict[str, object] = {}
+    exec(solution.to_python(), space)
+    x = [0.1] * len(inputs)
+    found = solution.solve(x)
+    for branch in range(len(solution.branches)):
+        q = space["solve"](x, branch)  # type: ignore[operator]
+        assert np.allclose(q, found.q[branch], equal_nan=True)
+
+
+def double_wishbone() -> Mechanism:
+    """A wheel carrier on two wishbones and a tie rod."""
+    return mechanism_of(
+        "double wishbone",
+        [
+            joint_in_world("upper", "ground", "ua", "revolute", X, (0, 0.3, 0.2)),
+            joint_in_world("lower", "ground", "la", "revolute", X, (0, 0.25, -0.1)),
+            joint_in_world("ub", "ua", "carrier", "spherical", point=(0.15, 0.7, 0.25)),
+            joint_in_world("lb", "la", "carrier", "spherical", point=(0.12, 0.75, -0.12)),
+            joint_in_world("ri", "ground", "rod", "universal", Z, (-0.1, 0.3, 0), axis2=X),
+            joint_in_world("ro", "rod", "carrier", "spherical", point=(-0.05, 0.7, 0)),
+        ],
+        ground="ground",
+    )
+
+
+def test_a_body_between_two_balls_that_a_third_one_holds() -> None:
+    """The wheel carrier does not spin about the line of its ball joints: the tie rod holds it."""
+    found = rg.configurations(double_wishbone(), ["lower"], 0.1, rounds=6)
+    assert found.counts >= 4
+    assert np.nanmax(found.residual) < 1e-12
