@@ -22,7 +22,8 @@ def python_source(
     """A Python module with one function, which needs only ``math``.
 
     Args:
-        listing: The program; its results are the coordinates, then closure errors to be checked.
+        listing: The program; its results are the coordinates, closure errors that have to vanish,
+            and divisors that must not.
         inputs: Names of the inputs.
         names: Names of the coordinates.
         checks: Number of closure errors.
@@ -43,6 +44,8 @@ def python_source(
     lines += ["", f"    Operations: {listing.operations}.", '    """']
     lines += [f"    {symbol} = x[{i}]" for i, symbol in enumerate(_inputs(inputs))]
     lines += [f"    {symbol} = 1 - 2 * ({shift})" for symbol, shift in _signs(listing)]
+    lines.append("    try:  # at some inputs formulas divide by zero")
+    start = len(lines)
     for statement in listing.statements:
         if isinstance(statement, Call):
             arguments = ", ".join(printer.doprint(a) for a in statement.arguments)
@@ -55,10 +58,12 @@ def python_source(
         else:
             lines.append(f"    {statement.name} = {printer.doprint(statement.expression)}")
     values = [printer.doprint(result) for result in listing.results]
-    coordinates = values[: len(values) - checks]
+    coordinates, errors = values[: len(names)], values[len(names) : len(names) + checks]
     lines.append(f"    q = ({''.join(f'{value}, ' for value in coordinates)})")
-    conditions = [f"abs({value}) <= 1e-9" for value in values[len(coordinates) :]]
-    conditions.insert(0, "all(map(math.isfinite, q))")
+    lines[start:] = [f"    {line}" for line in lines[start:]]
+    lines += ["    except ZeroDivisionError:", f"        return (NAN,) * {len(coordinates)}"]
+    conditions = ["all(map(math.isfinite, q))", *(f"abs({value}) <= 1e-9" for value in errors)]
+    conditions += [f"abs({value}) > 1e-9" for value in values[len(names) + checks :]]
     lines.append(f"    return q if {' and '.join(conditions)} else (NAN,) * {len(coordinates)}")
     return "\n".join([inspect.getsource(runtime), "", *lines, ""])
 
@@ -105,10 +110,11 @@ def c_source(
             lines.append(f"    {statement.function}({arguments}, {statement.target});")
         else:
             lines.append(f"    const double {statement.name} = {printed(statement.expression)};")
-    count = len(listing.results) - checks
+    count = len(names)
     lines += [f"    q[{i}] = {printed(r)};" for i, r in enumerate(listing.results[:count])]
-    for result in listing.results[count:]:
-        lines += [f"    if (!(fabs({printed(result)}) <= 1e-9))", "        return 0;"]
+    for k, result in enumerate(listing.results[count:]):
+        condition = "<=" if k < checks else ">"
+        lines += [f"    if (!(fabs({printed(result)}) {condition} 1e-9))", "        return 0;"]
     lines += [f"    for (int i = 0; i < {count}; i++)", "        if (!isfinite(q[i]))"]
     lines += ["            return 0;", "    return 1;", "}", ""]
     return "\n".join([_functions(used), *lines])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regularize.closed_forms.branches import Branch
 from regularize.closed_forms.derivative import Derivative
-from regularize.closed_forms.meeting import NEAR, Refinement
+from regularize.closed_forms.meeting import NEAR, REFINED, Refinement
 from regularize.closed_forms.plan import Plan
 from regularize.closed_forms.program import (
     ARRAY,
@@ -31,10 +31,12 @@ CHUNK = 4096
 ROOM = 2**16
 #: Scaled discriminants that are rounding: two branches meet.
 MEETING = 1e-14
-#: Divisors below this lose digits; inputs that far beside are solved instead, and what is found is
-#: brought back in some steps of Newton's method.
-SMALL = ASIDE = 1e-3
-BACK = 6
+#: Divisors below this, and squares of lengths, lose digits of what they divide.
+LOST = 1e-4
+#: Change of the inputs, in radians and sizes of the loops, after which little is lost.
+ASIDE = 1e-3
+#: Closure errors that are rounding.
+EXACT = 1e-13
 #: What is tried where any angle solves an equation and zero leads to no solution.
 ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
@@ -60,8 +62,8 @@ class Evaluation:
             for step in plan.choices
             if step.discriminant is not None
         ]
-        self._divisors = plan.divisors
-        self._rows = self._n + self._steps + len(plan.gaps) + len(plan.divisors)
+        self._pivots = [*plan.divisors, *plan.squares]
+        self._checks = slice(self._n + self._steps, self._n + self._steps + len(plan.gaps))
         self._both = [(1.0, -1.0)] * self._steps
         self._others: dict[float, Function] = {}
 
@@ -75,7 +77,7 @@ class Evaluation:
         """All branches, or one, at one input."""
         try:
             rows, assembled, near = self._nested(*x, *(branch.choices if branch else self._both))
-        except (ValueError, ZeroDivisionError):  # the sine of infinity, a divisor that vanishes
+        except (ValueError, ZeroDivisionError):  # the sine of infinity, slides across planes
             near = True
         if near:
             found = self.many(np.array([x]), branch)
@@ -102,11 +104,11 @@ class Evaluation:
     def _solved(self, x: Array, branch: Branch | None, results: Array) -> NDArray[np.bool_]:
         """Enter the results of some inputs, (results, branches, N); which are assembled."""
         assembled = self._positions(self._array, x, branch, results)
-        ill = self._ill(results)
-        if ill.any():
-            self._from_beside(x, branch, results, assembled, ill)
         q, margin = results[: self._n], self._margin(results)
         near = (np.abs(margin) < NEAR).any(axis=0)
+        lost = self._lost(results)
+        if lost.any():
+            self._from_aside(x, branch, results, assembled, lost)
         if near.any():
             self._where_any_angle_solves(x, branch, results, assembled)
         near &= assembled
@@ -141,6 +143,49 @@ class Evaluation:
         """Poses of all nodes, lengths scaled by the size of the loops, (N, nodes, 3, 4)."""
         return self._refinement.poses(q)
 
+    @property
+    def _rows(self) -> int:
+        return self._checks.stop + len(self._pivots)
+
+    def _lost(self, results: Array) -> NDArray[np.bool_]:
+        """Where digits are lost in a division, (branches, N)."""
+        return np.asarray((np.abs(results[self._checks.stop :]) < LOST).any(axis=0))
+
+    def _from_aside(
+        self,
+        x: Array,
+        branch: Branch | None,
+        results: Array,
+        assembled: NDArray[np.bool_],
+        lost: NDArray[np.bool_],
+    ) -> None:
+        """Solutions near divisions by zero, by iteration from those at inputs a little aside."""
+        b, s = np.nonzero(lost & assembled)
+        error = np.full(lost.shape, np.inf)
+        error[b, s] = self.closure_error(results[: self._n, b, s].T)
+        columns = list(self.columns)
+        weights = np.cos(1.0 + np.arange(len(columns)))  # no direction that is special
+        for sense in (1.0, -1.0):
+            samples = np.flatnonzero((lost & (error > EXACT)).any(axis=0))
+            if not len(samples):
+                break
+            others = np.empty((*results.shape[:2], len(samples)))
+            beside = x[samples] + sense * ASIDE * self.units[columns] * weights
+            found = self._positions(self._array, beside, branch, others)
+            b, s = np.nonzero(found & lost[:, samples] & ~self._lost(others))
+            if not len(b):
+                continue
+            q = others[: self._n, b, s].T.copy()
+            q[:, columns] = x[samples[s]]
+            refined, _ = self._refinement(q)
+            s, left = samples[s], self.closure_error(refined)
+            better = left < np.minimum(error[b, s], CLOSED)
+            results[: self._n, b[better], s[better]] = refined[better].T
+            assembled[b[better], s[better]] = True
+            error[b[better], s[better]] = left[better]
+        # What is left is a place where formulas and iteration fail.
+        assembled &= ~lost | (error <= REFINED)
+
     def _margin(self, results: Array) -> Array:
         return results[self._n : self._n + self._steps]
 
@@ -150,38 +195,13 @@ class Evaluation:
         """Enter the results of a program; whether each branch is assembled, (branches, N)."""
         self._evaluate(program, [x], branch, results)
         # A sum is finite where all its terms are.
-        assembled = np.isfinite(results[: self._n].sum(axis=0))
+        with np.errstate(invalid="ignore", over="ignore"):
+            assembled = np.isfinite(results[: self._n].sum(axis=0))
         if self._plan.gaps:
             with np.errstate(invalid="ignore"):
-                gaps = np.abs(results[self._n + self._steps : self._rows - len(self._divisors)])
+                gaps = np.abs(results[self._checks])
                 assembled &= (gaps <= CLOSED).all(axis=0)
         return np.asarray(assembled)
-
-    def _ill(self, results: Array) -> NDArray[np.bool_]:
-        """Where a divisor is so small that digits are lost, shape (branches, N)."""
-        divisors = results[self._rows - len(self._divisors) :]
-        return np.asarray((np.abs(divisors) < SMALL).any(axis=0))
-
-    def _from_beside(
-        self,
-        x: Array,
-        branch: Branch | None,
-        results: Array,
-        assembled: NDArray[np.bool_],
-        ill: NDArray[np.bool_],
-    ) -> None:
-        """Solve at inputs a little beside, where the formulas lose nothing, and iterate back."""
-        samples = np.flatnonzero(ill.any(axis=0))
-        aside = ASIDE * np.cos(np.arange(len(self.columns))) * self.units[list(self.columns)]
-        others = np.empty((*results.shape[:2], len(samples)))
-        found = self._positions(self._array, x[samples] + aside, branch, others)
-        b, s = np.nonzero(found & ill[:, samples])
-        q = others[: self._n, b, s].T
-        q[:, list(self.columns)] = x[samples[s]]
-        q, closed = self._refinement(q, BACK)
-        assembled[ill] = False
-        assembled[b, samples[s]] = closed
-        results[: self._n, b, samples[s]] = q.T
 
     def _where_any_angle_solves(
         self, x: Array, branch: Branch | None, results: Array, assembled: NDArray[np.bool_]
@@ -215,18 +235,21 @@ class Evaluation:
             self._evaluate(program, some, branch, own)
             results = np.empty((self._rows, *own.shape[1:]))
             known = self._solved(some[0], branch, results)
-            b, s = np.nonzero(self._ill(results) & known)
-            if len(b):
-                rates = (each[s] for each in some[1:])
-                own[:, b, s] = self._refinement.rates(results[: self._n, b, s].T, *rates).T
             known &= ~(np.abs(self._margin(results)) <= MEETING).any(axis=0)
+            lost = self._lost(results) & known
+            if lost.any():
+                b, s = np.nonzero(lost)
+                given = [a[s] for a in some[1:]]
+                q = results[: self._n, b, s].T
+                rates, regular = self._refinement.derivatives(q, given)
+                own[:, b[regular], s[regular]] = rates[regular].T
             own[:, ~known] = np.nan
         return derivatives.T
 
     @cached_property
     def _nested(self) -> Function:
         results = [*self._coordinates, *self._margins]
-        close = [*self._margins, *(d * (NEAR / SMALL) for d in self._divisors)]
+        close = [*((m, NEAR) for m in self._margins), *((p, LOST) for p in self._pivots)]
         conditions = self._coordinates, self._plan.gaps, close
         return compiled_branches(self._plan.tape, results, conditions, len(self.columns))
 
@@ -246,7 +269,7 @@ class Evaluation:
         return Refinement(self._graph, self.columns, length)
 
     def _compiled(self, functions: dict[str, Function]) -> Function:
-        results = [*self._coordinates, *self._margins, *self._plan.gaps, *self._divisors]
+        results = [*self._coordinates, *self._margins, *self._plan.gaps, *self._pivots]
         return compiled(self._plan.tape, results, functions, len(self.columns))
 
     @cached_property

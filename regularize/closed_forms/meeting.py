@@ -39,13 +39,13 @@ class Refinement:
         edges = range(len(graph.edges))
         self._loops = LoopKinematics(graph, edges, spanning_tree(graph), length=length)
         self._columns = self._loops.columns
+        self._inputs = list(inputs)
         self._free = np.flatnonzero(~np.isin(self._columns, list(inputs)))
-        self._inputs = [list(self._columns).index(c) for c in inputs]
 
-    def __call__(self, q: Array, steps: int = STEPS) -> tuple[Array, NDArray[np.bool_]]:
+    def __call__(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Refined configurations (N, n), and whether each is closed (N,)."""
         loops, x = self._loops, q[:, self._columns]
-        for _ in range(steps):
+        for _ in range(STEPS):
             state = loops.state(x)
             error = loops.residual(state)
             inverse = np.linalg.pinv(loops.residual_jacobian(state)[:, :, self._free], SINGULAR)
@@ -57,31 +57,30 @@ class Refinement:
         result[:, self._columns] = x
         return result, error < REFINED
 
-    def rates(self, q: Array, rates: Array, accelerations: Array | None = None) -> Array:
-        """Velocities, or accelerations, that keep loops closed at regular configurations, (N, n).
+    def derivatives(self, q: Array, given: Sequence[Array]) -> tuple[Array, NDArray[np.bool_]]:
+        """Velocities of configurations, or accelerations, (N, n), and which are regular, (N,).
 
         Args:
             q: The configurations, shape (N, n).
-            rates: Rates of the inputs, shape (N, s).
-            accelerations: Their rates, if these are wanted, shape (N, s).
+            given: Rates of the inputs, and for accelerations the rates of these, (N, inputs) each.
         """
-        loops, state = self._loops, self._loops.state(q[:, self._columns])
+        loops, free = self._loops, self._free
+        state = loops.state(q[:, self._columns])
         jacobian = loops.jacobian(state)
-        inverse = np.linalg.pinv(jacobian[:, :, self._free], SINGULAR)
-
-        def completed(given: Array, bias: Array | float) -> Array:
-            full = np.zeros(q.shape)
-            full[:, self._inputs] = given
-            gap = (jacobian @ full[..., None])[..., 0] + bias
-            full[:, self._free] = -(inverse @ gap[..., None])[..., 0]
-            return full
-
-        found = completed(rates, 0.0)
-        if accelerations is not None:
-            found = completed(accelerations, loops.bias(state, found))
-        result = np.zeros(q.shape)
-        result[:, self._columns] = found
-        return result
+        inverse = np.linalg.pinv(jacobian[:, :, free], SINGULAR)
+        sizes = np.linalg.svd(jacobian[:, :, free], compute_uv=False)
+        regular = sizes[:, -1] > SINGULAR * sizes[:, 0]
+        result = np.zeros_like(q)
+        bias = np.zeros(jacobian.shape[:2])
+        for rates in given:
+            result = np.zeros_like(q)
+            result[:, self._inputs] = rates
+            own = result[:, self._columns]
+            gap = (jacobian @ own[..., None])[..., 0] + bias
+            own[:, free] = -(inverse @ gap[..., None])[..., 0]
+            result[:, self._columns] = own
+            bias = loops.bias(state, own)
+        return result, regular
 
     @property
     def units(self) -> Array:

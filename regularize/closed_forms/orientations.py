@@ -12,13 +12,12 @@ from regularize.closed_forms.chain import Chain
 from regularize.closed_forms.coefficients import vanishes
 from regularize.closed_forms.motions import Known
 from regularize.closed_forms.vectors import Matrix, Vector
-from regularize.topology import Graph
 
 #: Position of a spherical joint in its loop, and the rotation from behind it to in front of it.
 Orientation: TypeAlias = tuple[int, Matrix]
 
 
-def last_rotation(chain: Chain, known: Known, graph: Graph) -> Orientation | None:
+def last_rotation(chain: Chain, known: Known) -> Orientation | None:
     """That of a spherical joint that is the last unknown rotation of its loop."""
     left = [i for i, item in enumerate(chain.items) if item.kind != "P" and not known.has(item)]
     if len(left) != 1 or chain.items[left[0]].kind != "S":
@@ -28,17 +27,15 @@ def last_rotation(chain: Chain, known: Known, graph: Graph) -> Orientation | Non
     return left[0], vectors.columns((x, y, z))
 
 
-def rod(chain: Chain, known: Known, graph: Graph) -> Orientation | None:
+def rod(chain: Chain, known: Known) -> Orientation | None:
     """That of the first of two spherical joints that are left in a loop.
 
-    What is between them does not spin about their line, where nothing else is affected by that.
+    The body between them does not spin about their line.
     """
     left = [i for i, item in enumerate(chain.items) if not known.has(item)]
     if len(left) != 2 or any(chain.items[i].kind != "S" for i in left):
         return None
     u, w = left
-    if not _spins(graph, chain, u, w):
-        return None
     m, tape = len(chain), known.tape
     center = known.element("point", np.zeros(3), None)
     v = vectors.position_of(known.carried(chain, center, 2 * w, 2 * u + 1))
@@ -57,25 +54,13 @@ def rod(chain: Chain, known: Known, graph: Graph) -> Orientation | None:
     return u, vectors.columns((x, y, z))
 
 
-def _spins(graph: Graph, chain: Chain, u: int, w: int) -> bool:
-    """Whether what is on one side of two joints of a loop takes part in no other loop."""
-    cycle, balls = chain.cycle, (chain.items[u].columns, chain.items[w].columns)
-    a, b = (k for k, e in enumerate(cycle.edges) if graph.edges[e].columns in balls)
-    in_loops = {e for block in graph.blocks for e in block}
-    sides = cycle.nodes[a + 1 : b + 1], (*cycle.nodes[b + 1 :], *cycle.nodes[: a + 1])
-    return any(
-        all(len(in_loops.intersection(graph.adjacency[node])) == 2 for node in side)
-        for side in sides
-    )
-
-
 def _reflected(x: Vector, normal: Vector, scaled: Vector) -> Vector:
     """X + (normal . x) scaled, where scaled is normal by -2 over its square."""
     return vectors.add(x, vectors.scale(vectors.dot(normal, x), scaled))
 
 
 #: Ways to find an orientation, by the reason that is given for it; the first come first.
-ORIENTATIONS: dict[str, Callable[[Chain, Known, Graph], Orientation | None]] = {
+ORIENTATIONS: dict[str, Callable[[Chain, Known], Orientation | None]] = {
     "orientation of the rest": last_rotation,
     "direction of the rod, no spin": rod,
 }

@@ -90,18 +90,20 @@ class Plan:
         known: What it computes.
         steps: One per unknown found, in order.
         chains: The loops that were looked at.
+        divisors: Scaled quantities that unique slides are divided by.
+        squares: Squares of scaled vectors that unique angles are seen by.
         gaps: Closure errors of solutions that are not solutions of all equations, if there are.
         inconsistent: Whether no choice of branches closes all loops.
-        divisors: Quantities of order one that slides are found by dividing by.
     """
 
     tape: Tape
     known: Known
     steps: list[Step]
     chains: tuple[Chain, ...]
+    divisors: tuple[Scalar, ...] = ()
+    squares: tuple[Scalar, ...] = ()
     gaps: list[Scalar] = field(default_factory=list)
     inconsistent: bool = False
-    divisors: list[Scalar] = field(default_factory=list)
 
     @property
     def choices(self) -> list[Step]:

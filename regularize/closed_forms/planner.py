@@ -12,14 +12,14 @@ from regularize.closed_forms.chain import Chain, chain_of
 from regularize.closed_forms.coefficients import equation, rotated, sight, size_of, vanishes
 from regularize.closed_forms.invariance import Invariance, Segment
 from regularize.closed_forms.motions import Known
-from regularize.closed_forms.orientations import ORIENTATIONS
+from regularize.closed_forms.orientations import ORIENTATIONS, rod
 from regularize.closed_forms.plan import Plan, Step, checked, step_of
 from regularize.closed_forms.projection import Projection, projections
 from regularize.closed_forms.tape import Scalar, Tape
 from regularize.closed_forms.vectors import Matrix, Motion, direction_of, position_of
 from regularize.cycles import Cycle
 from regularize.screw import Array
-from regularize.topology import Graph
+from regularize.topology import Graph, breadth_first
 
 #: Discriminants below this, relative to the size of their terms, are rounding.
 SLACK = 1e-14
@@ -53,6 +53,7 @@ class Planner:
         self.known = Known(self.tape)
         self.steps: list[Step] = []
         self._divisors: list[Scalar] = []
+        self._squares: list[Scalar] = []
         given: dict[int, Scalar] = {}
         sizes = {
             column: loop.chain.size
@@ -70,29 +71,36 @@ class Planner:
         self._ways: dict[Invariance, dict[int, list[Projection]]] = {}
         self._vain: set[tuple[int, tuple[Segment, ...]]] = set()
         for edge in graph.edges:
-            if not edge.freedoms or not all(column in given for column in edge.columns):
-                continue
-            if edge.group:
-                self.known.give_group_input(edge, [given[column] for column in edge.columns])
-            else:
-                for column in edge.columns:
+            own = [column for column in edge.columns if column in given]
+            if not edge.group:
+                for column in own:
                     self.known.give(column, given[column])
+            elif own:
+                self.known.give_group_input(edge, [given[column] for column in own])
 
     @cached_property
     def all_loops(self) -> list[Invariance]:
         """Independent loops and the sums of them."""
         return self.loops + [Invariance(chain_of(self.graph, c), self._rtol) for c in self._sums]
 
-    def plan(self) -> Plan:
-        """Find as many unknowns as possible."""
-        while self._coupled() or self._projected() or self._ball() or self._folded():
+    def plan(self, *, folding: bool = True) -> Plan:
+        """Find as many unknowns as possible.
+
+        Args:
+            folding: Whether equations may be used that leave an angle free on some branches.
+        """
+        while self._coupled() or self._projected() or self._ball():
             pass
+        while folding and self._folded():
+            while self._coupled() or self._projected() or self._ball():
+                pass
         plan = Plan(
             self.tape,
             self.known,
             self.steps,
             tuple(loop.chain for loop in self.loops),
-            divisors=self._divisors,
+            tuple(self._divisors),
+            tuple(self._squares),
         )
         left = [c for c in self.graph.couplings if c.name not in self._used]
         return checked(plan, left, self._plain)
@@ -172,11 +180,20 @@ class Planner:
         """A spherical joint that is the last unknown rotation of its loop, or has a rod behind."""
         for reason, orientation in ORIENTATIONS.items():
             for loop in self.all_loops:
-                found = orientation(loop.chain, self.known, self.graph)
-                if found is not None:
+                found = orientation(loop.chain, self.known)
+                if found is not None and (orientation is not rod or self._spins(loop.chain)):
                     self._give_ball(loop.chain, *found, reason)
                     return True
         return False
+
+    def _spins(self, chain: Chain) -> bool:
+        """Whether the two spherical joints left in a loop are all that holds what is between."""
+        left = {item.columns for item in chain.items if not self.known.has(item)}
+        graph, cycle = self.graph, chain.cycle
+        cut = [e for e in cycle.edges if graph.edges[e].columns in left]
+        rest = set(range(len(graph.edges))) - set(cut)
+        ends = graph.edges[cut[0]].parent, graph.edges[cut[0]].child
+        return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
 
     def _all_turned_but(self, chain: Chain, u: int) -> bool:
         """Whether the orientation of the rest of a loop is known."""
@@ -217,6 +234,8 @@ class Planner:
             w = self.known.direction_around(chain, p.unknown, v)
             square = tape.scalar(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
+        if square.constant is None:
+            self._squares.append(square * (1.0 / size**2))
         c, s = equations.unit(tape, x, y, square.probe, (10 * SLACK * size) ** 2)
         self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 1))
@@ -247,7 +266,7 @@ class Planner:
         return True
 
     def _quotient(self, a: Scalar, b: Scalar) -> Scalar:
-        """A slide as a quotient; its divisor may vanish at special inputs."""
+        """A slide as a quotient, whose divisor may vanish at special inputs."""
         if b.constant is None:
             self._divisors.append(b)
         return a / b

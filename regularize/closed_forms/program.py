@@ -16,7 +16,6 @@ import numpy as np
 
 from regularize import screw
 from regularize.closed_forms import runtime
-from regularize.closed_forms.meeting import NEAR
 from regularize.closed_forms.tape import Operation, Scalar, Tape
 from regularize.screw import Array
 
@@ -74,7 +73,7 @@ def compiled(
 def compiled_branches(
     tape: Tape,
     results: Sequence[Scalar],
-    conditions: tuple[Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]],
+    conditions: tuple[Sequence[Scalar], Sequence[Scalar], Sequence[tuple[Scalar, float]]],
     inputs: int,
 ) -> Function:
     """A function of the first inputs and the signs to try for every choice.
@@ -86,7 +85,7 @@ def compiled_branches(
         tape: The program.
         results: What is wanted of every branch.
         conditions: What has to be finite and what has to vanish where a branch is assembled, and
-            what is not near zero unless the solution needs a closer look.
+            what is not below a limit unless the solution needs a closer look.
         inputs: Number of inputs.
 
     Returns:
@@ -96,7 +95,7 @@ def compiled_branches(
     finite, vanishing, margins = conditions
     levels: dict[int, int] = {}
     text: list[list[str]] = [[] for _ in range(tape.signs + 1)]
-    for index in tape.needed([*results, *finite, *vanishing, *margins]):
+    for index in tape.needed([*results, *finite, *vanishing, *(m for m, _ in margins)]):
         operation = tape.operations[index]
         if operation.name == "sign":
             levels[index] = int(operation.data) + 1
@@ -117,7 +116,7 @@ def compiled_branches(
     closed = [f"-{CLOSED} <= {name_of(tape, r.index)} <= {CLOSED}" for r in vanishing]
     source.append(f"{inner}rows.append(({returned}))")
     source.append(f"{inner}assembled.append({' and '.join([f'isfinite({total})', *closed])})")
-    close = [f"-{NEAR} < {name_of(tape, r.index)} < {NEAR}" for r in margins]
+    close = [f"-{limit} < {name_of(tape, r.index)} < {limit}" for r, limit in margins]
     if close:
         source.append(f"{inner}near = near or {' or '.join(close)}")
     return _executed("\n".join([*source, "    return rows, assembled, near", ""]), SCALAR)

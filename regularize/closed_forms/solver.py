@@ -164,13 +164,11 @@ class ClosedForm:
 
     def to_python(self, name: str = "solve") -> str:
         """Source of a self-contained Python function of the inputs and the branch."""
-        names, checks = list(self._names), len(self._plan.gaps)
-        return python_source(self._listing, self.inputs, names, checks, name)
+        return python_source(self._listing, self.inputs, self._names, len(self._plan.gaps), name)
 
     def to_c(self, name: str = "solve") -> str:
         """C99 source of a self-contained function of the inputs and the branch."""
-        names, checks = list(self._names), len(self._plan.gaps)
-        return c_source(self._listing, self.inputs, names, checks, name)
+        return c_source(self._listing, self.inputs, self._names, len(self._plan.gaps), name)
 
     @property
     def operations(self) -> Operations:
@@ -182,7 +180,7 @@ class ClosedForm:
         self._require_solved()
         found = self._plan.known.coordinates
         results = [found[c] for c in range(self.graph.freedoms)]
-        return Listing(self._plan.tape, [*results, *self._plan.gaps])
+        return Listing(self._plan.tape, [*results, *self._plan.gaps, *self._plan.divisors])
 
     # Inputs --------------------------------------------------------------------------------------
 
@@ -247,6 +245,9 @@ def closed_form(
     }
     basis, further = loops_of(graph)
     plan = Planner(graph, basis, further, columns, held, rtol).plan()
+    if plan.inconsistent:
+        # Where an angle was taken as free that is not, no branch closes.
+        plan = Planner(graph, basis, further, columns, held, rtol).plan(folding=False)
     if plan.inconsistent:
         raise ModelError(
             f"the inputs {', '.join(chosen.names)} cannot be chosen freely; "
