@@ -204,3 +204,30 @@ def test_paths_of_one_sample_and_of_none():
     assert solution.track([]).branch is None
     assert solution.track(0.3).q.shape == (1, 4)
     assert not solution.track([np.nan, np.inf, 0.1]).assembled[:2].any()
+
+
+def test_a_track_that_begins_where_branches_meet_is_closed_there() -> None:
+    """The sample is exact; where the path leads, as a square root does, does not replace it."""
+    hinges = {
+        "J0": ("ground", "b1", 1.0804, -0.988),
+        "J1": ("b1", "b2", 0.0857, -0.8853),
+        "J2": ("b2", "b3", -0.6089, -0.166),
+        "J3": ("ground", "b3", 0.3858, -0.2687),
+        "J4": ("b3", "b4", 1.5777, -1.0394),
+        "J5": ("b4", "b5", 0.0857, -0.8853),
+        "J6": ("b5", "ground", 1.0804, -0.988),
+        "J8": ("b6", "b7", -0.4117, -0.834),
+        "J9": ("b7", "b5", 0.5831, -0.9367),
+    }
+    joints = [
+        joint_in_world(name, a, b, "revolute", Z, (x, y, 0))
+        for name, (a, b, x, y) in hinges.items()
+    ]
+    slide = joint_in_world("J7", "b2", "b6", "prismatic", (-0.6307, 0.776, 0), (-0.6, -0.2, 0))
+    solution = closed_form(mechanism_of("dyads", [*joints, slide], ground="ground"), ["J0"])
+    path = 0.25 * np.sin(np.linspace(0.0, 2 * np.pi, 400))
+    exact = solution.solve(path[0])
+    assert exact.assembled.any()
+    for branch in np.flatnonzero(exact.assembled):
+        track = solution.track(path, int(branch))
+        assert np.allclose(track.q[0], exact.q[branch], rtol=0.0, atol=1e-9)

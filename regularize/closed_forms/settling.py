@@ -15,6 +15,8 @@ from regularize.screw import Array
 CLOSE = 0.02
 #: A coordinate that is further from where the path leads has been chosen among all angles.
 ARBITRARY = 1e-4
+#: Closure error of configurations that replace closed ones.
+CLOSED = 1e-12
 #: Samples that are looked at at once.
 BLOCK = 8192
 
@@ -83,6 +85,10 @@ class Settling:
         expected = expected.copy()
         expected[list(self._evaluation.columns)] = self._path[i]
         refined, closed = self._evaluation.refined(expected[None])
+        error = self._evaluation.closure_error(refined)[0]
+        if found.assembled.all() and error > CLOSED:
+            # Where a branch ends, the path leads there as a square root does, not as a polynomial.
+            return None
         return np.asarray(refined[0]) if closed[0] else None
 
 

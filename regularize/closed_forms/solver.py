@@ -249,6 +249,8 @@ def closed_form(
         # Where an angle was taken as free that is not, no branch closes.
         plan = Planner(graph, basis, further, columns, held, rtol).plan(folding=False)
     if plan.inconsistent:
+        if not columns:
+            raise ModelError("nothing closes all loops of this mechanism, which does not move")
         raise ModelError(
             f"the inputs {', '.join(chosen.names)} cannot be chosen freely; "
             "give as many inputs as the mechanism has freedoms"
