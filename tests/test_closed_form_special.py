@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from mechanisms import moved
 
-import regularize as rg
 from regularize import screw
+from regularize.all_configurations.loop_system import LoopSystem
+from regularize.all_configurations.multistart import searched
 from regularize.closed_forms import ClosedForm, closed_form
 from regularize.kinematics import LoopKinematics
 from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
@@ -27,6 +28,13 @@ def closure_errors(solution: ClosedForm, q: np.ndarray) -> np.ndarray:
     graph = solution.graph
     loops = LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
     return np.max(np.abs(loops.residual(loops.state(q))), axis=1)
+
+
+def multistart(system: LoopSystem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What iteration from many starts finds at one sample, shape (K, n), and how many starts."""
+    none = np.zeros(0, dtype=np.intp), np.zeros((0, len(q)))
+    _, found, used = searched(system, q[None], none, starts=200, rounds=10)
+    return found, used
 
 
 def two_sliding_legs() -> Mechanism:
@@ -175,27 +183,77 @@ def test_code_of_what_does_not_move(driven: bool, tmp_path: Path) -> None:
         assert np.allclose(q, found.q[branch], equal_nan=True)
 
 
-def double_wishbone() -> Mechanism:
-    """A wheel carrier on two wishbones and a tie rod."""
+def double_wishbone(*, turned: bool = False) -> Mechanism:
+    """A wheel carrier on two wishbones and a tie rod with a rack."""
+    ball = [("ub", "ua", (0.15, 0.7, 0.25)), ("lb", "la", (0.12, 0.75, -0.12))]
+    balls = [
+        joint_in_world(
+            name, *(("carrier", arm) if turned else (arm, "carrier")), "spherical", point=p
+        )
+        for name, arm, p in ball
+    ]
     return mechanism_of(
         "double wishbone",
         [
             joint_in_world("upper", "ground", "ua", "revolute", X, (0, 0.3, 0.2)),
             joint_in_world("lower", "ground", "la", "revolute", X, (0, 0.25, -0.1)),
-            joint_in_world("ub", "ua", "carrier", "spherical", point=(0.15, 0.7, 0.25)),
-            joint_in_world("lb", "la", "carrier", "spherical", point=(0.12, 0.75, -0.12)),
-            joint_in_world("ri", "ground", "rod", "universal", Z, (-0.1, 0.3, 0), axis2=X),
+            *balls,
+            joint_in_world("rack", "ground", "bar", "prismatic", Y),
+            joint_in_world("ri", "bar", "rod", "universal", Z, (-0.1, 0.3, 0), axis2=X),
             joint_in_world("ro", "rod", "carrier", "spherical", point=(-0.05, 0.7, 0)),
         ],
         ground="ground",
     )
 
 
-def test_a_body_between_two_balls_that_a_third_one_holds() -> None:
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_body_between_two_balls_that_a_third_one_holds(turned: bool) -> None:
     """The wheel carrier does not spin about the line of its ball joints: the tie rod holds it."""
-    found = rg.configurations(double_wishbone(), ["lower"], 0.1, rounds=6)
-    assert found.counts >= 4
-    assert np.nanmax(found.residual) < 1e-12
+    mechanism = double_wishbone(turned=turned)
+    solution = closed_form(mechanism, ["lower", "rack"])
+    assert solution.solved
+    assert len(solution.branches) == 8
+    x = np.random.default_rng(3).uniform(-1.0, 1.0, size=(40, 2)) * (0.4, 0.05)
+    found = solution.solve(x)
+    assert found.assembled.any(axis=0).all()
+    q = found.q[found.assembled]
+    assert np.max(closure_errors(solution, q)) < 1e-12
+    # The stored pose is one of the ways, and the others are those that iteration finds.
+    stored = solution.solve([0.0, 0.0])
+    assert np.min(np.max(np.abs(stored.q[stored.assembled]), axis=1)) < 1e-12
+    graph = solution.graph
+    loops = LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
+    ours = loops.state(stored.q[stored.assembled]).T_world_node
+    unknown = np.setdiff1d(np.arange(graph.freedoms), solution.columns)
+    theirs, _ = multistart(LoopSystem(graph, unknown), np.zeros(graph.freedoms))
+    poses = loops.state(theirs).T_world_node
+    gaps = np.abs(poses[:, None] - ours[None]).max(axis=(2, 3, 4))
+    assert len(theirs) >= len(ours)
+    assert np.max(np.min(gaps, axis=1)) < 1e-6
+
+
+def test_rates_and_code_of_a_suspension() -> None:
+    solution = closed_form(double_wishbone(), ["lower", "rack"])
+    x, rates, h = np.array([0.1, 0.01]), np.array([0.7, -0.2]), 1e-5
+    ahead, behind = (solution.solve(x + s * h * rates).q for s in (1, -1))
+    graph = solution.graph
+    balls = [c for e in graph.edges if e.group for c in e.columns]
+    turning = np.setdiff1d(np.arange(graph.freedoms), balls)
+    velocities = solution.velocities(x, rates)
+    assert np.allclose(velocities[:, turning], ((ahead - behind) / (2 * h))[:, turning], atol=1e-6)
+    loops = LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
+    state = loops.state(solution.solve(x).q)
+    assert np.max(np.abs(loops.jacobian(state) @ velocities[..., None])) < 1e-12
+    accelerations = solution.accelerations(x, rates, 0.0 * rates)
+    left = (loops.jacobian(state) @ accelerations[..., None])[..., 0] + loops.bias(
+        state, velocities
+    )
+    assert np.max(np.abs(left)) < 1e-11
+    space: dict[str, object] = {}
+    exec(solution.to_python(), space)
+    for branch in range(len(solution.branches)):
+        q = space["solve"](x, branch)  # type: ignore[operator]
+        assert np.allclose(q, solution.solve(x).q[branch], atol=1e-12)
 
 
 @pytest.mark.parametrize(

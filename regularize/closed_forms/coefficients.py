@@ -42,8 +42,11 @@ def _turns(frame: int, least: int, m: int) -> int:
     return 2 * m * -((frame - least) // (2 * m))
 
 
-def equation(chain: Chain, known: Known, p: Projection) -> Coefficients | None:
-    """Coefficients A, B, C of the equation of two segments; None where it has not that form."""
+def views(chain: Chain, known: Known, p: Projection) -> tuple[Element, Element, Element, Element]:
+    """The elements of two segments, seen from in front of and behind the unknown motion.
+
+    Then those that they meet around the rest of the loop, seen from in front of the first segment.
+    """
     m, frame = len(chain), 2 * p.unknown
     a, b = p.segments
     to_b = b.first + _turns(b.first, a.last, m)
@@ -56,9 +59,15 @@ def equation(chain: Chain, known: Known, p: Projection) -> Coefficients | None:
     right = known.seen(chain, b.base, to_b, inside + 1)
     around = a.first + _turns(a.first, b.last, m)
     other = known.seen(chain, b.tip, b.last, around)
+    return left, right, other, known.seen(chain, a.base, a.first, a.first)
+
+
+def equation(chain: Chain, known: Known, p: Projection) -> Coefficients | None:
+    """Coefficients A, B, C of the equation of two segments; None where it has not that form."""
+    left, right, other, base = views(chain, known, p)
     item = chain.items[p.unknown]
     across = item.kind == "R" and all(_along_z(e) for e in (left, right) if e.kind == "line")
-    value = _measure(other, known.seen(chain, a.base, a.first, a.first), across)
+    value = _measure(other, base, across)
     if item.kind == "R":
         return _turned(left, right, item.shift, value)
     return _slid(left, rotated(known, item, right), value)

@@ -76,7 +76,7 @@ def step_of(
         chain.cycle,
         item.columns,
         discriminant,
-        size_of(chain, p) ** 2 if item.kind == "R" else chain.size**2,
+        chain.size**2 if item.kind == "P" else size_of(chain, p) ** 2,
         role,
     )
 

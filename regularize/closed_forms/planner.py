@@ -15,6 +15,7 @@ from regularize.closed_forms.motions import Known
 from regularize.closed_forms.orientations import ORIENTATIONS, rod
 from regularize.closed_forms.plan import Plan, Step, checked, step_of
 from regularize.closed_forms.projection import Projection, projections
+from regularize.closed_forms.spin import spins
 from regularize.closed_forms.tape import Scalar, Tape
 from regularize.closed_forms.vectors import Matrix, Motion, direction_of, position_of
 from regularize.cycles import Cycle
@@ -89,10 +90,10 @@ class Planner:
         Args:
             folding: Whether equations may be used that leave an angle free on some branches.
         """
-        while self._coupled() or self._projected() or self._ball():
+        while self._plainly():
             pass
         while folding and self._folded():
-            while self._coupled() or self._projected() or self._ball():
+            while self._plainly():
                 pass
         plan = Plan(
             self.tape,
@@ -106,6 +107,9 @@ class Planner:
         return checked(plan, left, self._plain)
 
     # One step each; true where an unknown was found -----------------------------------------------
+
+    def _plainly(self) -> bool:
+        return self._coupled() or self._projected() or self._ball() or self._spun()
 
     def _coupled(self) -> bool:
         """A coupling with one coordinate left, the others not being angles up to whole turns."""
@@ -184,6 +188,20 @@ class Planner:
                 if found is not None and (orientation is not rod or self._spins(loop.chain)):
                     self._give_ball(loop.chain, *found, reason)
                     return True
+        return False
+
+    def _spun(self) -> bool:
+        """A spherical joint of a body that turns about the line to another one."""
+        for spin in spins(self.all_loops, self.known):
+            chain, p = spin.chain, spin.projection
+            size = size_of(chain, p)
+            if vanishes(spin.coefficients[:2], size):
+                continue
+            sign = self.tape.sign()
+            c, s, discriminant = equations.circle(self.tape, *spin.coefficients, sign, SLACK * size)
+            self._give_rotation(spin.columns, spin.turned(c, s))
+            self.steps.append(step_of(chain, p, 2, discriminant))
+            return True
         return False
 
     def _spins(self, chain: Chain) -> bool:
@@ -271,9 +289,13 @@ class Planner:
             self._divisors.append(b)
         return a / b
 
+    def _give_rotation(self, columns: tuple[int, ...], forward: Matrix) -> None:
+        """Set a spherical joint by its rotation from child to parent."""
+        motion = Motion(forward, vectors.vector(self.tape, np.zeros(3)))
+        self.known.give_group(columns, motion, equations.rotation_vector(self.tape, forward))
+
     def _give_ball(self, chain: Chain, u: int, turn: Matrix, reason: str) -> None:
         item = chain.items[u]
         forward = turn if item.sign > 0 else vectors.columns(turn)
-        motion = Motion(forward, vectors.vector(self.tape, np.zeros(3)))
-        self.known.give_group(item.columns, motion, equations.rotation_vector(self.tape, forward))
+        self._give_rotation(item.columns, forward)
         self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))
