@@ -288,3 +288,20 @@ def test_written_python_where_a_divisor_is_zero() -> None:
     assert np.isnan(space["solve"]([0.0, 0.0, 0.0], 0)).all()  # type: ignore[operator]
     exact = solution.solve([0.1, 0.2, 0.1]).q[1]
     assert np.allclose(space["solve"]([0.1, 0.2, 0.1], 1), exact)  # type: ignore[operator]
+
+
+def test_a_divisor_that_vanishes_twice() -> None:
+    """It is small of second order beside the stored pose, which is one of the solutions."""
+    joints = [
+        joint_in_world("J0", "ground", "b0", "revolute", Z, (1, 0.5, 0.5)),
+        joint_in_world("J1", "b0", "b1", "spherical", point=(1, -1, 0.5)),
+        joint_in_world("J2", "b1", "b2", "revolute", Y, (1, -1.5, 0.5)),
+        joint_in_world("J3", "b2", "b3", "universal", X, (-1, -1, 1), axis2=-Y),
+        joint_in_world("J4", "b3", "b4", "planar", Z, (1, 0.5, 0)),
+        joint_in_world("J5", "b4", "ground", "revolute", Z, (-1, 1, 0.5)),
+    ]
+    solution = closed_form(mechanism_of("loop", joints, ground="ground"), ["J4[0]", "J1", "J4[2]"])
+    found = solution.solve(np.zeros(5))
+    q = found.q[found.assembled]
+    assert np.min(np.max(np.abs(q), axis=1)) < 1e-12
+    assert np.max(closure_errors(solution, q)) < 1e-12

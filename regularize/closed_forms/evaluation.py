@@ -65,6 +65,8 @@ class Evaluation:
         self._pivots = [*plan.divisors, *plan.squares]
         self._checks = slice(self._n + self._steps, self._n + self._steps + len(plan.gaps))
         self._both = [(1.0, -1.0)] * self._steps
+        self._every = np.ones(2**self._steps, dtype=bool)
+        self._every.setflags(write=False)
         self._others: dict[float, Function] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -83,11 +85,13 @@ class Evaluation:
             found = self.many(np.array([x]), branch)
             return Solutions(found.q[0], found.assembled[0], found.margin[0])
         results, n = np.array(rows), self._n
-        if not all(assembled):
-            results[np.logical_not(assembled), :n] = np.nan
-        known = np.array(assembled)
+        if all(assembled):
+            known = self._every[: len(rows)]
+        else:
+            known = np.array(assembled)
+            results[~known, :n] = np.nan
+            known.setflags(write=False)
         results.setflags(write=False)
-        known.setflags(write=False)
         return Solutions(results[:, :n], known, results[:, n:])
 
     def many(self, x: Array, branch: Branch | None) -> Solutions:
@@ -163,6 +167,20 @@ class Evaluation:
         b, s = np.nonzero(lost & assembled)
         error = np.full(lost.shape, np.inf)
         error[b, s] = self.closure_error(results[: self._n, b, s].T)
+
+        def take(q: Array, b: NDArray[np.intp], s: NDArray[np.intp]) -> None:
+            """Refined configurations where they are closed better and lie near."""
+            refined, _ = self._refinement(q)
+            left = self.closure_error(refined)
+            near = np.max(np.abs(refined - q) / self.units, axis=1) < 100 * ASIDE
+            better = near & (left < np.minimum(error[b, s], CLOSED))
+            results[: self._n, b[better], s[better]] = refined[better].T
+            assembled[b[better], s[better]] = True
+            error[b[better], s[better]] = left[better]
+
+        b, s = np.nonzero(lost & (error > EXACT) & (error <= REFINED))
+        if len(b):
+            take(results[: self._n, b, s].T, b, s)
         columns = list(self.columns)
         weights = np.cos(1.0 + np.arange(len(columns)))  # no direction that is special
         for sense in (1.0, -1.0):
@@ -172,17 +190,12 @@ class Evaluation:
             others = np.empty((*results.shape[:2], len(samples)))
             beside = x[samples] + sense * ASIDE * self.units[columns] * weights
             found = self._positions(self._array, beside, branch, others)
-            b, s = np.nonzero(found & lost[:, samples] & ~self._lost(others))
+            b, s = np.nonzero(found & lost[:, samples])
             if not len(b):
                 continue
             q = others[: self._n, b, s].T.copy()
             q[:, columns] = x[samples[s]]
-            refined, _ = self._refinement(q)
-            s, left = samples[s], self.closure_error(refined)
-            better = left < np.minimum(error[b, s], CLOSED)
-            results[: self._n, b[better], s[better]] = refined[better].T
-            assembled[b[better], s[better]] = True
-            error[b[better], s[better]] = left[better]
+            take(q, b, samples[s])
         # What is left is a place where formulas and iteration fail.
         assembled &= ~lost | (error <= REFINED)
 
