@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.closed_forms.branches import Branch
-from regularize.closed_forms.derivative import Derivative
 from regularize.closed_forms.meeting import NEAR, REFINED, Refinement
 from regularize.closed_forms.plan import Plan
-from regularize.closed_forms.program import (
-    ARRAY,
-    CLOSED,
-    Function,
-    array_functions,
-    compiled,
-    compiled_branches,
-)
+from regularize.closed_forms.program import CLOSED, Function
+from regularize.closed_forms.programs import LOST, Programs
 from regularize.closed_forms.solutions import Solutions
 from regularize.screw import Array
 from regularize.topology import Graph
@@ -31,8 +23,6 @@ CHUNK = 4096
 ROOM = 2**16
 #: Scaled discriminants that are rounding: two branches meet.
 MEETING = 1e-14
-#: Divisors below this, and squares of lengths, lose digits of what they divide.
-LOST = 1e-4
 #: Change of the inputs, in radians and sizes of the loops, after which little is lost.
 ASIDE = 1e-3
 #: Closure errors that are rounding.
@@ -42,7 +32,7 @@ ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
 
 class Evaluation:
-    """The compiled programs of a plan that finds every coordinate.
+    """The solutions of a plan that finds every coordinate.
 
     Args:
         plan: The plan.
@@ -55,30 +45,18 @@ class Evaluation:
         self._plan, self._graph, self.columns = plan, graph, tuple(columns)
         self._n, self._steps = graph.freedoms, len(plan.choices)
         self.freedoms = self._n
-        found = plan.known.coordinates
-        self._coordinates = [found[c] for c in range(self._n)]
-        self._margins = [
-            step.discriminant * (1.0 / step.size)
-            for step in plan.choices
-            if step.discriminant is not None
-        ]
-        self._pivots = [*plan.divisors, *plan.squares]
+        self._programs = Programs(plan, graph, self.columns)
         self._checks = slice(self._n + self._steps, self._n + self._steps + len(plan.gaps))
         self._both = [(1.0, -1.0)] * self._steps
         self._every = np.ones(2**self._steps, dtype=bool)
         self._every.setflags(write=False)
-        self._others: dict[float, Function] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the compiled programs, which are made again."""
-        compiled = {"_nested", "_array", "_velocity", "_acceleration"}
-        state = {name: value for name, value in vars(self).items() if name not in compiled}
-        return {**state, "_others": {}}
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input."""
         try:
-            rows, assembled, near = self._nested(*x, *(branch.choices if branch else self._both))
+            rows, assembled, near = self._programs.nested(
+                *x, *(branch.choices if branch else self._both)
+            )
         except (ValueError, ZeroDivisionError):  # the sine of infinity, slides across planes
             near = True
         if near:
@@ -107,7 +85,7 @@ class Evaluation:
 
     def _solved(self, x: Array, branch: Branch | None, results: Array) -> NDArray[np.bool_]:
         """Enter the results of some inputs, (results, branches, N); which are assembled."""
-        assembled = self._positions(self._array, x, branch, results)
+        assembled = self._positions(self._programs.array, x, branch, results)
         q, margin = results[: self._n], self._margin(results)
         near = (np.abs(margin) < NEAR).any(axis=0)
         lost = self._lost(results)
@@ -127,7 +105,7 @@ class Evaluation:
     def margins(self, x: Array, branch: Branch) -> Array:
         """Scaled discriminants of one branch at a few inputs, shape (N, steps)."""
         results = np.empty((self._rows, 1, len(x)))
-        self._positions(self._array, x, branch, results)
+        self._positions(self._programs.array, x, branch, results)
         return self._margin(results)[:, 0].T
 
     def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -149,7 +127,7 @@ class Evaluation:
 
     @property
     def _rows(self) -> int:
-        return self._checks.stop + len(self._pivots)
+        return self._checks.stop + len(self._programs.pivots)
 
     def _lost(self, results: Array) -> NDArray[np.bool_]:
         """Where digits are lost in a division, (branches, N)."""
@@ -189,7 +167,7 @@ class Evaluation:
                 break
             others = np.empty((*results.shape[:2], len(samples)))
             beside = x[samples] + sense * ASIDE * self.units[columns] * weights
-            found = self._positions(self._array, beside, branch, others)
+            found = self._positions(self._programs.array, beside, branch, others)
             b, s = np.nonzero(found & lost[:, samples])
             if not len(b):
                 continue
@@ -206,7 +184,7 @@ class Evaluation:
         self, program: Function, x: Array, branch: Branch | None, results: Array
     ) -> NDArray[np.bool_]:
         """Enter the results of a program; whether each branch is assembled, (branches, N)."""
-        self._evaluate(program, [x], branch, results)
+        self._programs.evaluate(program, [x], branch, results)
         # A sum is finite where all its terms are.
         with np.errstate(invalid="ignore", over="ignore"):
             assembled = np.isfinite(results[: self._n].sum(axis=0))
@@ -226,7 +204,7 @@ class Evaluation:
             if not len(samples):
                 return
             others = np.empty((*results.shape[:2], len(samples)))
-            found = self._positions(self._at_angle(angle), x[samples], branch, others)
+            found = self._positions(self._programs.at_angle(angle), x[samples], branch, others)
             b, s = np.nonzero(found & stuck[:, samples])
             results[:, b, samples[s]] = others[:, b, s]
             assembled[b, samples[s]] = True
@@ -240,12 +218,12 @@ class Evaluation:
             arrays: Inputs, their rates, and for accelerations the rates of these, (N, inputs) each.
             branch: The only branch wanted, if it is.
         """
-        program = self._velocity if len(arrays) == 2 else self._acceleration
+        program = self._programs.velocity if len(arrays) == 2 else self._programs.acceleration
         N, branches = len(arrays[0]), 1 if branch is not None else 2**self._steps
         derivatives = np.empty((self._n, branches, N))
         for part in _parts(N, branches):
             some, own = [a[part] for a in arrays], derivatives[..., part]
-            self._evaluate(program, some, branch, own)
+            self._programs.evaluate(program, some, branch, own)
             results = np.empty((self._rows, *own.shape[1:]))
             known = self._solved(some[0], branch, results)
             known &= ~(np.abs(self._margin(results)) <= MEETING).any(axis=0)
@@ -260,60 +238,9 @@ class Evaluation:
         return derivatives.T
 
     @cached_property
-    def _nested(self) -> Function:
-        results = [*self._coordinates, *self._margins]
-        close = [*((m, NEAR) for m in self._margins), *((p, LOST) for p in self._pivots)]
-        conditions = self._coordinates, self._plan.gaps, close
-        return compiled_branches(self._plan.tape, results, conditions, len(self.columns))
-
-    @cached_property
-    def _array(self) -> Function:
-        return self._compiled(ARRAY)
-
-    def _at_angle(self, angle: float) -> Function:
-        """The program with another angle where any one solves its equation."""
-        if angle not in self._others:
-            self._others[angle] = self._compiled(array_functions(angle))
-        return self._others[angle]
-
-    @cached_property
     def _refinement(self) -> Refinement:
         length = max((chain.size for chain in self._plan.chains), default=1.0)
         return Refinement(self._graph, self.columns, length)
-
-    def _compiled(self, functions: dict[str, Function]) -> Function:
-        results = [*self._coordinates, *self._margins, *self._plan.gaps, *self._pivots]
-        return compiled(self._plan.tape, results, functions, len(self.columns))
-
-    @cached_property
-    def _derivative(self) -> Derivative:
-        return Derivative(self._plan, self._graph, self.columns)
-
-    @cached_property
-    def _velocity(self) -> Function:
-        results = self._derivative.velocities(range(self._n))
-        return compiled(self._plan.tape, results, ARRAY, 2 * len(self.columns))
-
-    @cached_property
-    def _acceleration(self) -> Function:
-        results = self._derivative.accelerations(range(self._n))
-        return compiled(self._plan.tape, results, ARRAY, 3 * len(self.columns))
-
-    def _evaluate(
-        self, program: Function, inputs: list[Array], branch: Branch | None, results: Array
-    ) -> None:
-        """Enter the results of a program at all samples and branches, (results, branches, N)."""
-        k, N = self._steps, len(inputs[0])
-        both = np.array([1.0, -1.0])
-        values = [both] * k if branch is None else [np.array([float(s)]) for s in branch.signs]
-        signs = [
-            v.reshape(*(len(v) if j == i else 1 for j in range(k)), 1) for i, v in enumerate(values)
-        ]
-        columns = [np.ascontiguousarray(x) for a in inputs for x in a.T]
-        each = results.reshape(len(results), *map(len, values), N)  # a view: one axis is split
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            for i, result in enumerate(program(*columns, *signs)):
-                each[i] = result
 
 
 def _parts(samples: int, branches: int) -> Iterator[slice]:
