@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,3 +122,15 @@ def test_no_code_without_formulas(capsys: pytest.CaptureFixture[str], tmp_path: 
     told = refused(capsys, str(ASSETS / "bricard.urdf"), "--inputs", "A", "--c", str(path))
     assert "no closed form" in told
     assert not path.exists()
+
+
+def test_without_the_package_that_counts_operations(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "sympy", None)
+    text = solve(capsys, FOUR_BAR, "--at", "A=0.5")
+    assert "pip install 'pin-regularize[codegen]'" in text
+    assert "2 ways of 2 can be assembled" in text
+    assert "needs the Python module 'sympy'" in refused(
+        capsys, FOUR_BAR, "--c", str(tmp_path / "loops.c")
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from regularize.all_configurations import Configurations, configurations
 from regularize.closed_forms import ClosedForm
+from regularize.errors import MissingExtra
 from regularize.reporting.words import counted, listed
 from regularize.screw import Array
 from regularize.topology import coordinate_names
@@ -32,7 +33,15 @@ def described(solution: ClosedForm) -> Iterator[str]:
     if solution.solved:
         if 1 < len(solution.branches) <= MOST:
             yield from (f"  way {branch.index}: {branch.name}" for branch in solution.branches)
-        yield f"  {solution.operations}"
+        yield f"  {_operations(solution)}"
+
+
+def _operations(solution: ClosedForm) -> str:
+    """The number of operations, which an optional package counts."""
+    try:
+        return str(solution.operations)
+    except MissingExtra as missing:
+        return f"operations are not counted: pip install 'pin-regularize[{missing.extra}]'"
 
 
 def ways_at(solution: ClosedForm, values: Sequence[float], *, every: bool = False) -> Iterator[str]:
