@@ -167,3 +167,27 @@ def test_loops_of_nothing_but_fixed_joints() -> None:
         certificate = rg.reduce(mechanism, configurations=count).certificate
         assert certificate.holds
         assert certificate.configurations == count
+
+
+def test_cells_with_and_without_a_closed_form() -> None:
+    """What is said to be walked to was walked to in every cell."""
+    one, other = (model(name) for name in ("planar_fourbar", "bricard"))
+    bodies = {body.name: replace(body, name=f"b {body.name}") for body in other.bodies}
+    ground = one.body(one.ground)
+    joints = [
+        replace(
+            joint,
+            name=f"b {joint.name}",
+            **{
+                end: ground.name if getattr(joint, end) == other.ground else bodies[name].name
+                for end, name in (("parent", joint.parent), ("child", joint.child))
+            },
+        )
+        for joint in other.joints
+    ]
+    moving = [body for name, body in bodies.items() if name != other.ground]
+    both = replace(one, bodies=(*one.bodies, *moving), joints=(*one.joints, *joints))
+    certificate = rg.reduce(both, configurations=1000).certificate
+    assert certificate.holds
+    assert certificate.configurations == 1000
+    assert certificate.solved == 1000 - WALKED

@@ -215,7 +215,7 @@ def reduce(
             min((c.configurations for c in certificates), default=0),
             max((c.worst for c in certificates), default=0.0),
             all(c.holds for c in certificates),
-            min((c.solved for c in certificates), default=0),
+            max((c.solved for c in certificates), default=0),
         ),
         rtol=rtol,
         seed=seed,
