@@ -16,7 +16,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.errors import ModelError
 from regularize.kinematics import LoopKinematics
-from regularize.mechanism import joint_in_world, mechanism_of
+from regularize.mechanism import Coupling, joint_in_world, mechanism_of
 from regularize.reducing.analysis import Reduction
 from regularize.reducing.certificate import MANY, WALKED, Certifier
 from regularize.reducing.sampling import solved_configurations
@@ -191,3 +191,24 @@ def test_cells_with_and_without_a_closed_form() -> None:
     assert certificate.holds
     assert certificate.configurations == 1000
     assert certificate.solved == 1000 - WALKED
+
+
+def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of coupled joints has no loop, and few configurations are few for it too."""
+    asked: list[int] = []
+
+    def watched(loops: LoopKinematics, *_: object, **__: object) -> np.ndarray:
+        asked.append(len(loops.chords))
+        return np.zeros((0, loops.freedoms))
+
+    monkeypatch.setattr("regularize.reducing.certificate.solved_configurations", watched)
+    joints = [
+        joint_in_world("one", "ground", "a", "revolute", (0, 0, 1)),
+        joint_in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),
+    ]
+    arm = mechanism_of("arm", joints, ground="ground")
+    geared = replace(arm, couplings=(Coupling("gear", "gear", (("one", 0, 1.0), ("two", 0, 2.0))),))
+    assert rg.reduce(geared).mobility == 1
+    assert not asked
+    assert rg.reduce(geared, configurations=MANY).mobility == 1
+    assert asked == [0]

@@ -76,7 +76,7 @@ class Certifier:
         """
         loops, ordered = self.setting.loops(self.edges, cuts)
         rows = ReducedLoops(loops, ordered)
-        many = self.configurations >= MANY * len(loops.chords) ** 2
+        many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
         visited = self._walked(loops, rows, WALKED if many else self.configurations, rng)
         worst, solved = _closure_error(loops, visited), 0
