@@ -7,8 +7,8 @@ point of the group ``regularize.adapters``. Importing this package imports no pa
 
 from __future__ import annotations
 
-from regularize.adapters._reading import detect, read
-from regularize.adapters._sniffers import has_root, root_tag
+from regularize.adapters.reading import detect, read
 from regularize.adapters.registry import Adapter, adapters
+from regularize.adapters.sniffers import has_root, root_tag
 
 __all__ = ["Adapter", "adapters", "detect", "has_root", "read", "root_tag"]

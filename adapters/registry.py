@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-from regularize.adapters._sniffers import (
+from regularize.adapters.sniffers import (
     has_root,
     is_asmt,
     is_freecad,
@@ -22,7 +22,7 @@ from regularize.adapters._sniffers import (
     is_xacro,
 )
 from regularize.errors import MissingExtra, RegularizeError, UnknownFormat
-from regularize.mechanism import Mechanism
+from regularize.model.mechanism import Mechanism
 
 GROUP = "regularize.adapters"
 
@@ -96,15 +96,15 @@ BUILTIN: tuple[Adapter, ...] = (
         name="urdf",
         title="URDF, with the loops of URDF+, Isaac Sim, Drake, Gepetto YAML and CAD exporters",
         suffixes=(".urdf",),
-        reader="regularize.adapters.urdf:read",
-        writer="regularize.adapters.write_urdf:write",
+        reader="regularize.adapters.urdf.read:read",
+        writer="regularize.adapters.urdf.write:write",
         sniff=has_root("robot"),
     ),
     Adapter(
         name="xacro",
         title="xacro, expanded to URDF",
         suffixes=(".xacro",),
-        reader="regularize.adapters.xacro:read",
+        reader="regularize.adapters.urdf.xacro:read",
         sniff=is_xacro,
         extra="xacro",
         module="xacrodoc",
@@ -112,30 +112,30 @@ BUILTIN: tuple[Adapter, ...] = (
     Adapter(
         name="urdf+",
         title="URDF+, loops inside the file (read as URDF)",
-        writer="regularize.adapters.write_urdf:write_plus",
+        writer="regularize.adapters.urdf.write:write_plus",
     ),
     Adapter(
         name="json",
         title="The project's own JSON, complete and lossless",
         suffixes=(".json",),
-        reader="regularize.adapters.native:read",
-        writer="regularize.adapters.native:write",
+        reader="regularize.adapters.native.native:read",
+        writer="regularize.adapters.native.native:write",
         sniff=is_native,
     ),
     Adapter(
         name="sdf",
         title="SDF 1.0 to 1.12 (Gazebo, Drake)",
         suffixes=(".sdf", ".world"),
-        reader="regularize.adapters.sdf:read",
-        writer="regularize.adapters.write_sdf:write",
+        reader="regularize.adapters.sdf.read:read",
+        writer="regularize.adapters.sdf.write:write",
         sniff=has_root("sdf"),
     ),
     Adapter(
         name="mjcf",
         title="MJCF (MuJoCo)",
         suffixes=(".xml", ".mjcf"),
-        reader="regularize.adapters.mjcf:read",
-        writer="regularize.adapters.write_mjcf:write",
+        reader="regularize.adapters.mjcf.read:read",
+        writer="regularize.adapters.mjcf.write:write",
         sniff=has_root("mujoco"),
         extra="mujoco",
         module="mujoco",
@@ -144,7 +144,7 @@ BUILTIN: tuple[Adapter, ...] = (
         name="usd",
         title="USD Physics (Isaac Sim, Newton)",
         suffixes=(".usd", ".usda", ".usdc", ".usdz"),
-        reader="regularize.adapters.usd:read",
+        reader="regularize.adapters.usd.read:read",
         sniff=is_usd,
         extra="usd",
         module="pxr",
@@ -153,26 +153,26 @@ BUILTIN: tuple[Adapter, ...] = (
         name="freecad",
         title="FreeCAD assembly (1.0 and later)",
         suffixes=(".fcstd",),
-        reader="regularize.adapters.freecad:read",
+        reader="regularize.adapters.freecad.read:read",
         sniff=is_freecad,
     ),
     Adapter(
         name="asmt",
         title="ASMT, the assemblies of FreeCAD's solver",
         suffixes=(".asmt",),
-        reader="regularize.adapters.asmt:read",
+        reader="regularize.adapters.asmt.read:read",
         sniff=is_asmt,
     ),
     Adapter(
         name="onshape",
         title="Onshape assembly definition (JSON)",
-        reader="regularize.adapters.onshape:read",
+        reader="regularize.adapters.onshape.read:read",
         sniff=is_onshape,
     ),
     Adapter(
         name="simscape",
         title="Simscape Multibody import XML (SolidWorks, Inventor, Creo, Onshape)",
-        reader="regularize.adapters.simscape:read",
+        reader="regularize.adapters.simscape.read:read",
         sniff=has_root("SimscapeMultibodyImportXML"),
     ),
 )

@@ -12,8 +12,8 @@ import regularize as rg
 from regularize.render import view
 from regularize.render.animation import motions
 from regularize.render.picture import picture, png
-from regularize.reporting.report import Report
-from regularize.reporting.words import counted, listed
+from regularize.report.report import Report
+from regularize.report.words import counted, listed
 
 ASSETS = Path(__file__).resolve().parent
 PICTURES = ASSETS / "pictures"

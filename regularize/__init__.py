@@ -12,82 +12,77 @@ Example:
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regularize.all_configurations import configurations as configurations
-    from regularize.assembling.assembly import Assembly as Assembly
-    from regularize.assembling.assembly import assemble as assemble
-    from regularize.closed_forms import closed_form as closed_form
-    from regularize.density import with_density as with_density
-    from regularize.loading import load as load
-    from regularize.loads.curing import cure as cure
-    from regularize.loads.curing import cures as cures
-    from regularize.loads.joint_loads import joint_forces as joint_forces
-    from regularize.loads.stress_states import self_stress as self_stress
-    from regularize.loads.uniqueness import reactions as reactions
-    from regularize.mechanism import Mechanism as Mechanism
+    from regularize.assembly_modes.closed_form import closed_form as closed_form
+    from regularize.assembly_modes.general import configurations as configurations
+    from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
+    from regularize.dynamics.minimal.partitioning import partition as partition
+    from regularize.dynamics.one_freedom.building import path as path
+    from regularize.dynamics.one_freedom.path import Path as Path
+    from regularize.dynamics.simulate import simulate as simulate
+    from regularize.dynamics.simulation import Simulation as Simulation
+    from regularize.files import load as load
+    from regularize.files import save as save
+    from regularize.manifold.assembly import Assembly as Assembly
+    from regularize.manifold.assembly import assemble as assemble
     from regularize.metamodels.metamodel import Metamodel as Metamodel
     from regularize.metamodels.metamodel import metamodel as metamodel
     from regularize.metamodels.reduced_dynamics import reduced_model as reduced_model
-    from regularize.minimal.dynamics import minimal_dynamics as minimal_dynamics
-    from regularize.minimal.partitioning import partition as partition
-    from regularize.paths.building import path as path
-    from regularize.paths.path import Path as Path
-    from regularize.reducing.analysis import Reduction as Reduction
-    from regularize.reducing.analysis import reduce as reduce
-    from regularize.reporting.report import Report as Report
-    from regularize.reporting.report import check as check
-    from regularize.robots.importing import from_pinocchio as from_pinocchio
-    from regularize.robots.isostatics import isostatic as isostatic
-    from regularize.robots.robot import Robot as Robot
-    from regularize.robots.robot import to_pinocchio as to_pinocchio
-    from regularize.saving import save as save
-    from regularize.simulating.simulation import Simulation as Simulation
-    from regularize.simulating.simulator import simulate as simulate
+    from regularize.model.density import with_density as with_density
+    from regularize.model.mechanism import Mechanism as Mechanism
+    from regularize.pinocchio_model.importing import from_pinocchio as from_pinocchio
+    from regularize.pinocchio_model.isostatic import isostatic as isostatic
+    from regularize.pinocchio_model.robot import Robot as Robot
+    from regularize.pinocchio_model.robot import to_pinocchio as to_pinocchio
+    from regularize.reduction.reduce import Reduction as Reduction
+    from regularize.reduction.reduce import reduce as reduce
+    from regularize.report.report import Report as Report
+    from regularize.report.report import check as check
+    from regularize.statics.cures import cure as cure
+    from regularize.statics.cures import cures as cures
+    from regularize.statics.joint_loads import joint_forces as joint_forces
+    from regularize.statics.reactions import reactions as reactions
+    from regularize.statics.self_stress import self_stress as self_stress
 
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
 from regularize.errors import RegularizeError as RegularizeError
 from regularize.errors import UnknownFormat as UnknownFormat
-
-try:
-    __version__ = version("pin-regularize")
-except PackageNotFoundError:  # a checkout that is not installed
-    __version__ = "0.0.0"
+from regularize.version import __version__ as __version__
 
 _HOME = {
-    "Assembly": "assembling.assembly",
-    "Mechanism": "mechanism",
+    "Assembly": "manifold.assembly",
+    "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
-    "Path": "paths.path",
-    "Reduction": "reducing.analysis",
-    "Report": "reporting.report",
-    "Robot": "robots.robot",
-    "Simulation": "simulating.simulation",
-    "assemble": "assembling.assembly",
-    "check": "reporting.report",
-    "closed_form": "closed_forms",
-    "configurations": "all_configurations",
-    "cure": "loads.curing",
-    "cures": "loads.curing",
-    "from_pinocchio": "robots.importing",
-    "isostatic": "robots.isostatics",
-    "joint_forces": "loads.joint_loads",
-    "load": "loading",
+    "Path": "dynamics.one_freedom.path",
+    "Reduction": "reduction.reduce",
+    "Report": "report.report",
+    "Robot": "pinocchio_model.robot",
+    "Simulation": "dynamics.simulation",
+    "assemble": "manifold.assembly",
+    "check": "report.report",
+    "closed_form": "assembly_modes.closed_form",
+    "configurations": "assembly_modes.general",
+    "cure": "statics.cures",
+    "cures": "statics.cures",
+    "from_pinocchio": "pinocchio_model.importing",
+    "isostatic": "pinocchio_model.isostatic",
+    "joint_forces": "statics.joint_loads",
+    "load": "files",
     "metamodel": "metamodels.metamodel",
-    "minimal_dynamics": "minimal.dynamics",
-    "partition": "minimal.partitioning",
-    "path": "paths.building",
-    "reactions": "loads.uniqueness",
-    "reduce": "reducing.analysis",
+    "minimal_dynamics": "dynamics.minimal.dynamics",
+    "partition": "dynamics.minimal.partitioning",
+    "path": "dynamics.one_freedom.building",
+    "reactions": "statics.reactions",
+    "reduce": "reduction.reduce",
     "reduced_model": "metamodels.reduced_dynamics",
-    "save": "saving",
-    "self_stress": "loads.stress_states",
-    "simulate": "simulating.simulator",
-    "to_pinocchio": "robots.robot",
-    "with_density": "density",
+    "save": "files",
+    "self_stress": "statics.self_stress",
+    "simulate": "dynamics.simulate",
+    "to_pinocchio": "pinocchio_model.robot",
+    "with_density": "model.density",
 }
 
 

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     arguments = parser().parse_args(argv)
     if arguments.version:
-        from regularize import __version__
+        from regularize.version import __version__
 
         sys.stdout.write(f"regularize {__version__}\n")
         return 0

@@ -19,7 +19,12 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from regularize.screw import Array, inverse, transform, unit
+from regularize.lie.screw import (
+    Array,
+    inverse,
+    transform,
+    unit,
+)
 
 BASE = "base"
 

@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from regularize import screw
-from regularize.joint import joint_screws
-from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
+from regularize.lie import screw
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import (
+    Joint,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 X, Y, Z = np.eye(3)
 

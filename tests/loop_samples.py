@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from regularize import screw
-from regularize.all_configurations.closure import certified, error_and_derivative, product
-from regularize.all_configurations.eigen_loop import distinct
-from regularize.joint import joint_screws
-from regularize.mechanism import Joint, Mechanism, mechanism_of
+from regularize.assembly_modes.general.closure import certified, error_and_derivative, product
+from regularize.assembly_modes.general.eigen_loop import distinct
+from regularize.lie import screw
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Joint, Mechanism, mechanism_of
 
 
 def random_constants(rng: np.random.Generator, count: int) -> np.ndarray:

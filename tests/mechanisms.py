@@ -11,9 +11,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize import screw
-from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.screw import Array
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.model.mechanism import (
+    Joint,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 X, Y, Z = np.eye(3)
 

@@ -4,9 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.mechanism import Inertia, Joint, Mechanism, mechanism_of
-from regularize.mechanism import joint_in_world as joint
-from regularize.screw import Array
+from regularize.lie.screw import Array
+from regularize.model.mechanism import (
+    Inertia,
+    Joint,
+    Mechanism,
+    mechanism_of,
+)
+from regularize.model.mechanism import joint_in_world as joint
 
 FOURBAR = [(0, 0, 0), (0.1, 0.35, 0), (0.9, 0.6, 0), (1, 0, 0)]
 

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.screw import Array, unit
+from regularize.lie.screw import Array, unit
+from regularize.model.mechanism import (
+    Joint,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 #: Groups and their dimensions.
 GROUPS = {

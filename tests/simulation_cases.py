@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from regularize import adapters, density, mechanism
-from regularize.reducing.analysis import reduce
+from regularize import adapters
+from regularize.model import density, mechanism
+from regularize.reduction.reduce import reduce
 
 #: Tests pass plain lists and look into what may be None, so these are loosely typed.
 read: Any = adapters.read

@@ -12,7 +12,7 @@ import simulation_fixtures
 import regularize as rg
 from regularize.adapters import adapters
 from regularize.errors import RegularizeError
-from regularize.saving import save
+from regularize.files import save
 
 MECHANISMS = ("planar_four_bar", "slider_crank", "spherical_four_bar")
 WRITERS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}

@@ -11,11 +11,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from regularize.adapters import detect, read
-from regularize.adapters.asmt import JOINTS, RELATIONS
+from regularize.adapters.asmt.read import JOINTS, RELATIONS
 from regularize.errors import ReadError
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import reduce
-from regularize.screw import transform
+from regularize.lie.screw import transform
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import reduce
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "asmt" / "ondsel_testapp"
 FREEDOMS = {

@@ -13,9 +13,9 @@ import pytest
 from cad_fixtures import freecad_property
 from test_adapters_freecad import MOVE, Builder, load, number, placed
 
-from regularize.adapters._brep import Element, elements
-from regularize.adapters._freecad_distance import Pick, distance_reading
-from regularize.screw import inverse, transform
+from regularize.adapters.freecad.brep import Element, elements
+from regularize.adapters.freecad.distance import Pick, distance_reading
+from regularize.lie.screw import inverse, transform
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
 AXES = "0 0 0 0 0 1 1 0 0 0 1 0"
@@ -168,7 +168,7 @@ def test_circular_and_exploding_shapes_are_refused(monkeypatch: pytest.MonkeyPat
         elements(circle)
     rows = [face(1)] + [f"Co\n\n0101100\n+{9 - k} 1 +{9 - k} 2 *" for k in range(8)]
     assert len(elements(brep([PLANE], [], rows))) == 2**8
-    monkeypatch.setattr("regularize.adapters._brep.MOST", 100)
+    monkeypatch.setattr("regularize.adapters.freecad.brep.MOST", 100)
     with pytest.raises(ValueError, match="more than 100 places"):
         elements(brep([PLANE], [], rows))
 

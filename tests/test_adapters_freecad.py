@@ -11,12 +11,13 @@ import pytest
 from cad_fixtures import freecad_joint, freecad_object, freecad_placement, freecad_property
 from scipy.spatial.transform import Rotation
 
-from regularize.adapters import _freecad_document, detect, read
-from regularize.adapters._freecad_distance import distance_pair
+from regularize.adapters import detect, read
+from regularize.adapters.freecad import document as _freecad_document
+from regularize.adapters.freecad.distance import distance_pair
 from regularize.errors import ReadError
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import reduce
-from regularize.screw import Array, inverse, transform
+from regularize.lie.screw import Array, inverse, transform
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import reduce
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
 TILT = transform(Rotation.from_rotvec([0.3, -0.5, 0.8]).as_matrix(), [0.04, 0.02, -0.03])

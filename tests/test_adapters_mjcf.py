@@ -8,12 +8,12 @@ from simulation_cases import CORPUS, Inertia, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, mjcf
 
 from regularize.adapters import adapters, detect
-from regularize.adapters._spanning import spanning
+from regularize.adapters.common.spanning import spanning
 from regularize.errors import ReadError
-from regularize.graph_building import build
-from regularize.kinematics import LoopKinematics
-from regularize.reducing.analysis import reduce
-from regularize.screw import exp, inverse
+from regularize.lie.screw import exp, inverse
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph_building import build
+from regularize.reduction.reduce import reduce
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -46,7 +46,7 @@ def random_configuration(m: Any, rng: Any) -> Any:
 
 
 def compiled(path: Any) -> Any:
-    from regularize.adapters._mjcf_compile import compiled as compile_file
+    from regularize.adapters.mjcf.compiled import compiled as compile_file
 
     return compile_file(str(path)).model
 
@@ -67,7 +67,7 @@ def ball_frame(mechanism: Any, joint: Any) -> Any:
 
 def coordinates(mechanism: Any, m: Any, q: Any) -> Any:
     """The mechanism's coordinates at MuJoCo's configuration, joint by joint in MuJoCo's order."""
-    from regularize.screw import log, log_rotation, transform
+    from regularize.lie.screw import log, log_rotation, transform
 
     def rotation(wxyz: Any) -> Any:
         flat = np.zeros(9)
@@ -440,7 +440,7 @@ def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path
 def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     """Compare mass matrix and gravity terms at a random configuration to 1e-9."""
     pin = pytest.importorskip("pinocchio")
-    from regularize.robots.robot import to_pinocchio
+    from regularize.pinocchio_model.robot import to_pinocchio
 
     robot = to_pinocchio(reduce(mechanism, keep_cuts=True))
     data = mujoco.MjData(m)

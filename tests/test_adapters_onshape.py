@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from regularize.adapters import _onshape_json, detect, read
+from regularize.adapters import detect, read
+from regularize.adapters.onshape import values as _onshape_json
 from regularize.errors import ReadError
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import reduce
-from regularize.screw import inverse, transform
+from regularize.lie.screw import inverse, transform
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import reduce
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "onshape_json"
 MOVE = transform(Rotation.from_rotvec([-0.2, 0.6, 0.1]).as_matrix(), [-0.1, 0.05, 0.02])

@@ -8,7 +8,7 @@ from simulation_cases import assert_one_redundant_loop, read
 from test_adapters_urdf_more import CLOSURES, four_bar
 
 from regularize.errors import ReadError
-from regularize.reducing.analysis import reduce
+from regularize.reduction.reduce import reduce
 
 HINGE = """metadata:
   design_name: four bar

@@ -8,8 +8,8 @@ from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, sdf
 
 from regularize.errors import ReadError
-from regularize.reducing.analysis import reduce
-from regularize.screw import inverse
+from regularize.lie.screw import inverse
+from regularize.reduction.reduce import reduce
 
 FILES = sorted((CORPUS / "sdf").glob("*/*.sdf"))
 #: Known first-order results: loop equations (couplings included), redundant, mobility.

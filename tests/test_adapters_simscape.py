@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 
 from regularize.adapters import detect, read
 from regularize.errors import ReadError
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import reduce
-from regularize.screw import Array, inverse, transform
+from regularize.lie.screw import Array, inverse, transform
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import reduce
 
 MOVE = transform(Rotation.from_rotvec([-0.2, 0.6, 0.1]).as_matrix(), [-0.1, 0.05, 0.02])
 INNER = transform(Rotation.from_rotvec([0.4, 0.1, 0.9]).as_matrix(), [0.3, -0.1, 0.2])

@@ -10,12 +10,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from regularize import screw
-from regularize.adapters import read, urdf
-from regularize.diagnostic import Diagnostic
+from regularize.adapters import read
+from regularize.adapters.urdf import read as urdf
 from regularize.errors import ReadError
-from regularize.mechanism import Inertia, Joint, Mechanism
-from regularize.screw import Array
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Inertia, Joint, Mechanism
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")

@@ -6,7 +6,7 @@ import pytest
 from simulation_cases import CORPUS, assert_one_redundant_loop, read
 
 from regularize.errors import ReadError
-from regularize.reducing.analysis import reduce
+from regularize.reduction.reduce import reduce
 
 TURN = "0 0 1.5707963267948966"
 

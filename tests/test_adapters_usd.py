@@ -8,9 +8,9 @@ from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, usd
 
 from regularize.adapters import detect
-from regularize.adapters._spanning import reference_poses, spanning
+from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.errors import ReadError
-from regularize.reducing.analysis import reduce
+from regularize.reduction.reduce import reduce
 
 pytest.importorskip("pxr")
 

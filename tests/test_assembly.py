@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.assembling.assembly import assemble, with_coordinates
-from regularize.assembling.search import Search
-from regularize.assembling.solving import center_and_length, least_squares, newton
-from regularize.graph_building import build
-from regularize.joint import joint_screws
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.screw import Array
-from regularize.topology import spanning_tree
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import assemble, with_coordinates
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.search import Search
+from regularize.manifold.solving import center_and_length, least_squares, newton
+from regularize.model.graph import spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import (
+    Coupling,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 THESIS = Path(__file__).resolve().parents[1] / "assets" / "thesis"

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from regularize import screw
-from regularize.adapters._cad_pairs import PAIRS, Pair, pair
-from regularize.screw import Array
+from regularize.adapters.cad.pairs import PAIRS, Pair, pair
+from regularize.lie import screw
+from regularize.lie.screw import Array
 
 VALUE = 0.3
 ANGLE = 0.7

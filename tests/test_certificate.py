@@ -15,12 +15,12 @@ import pytest
 import regularize as rg
 from regularize.cli import main
 from regularize.errors import ModelError
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Coupling, joint_in_world, mechanism_of
-from regularize.reducing.analysis import Reduction
-from regularize.reducing.certificate import MANY, WALKED, Certifier
-from regularize.reducing.sampling import solved_configurations
-from regularize.reducing.setting import Setting
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
+from regularize.reduction.certificate import MANY, WALKED, Certifier
+from regularize.reduction.reduce import Reduction
+from regularize.reduction.sampling import solved_configurations
+from regularize.reduction.setting import Setting
 from regularize.render.view import evidence
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -84,7 +84,7 @@ def test_rows_that_matter_are_missed(name: str, monkeypatch: pytest.MonkeyPatch)
     reduction = rg.reduce(model(name))
     certify = certifier(reduction, 1000)
     assert certify(reduction.cuts)[1].holds
-    monkeypatch.setattr("regularize.reducing.certificate._closure_error", lambda *_: 0.0)
+    monkeypatch.setattr("regularize.reduction.certificate._closure_error", lambda *_: 0.0)
     (cut,) = reduction.cuts
     fewer = replace(cut, rows=cut.rows[:, 1:])
     _, certificate = certify([fewer])
@@ -143,8 +143,8 @@ def test_twice_as_fast_as_walking() -> None:
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing depends on how many configurations fit into memory."""
     whole = rg.reduce(model(name), configurations=900)
-    monkeypatch.setattr("regularize.reducing.certificate.CHUNK", 70)
-    monkeypatch.setattr("regularize.reducing.mobility.CHUNK", 70)
+    monkeypatch.setattr("regularize.reduction.certificate.CHUNK", 70)
+    monkeypatch.setattr("regularize.reduction.mobility.CHUNK", 70)
     parts = rg.reduce(model(name), configurations=900)
     assert parts.certificate.holds
     assert parts.certificate.configurations == whole.certificate.configurations == 900
@@ -201,7 +201,7 @@ def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPa
         asked.append(len(loops.chords))
         return np.zeros((0, loops.freedoms))
 
-    monkeypatch.setattr("regularize.reducing.certificate.solved_configurations", watched)
+    monkeypatch.setattr("regularize.reduction.certificate.solved_configurations", watched)
     joints = [
         joint_in_world("one", "ground", "a", "revolute", (0, 0, 1)),
         joint_in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),

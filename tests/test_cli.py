@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from regularize.cli import main
-from regularize.reporting import batch
+from regularize.report import batch
 
 BROKEN = '<?xml version="1.0"?>\n<robot name="r">\n  <joint name="j" type="revolute">\n'
 

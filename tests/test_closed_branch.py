@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from closed_form_cases import Z, ring
 
-from regularize.closed_forms.closed_branch import ClosedBranch, closed_branch
-from regularize.graph_building import build
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Mechanism
-from regularize.topology import spanning_tree
+from regularize.assembly_modes.closed_form.closed_branch import ClosedBranch, closed_branch
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
 
 
 def through_reference(mechanism: Mechanism) -> ClosedBranch:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from closed_form_cases import CASES
 
-from regularize.closed_forms import ClosedForm, closed_form
-from regularize.closed_forms.inputs import numbers, together
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form.inputs import numbers, together
 from regularize.errors import ModelError
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from closed_form_cases import CASES, Z, ring
 
-from regularize.closed_forms import ClosedForm, closed_form
-from regularize.kinematics import LoopKinematics
-from regularize.topology import spanning_tree
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import spanning_tree
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from closed_form_cases import CASES
 
-from regularize.all_configurations import ConfigurationFinder
-from regularize.closed_forms import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.general import ConfigurationFinder
 
 X = np.array([-0.2, 0.1, -0.1, 0.2, 0.3, -0.1])
 WAYS = {

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from mechanisms import moved
 
-from regularize import screw
-from regularize.all_configurations.loop_system import LoopSystem
-from regularize.all_configurations.multistart import searched
-from regularize.closed_forms import ClosedForm, closed_form
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.topology import spanning_tree
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.general.loop_system import LoopSystem
+from regularize.assembly_modes.general.multistart import searched
+from regularize.lie import screw
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import spanning_tree
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 
 pytestmark = pytest.mark.filterwarnings("error")
 

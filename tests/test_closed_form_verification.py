@@ -9,13 +9,13 @@ import pytest
 from closed_form_cases import CASES, Z, ring
 
 import regularize as rg
-from regularize.closed_forms import closed_form
-from regularize.closed_forms.evaluation import Evaluation
-from regularize.closed_forms.verification import unclosed_branch
+from regularize.assembly_modes.closed_form import closed_form
+from regularize.assembly_modes.closed_form.evaluation import Evaluation
+from regularize.assembly_modes.closed_form.verification import unclosed_branch
 from regularize.errors import ModelError
-from regularize.graph_building import build
-from regularize.kinematics import LoopKinematics
-from regularize.topology import coordinate_names, spanning_tree
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import coordinate_names, spanning_tree
+from regularize.model.graph_building import build
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 

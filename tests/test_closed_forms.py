@@ -14,12 +14,17 @@ import pytest
 from scipy.optimize import root
 
 import regularize as rg
-from regularize.closed_forms import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
 from regularize.errors import ModelError
-from regularize.graph_building import build
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.topology import spanning_tree
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.mechanism import (
+    Coupling,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 X, Y, Z = np.eye(3)
 

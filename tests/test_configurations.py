@@ -15,12 +15,12 @@ from loop_samples import HAND, apart, arm_mechanism
 from test_elementary_loop import random_ring
 
 import regularize as rg
-from regularize import screw
-from regularize.all_configurations import ConfigurationFinder, Configurations
-from regularize.all_configurations.multistart import searched
+from regularize.assembly_modes.general import ConfigurationFinder, Configurations
+from regularize.assembly_modes.general.multistart import searched
 from regularize.errors import ModelError
-from regularize.joint import joint_screws
-from regularize.mechanism import Mechanism
+from regularize.lie import screw
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Mechanism
 
 X, Y, Z = np.eye(3)
 

@@ -11,10 +11,15 @@ import pytest
 
 import regularize as rg
 from regularize.errors import ModelError
-from regularize.loads.curing import Cure, cure, cures
-from regularize.loads.uniqueness import reactions
-from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.reducing.analysis import Reduction
+from regularize.model.mechanism import (
+    Coupling,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
+from regularize.reduction.reduce import Reduction
+from regularize.statics.cures import Cure, cure, cures
+from regularize.statics.reactions import reactions
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

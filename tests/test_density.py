@@ -16,8 +16,8 @@ from simulation_cases import (
 )
 
 from regularize.errors import MissingExtra, ReadError
-from regularize.mechanism import joint_in_world
-from regularize.screw import transform
+from regularize.lie.screw import transform
+from regularize.model.mechanism import joint_in_world
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -127,7 +127,7 @@ def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
 
 def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "part.step").write_text("ISO-10303-21;")
-    monkeypatch.setattr("regularize.density._installed", lambda module: False)
+    monkeypatch.setattr("regularize.model.density._installed", lambda module: False)
     monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
     shape = Geometry("mesh", (1, 1, 1), uri="part.step")
     with pytest.raises(MissingExtra, match=r"pip install 'pin-regularize\[step\]'"):

@@ -9,12 +9,12 @@ from pinocchio_cases import MECHANISMS, fourbar, massive
 from test_pinocchio import carried, reduction, states
 
 import regularize as rg
+from regularize.dynamics import constrained as dynamics
+from regularize.dynamics.derivatives import forward_dynamics_derivatives
 from regularize.errors import ModelError, NotClosed
-from regularize.mechanism import Inertia, joint_in_world, mechanism_of
-from regularize.robots.robot import Robot, mass_matrix, to_pinocchio
-from regularize.screw import Array
-from regularize.simulating import dynamics
-from regularize.simulating.derivatives import forward_dynamics_derivatives
+from regularize.lie.screw import Array
+from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
+from regularize.pinocchio_model.robot import Robot, mass_matrix, to_pinocchio
 
 NAMES = ["tilted", "RSSR", "3-PRRR", "Stewart", "Bricard", "RCSE"]
 

@@ -15,13 +15,13 @@ from loop_samples import (
 )
 from mechanisms import sarrus
 
-from regularize import screw
-from regularize.all_configurations.closure import error_and_derivative
-from regularize.all_configurations.eigen_loop import EigenLoop
-from regularize.all_configurations.elementary_loop import ElementaryLoop
-from regularize.all_configurations.pencil import arrangements
-from regularize.closed_forms.loops import loops_of
-from regularize.graph_building import build
+from regularize.assembly_modes.closed_form.loops import loops_of
+from regularize.assembly_modes.general.closure import error_and_derivative
+from regularize.assembly_modes.general.eigen_loop import EigenLoop
+from regularize.assembly_modes.general.elementary_loop import ElementaryLoop
+from regularize.assembly_modes.general.pencil import arrangements
+from regularize.lie import screw
+from regularize.model.graph_building import build
 
 KINDS = ["RRRRRR", "PRRRRR", "RRRPRR", "PPRRRR", "RPRPRR", "RPRRPR", "RPPPRR", "RPRPPR"]
 

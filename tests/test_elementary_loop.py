@@ -10,15 +10,15 @@ from closed_form_cases import ring
 from loop_samples import apart
 from mechanisms import bennett
 
-from regularize.all_configurations.closure import product
-from regularize.all_configurations.elementary_loop import ElementaryLoop
-from regularize.all_configurations.elementary_steps import NotElementary
-from regularize.closed_forms.loops import loops_of
-from regularize.graph_building import build
-from regularize.joint import joint_screws
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Mechanism
-from regularize.topology import spanning_tree
+from regularize.assembly_modes.closed_form.loops import loops_of
+from regularize.assembly_modes.general.closure import product
+from regularize.assembly_modes.general.elementary_loop import ElementaryLoop
+from regularize.assembly_modes.general.elementary_steps import NotElementary
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Mechanism
 
 WORDS = {
     "R": "revolute",

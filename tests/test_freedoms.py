@@ -11,12 +11,12 @@ import pytest
 from closed_form_cases import CASES
 
 import regularize as rg
-from regularize.all_configurations import ConfigurationFinder
-from regularize.all_configurations.freedoms import freedoms_of
-from regularize.all_configurations.loop_system import LoopSystem
+from regularize.assembly_modes.general import ConfigurationFinder
+from regularize.assembly_modes.general.freedoms import freedoms_of
+from regularize.assembly_modes.general.loop_system import LoopSystem
 from regularize.errors import ModelError
-from regularize.graph_building import build
-from regularize.topology import coordinate_names
+from regularize.model.graph import coordinate_names
+from regularize.model.graph_building import build
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 

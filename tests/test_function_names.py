@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 from closed_form_cases import CASES
 
-from regularize.closed_forms import ClosedForm, closed_form
-from regularize.closed_forms.function_names import C_KEYWORDS, C_RESERVED, c_name, python_name
-from regularize.closed_forms.runtime_c import SOURCE
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form.function_names import (
+    C_KEYWORDS,
+    C_RESERVED,
+    c_name,
+    python_name,
+)
+from regularize.assembly_modes.closed_form.runtime_c import SOURCE
 from regularize.errors import ModelError
 
 pytest.importorskip("sympy")

@@ -11,7 +11,7 @@ import pytest
 
 from regularize.adapters import read
 from regularize.errors import ReadError
-from regularize.mechanism import Mechanism
+from regularize.model.mechanism import Mechanism
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "gepetto_yaml"
 needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")

@@ -17,7 +17,7 @@ import pytest
 import regularize as rg
 from regularize.render.html import index, render
 from regularize.render.summary import line_of
-from regularize.reporting.report import Report
+from regularize.report.report import Report
 
 VOID = {"meta", "link", "input", "br"}
 
@@ -129,7 +129,7 @@ def test_index_links_every_model(fourbar: Report) -> None:
 
 
 def test_a_model_without_loops_has_a_page() -> None:
-    from regularize.mechanism import joint_in_world, mechanism_of
+    from regularize.model.mechanism import joint_in_world, mechanism_of
 
     arm = mechanism_of("arm", [joint_in_world("A", "ground", "arm", "revolute", (0, 0, 1))])
     assert "No kinematic loops" in render(rg.check(arm))

@@ -11,10 +11,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import regularize as rg
-from regularize.robots.robot import Robot, to_pinocchio
-from regularize.screw import Array
-from regularize.simulating.simulation import Simulation
-from regularize.simulating.simulator import simulate
+from regularize.dynamics.simulate import simulate
+from regularize.dynamics.simulation import Simulation
+from regularize.lie.screw import Array
+from regularize.pinocchio_model.robot import Robot, to_pinocchio
 
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "benchmarks"
 ANSWERS = json.loads((FOLDER / "answers.json").read_text())

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import regularize as rg
-from regularize import screw
-from regularize.graph_building import build
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import Reduction
-from regularize.screw import Array
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import Reduction
 
 BUILDERS: dict[str, Callable[[], Mechanism]] = {
     "planar": mechanisms.planar_fourbar,

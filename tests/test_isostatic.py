@@ -9,11 +9,11 @@ import pytest
 from pinocchio_cases import MECHANISMS, massive
 
 import regularize as rg
+from regularize.commands.reduction_file import write_reduction
+from regularize.dynamics.simulate import simulate
 from regularize.errors import UnsupportedExport
-from regularize.mechanism import joint_in_world, mechanism_of
-from regularize.reduction_file import write_reduction
-from regularize.robots.isostatics import isostatic
-from regularize.simulating.simulator import simulate
+from regularize.model.mechanism import joint_in_world, mechanism_of
+from regularize.pinocchio_model.isostatic import isostatic
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"

@@ -6,11 +6,16 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from regularize.graph_building import build
-from regularize.joint_motion import fit_joint, joint_motion
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.topology import spanning_tree
+from regularize.manifold.joint_motion import fit_joint, joint_motion
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.mechanism import (
+    Coupling,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 
 def zoo() -> Mechanism:

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import CONFIGURATIONS
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import CONFIGURATIONS
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 NAMES = ("trivial", "exceptional", "topological", "paradoxical")

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from regularize import screw
-from regularize.all_configurations.line_motions import (
+from regularize.assembly_modes.general.line_motions import (
     AXIS,
     BASIS,
     INVERSE,
@@ -18,6 +17,7 @@ from regularize.all_configurations.line_motions import (
     elementary,
     functions,
 )
+from regularize.lie import screw
 
 TWISTS = arrays(np.float64, 6, elements=st.floats(-2, 2))
 

@@ -7,12 +7,12 @@ import pytest
 from cad_fixtures import frame
 from scipy.spatial.transform import Rotation
 
-from regularize import screw
-from regularize.adapters._cad_draft import CadDraft
-from regularize.adapters._cad_mates import AT_DISTANCE, mate
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import reduce
-from regularize.screw import Array, inverse
+from regularize.adapters.cad.constraints import AT_DISTANCE, mate
+from regularize.adapters.cad.draft import CadDraft
+from regularize.lie import screw
+from regularize.lie.screw import Array, inverse
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import reduce
 
 PLACED = screw.transform(Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix(), [0.1, -0.2, 0.05])
 Mate = tuple[str, Array]

@@ -16,14 +16,19 @@ from numpy.typing import NDArray
 import regularize as rg
 from regularize.commands import metamodel as command
 from regularize.errors import ModelError, OutsideWorkspace
-from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world
+from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.equation_of_motion import groups
 from regularize.metamodels.interpolation import Interpolation
 from regularize.metamodels.metamodel import Continuous, Metamodel, metamodel
 from regularize.metamodels.plot import figure
 from regularize.metamodels.reduced_dynamics import reduced_model
-from regularize.screw import Array
+from regularize.model.mechanism import (
+    Body,
+    Inertia,
+    Mechanism,
+    joint_in_world,
+)
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "metamodel"
 FOUR_BAR = ASSETS / "swinging_fourbar.urdf"

@@ -15,11 +15,11 @@ import pytest
 
 import regularize as rg
 from regularize.errors import ReadError, UnsupportedExport
+from regularize.lie.screw import Array
 from regularize.metamodels.c_source import to_c, to_c_header
 from regularize.metamodels.file import header, to_bytes
 from regularize.metamodels.metamodel import Metamodel, metamodel
 from regularize.metamodels.reduced_dynamics import reduced_model
-from regularize.screw import Array
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "assets" / "metamodel"

@@ -12,14 +12,20 @@ import pinocchio as pin
 import pytest
 
 import regularize as rg
+from regularize.dynamics.minimal import following
+from regularize.dynamics.minimal.dynamics import MinimalDynamics, NoInertia, minimal_dynamics
+from regularize.dynamics.minimal.kinematics import ClosureLost, Pose, SingularConfiguration
+from regularize.dynamics.minimal.pivoting import NotIndependent
+from regularize.dynamics.minimal.trajectory import simulate
 from regularize.errors import ModelError, NotClosed
-from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal import following
-from regularize.minimal.dynamics import MinimalDynamics, NoInertia, minimal_dynamics
-from regularize.minimal.kinematics import ClosureLost, Pose, SingularConfiguration
-from regularize.minimal.pivoting import NotIndependent
-from regularize.minimal.trajectory import simulate
-from regularize.screw import Array
+from regularize.lie.screw import Array
+from regularize.model.mechanism import (
+    Body,
+    Inertia,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 Y = (0, 1, 0)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regularize import screw
-from regularize.graph_building import build
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.reducing.analysis import reduce
-from regularize.reducing.mobility import decide_rank
-from regularize.topology import spanning_tree
-from regularize.walk import correct, least_norm, tangents, walk
+from regularize.lie import screw
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.walk import (
+    correct,
+    least_norm,
+    tangents,
+    walk,
+)
+from regularize.model.graph import spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.reduction.mobility import decide_rank
+from regularize.reduction.reduce import reduce
 
 
 def ring(name: str, axes: np.ndarray, points: np.ndarray) -> Mechanism:

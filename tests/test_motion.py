@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.mechanism import joint_in_world, mechanism_of
-from regularize.reducing.analysis import Reduction
+from regularize.model.mechanism import joint_in_world, mechanism_of
+from regularize.reduction.reduce import Reduction
 from regularize.render.animation import STRIDE, motions
-from regularize.reporting.motion import moving
-from regularize.reporting.words import plural
+from regularize.report.motion import moving
+from regularize.report.words import plural
 
 
 def words(reduction: Reduction) -> dict[str, str]:

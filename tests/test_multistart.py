@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from closed_form_cases import CASES
 
-from regularize.all_configurations.loop_system import CLOSED, LoopSystem
-from regularize.all_configurations.multistart import searched
-from regularize.closed_forms import closed_form
-from regularize.graph_building import build
-from regularize.topology import Graph
+from regularize.assembly_modes.closed_form import closed_form
+from regularize.assembly_modes.general.loop_system import CLOSED, LoopSystem
+from regularize.assembly_modes.general.multistart import searched
+from regularize.model.graph import Graph
+from regularize.model.graph_building import build
 
 
 def system_of(graph: Graph, known: list[int]) -> LoopSystem:

@@ -19,11 +19,11 @@ from simulation_fixtures import MECHANISMS, native
 
 import regularize
 from regularize.adapters import adapters
-from regularize.adapters.native import as_dict
-from regularize.diagnostic import Diagnostic, Source
+from regularize.adapters.native.native import as_dict
 from regularize.errors import ReadError
-from regularize.joint import joint_screws
-from regularize.mechanism import Coupling
+from regularize.model.diagnostic import Diagnostic, Source
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Coupling
 
 SCHEMA = Path(regularize.__file__).parent / "schema" / "mechanism-1.json"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.adapters.objects import from_urdf_object
+from regularize.adapters.urdf.objects import from_urdf_object
 from regularize.errors import ModelError
 
 urchin = pytest.importorskip("urchin")

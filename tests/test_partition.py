@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.assembling.assembly import assemble
+from regularize.dynamics.minimal.partitioning import partition
+from regularize.dynamics.minimal.pivoting import NotIndependent, choose, complete_pivoting
 from regularize.errors import ModelError, NotClosed
-from regularize.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal.partitioning import partition
-from regularize.minimal.pivoting import NotIndependent, choose, complete_pivoting
-from regularize.screw import Array
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import assemble
+from regularize.model.mechanism import (
+    Joint,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 Y = (0, 1, 0)
 

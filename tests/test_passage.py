@@ -8,16 +8,22 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.mechanism import Body, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal import bridge as bridges
-from regularize.minimal.bridge import bridge
-from regularize.minimal.dynamics import MinimalDynamics, minimal_dynamics
-from regularize.minimal.findings import jumps, passed
-from regularize.minimal.passage import Passage
-from regularize.minimal.polynomial import Polynomial
-from regularize.minimal.pose import Place
-from regularize.minimal.trajectory import simulate
-from regularize.screw import Array
+from regularize.dynamics.minimal import bridge as bridges
+from regularize.dynamics.minimal.bridge import bridge
+from regularize.dynamics.minimal.dynamics import MinimalDynamics, minimal_dynamics
+from regularize.dynamics.minimal.findings import jumps, passed
+from regularize.dynamics.minimal.passage import Passage
+from regularize.dynamics.minimal.polynomial import Polynomial
+from regularize.dynamics.minimal.pose import Place
+from regularize.dynamics.minimal.trajectory import simulate
+from regularize.lie.screw import Array
+from regularize.model.mechanism import (
+    Body,
+    Inertia,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 Y = (0, 1, 0)
 

@@ -13,16 +13,22 @@ from scipy.special import ellipj, ellipk
 
 import regularize as rg
 from regularize.cli import main
+from regularize.dynamics.integrator import StepTooSmall
+from regularize.dynamics.minimal.dynamics import NoInertia
+from regularize.dynamics.one_freedom.curve import SingularPath
+from regularize.dynamics.one_freedom.table import table_of
+from regularize.dynamics.one_freedom.walking import OpenPath
+from regularize.dynamics.simulate import simulate
 from regularize.errors import ModelError, NotClosed
-from regularize.mechanism import Coupling, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal.dynamics import NoInertia
-from regularize.paths.curve import SingularPath
-from regularize.paths.table import table_of
-from regularize.paths.walking import OpenPath
-from regularize.robots.robot import mass_matrix, to_pinocchio
-from regularize.screw import Array
-from regularize.simulating.integrator import StepTooSmall
-from regularize.simulating.simulator import simulate
+from regularize.lie.screw import Array
+from regularize.model.mechanism import (
+    Coupling,
+    Inertia,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
+from regularize.pinocchio_model.robot import mass_matrix, to_pinocchio
 
 G = 9.81
 #: Of ``PENDULUM``: gravity's torque over the moment of inertia.

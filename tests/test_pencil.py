@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from loop_samples import closed_by, random_constants
 
-from regularize.all_configurations.closure import product
-from regularize.all_configurations.pencil import arrangements, eigenvalues, pencil, turned
+from regularize.assembly_modes.general.closure import product
+from regularize.assembly_modes.general.pencil import (
+    arrangements,
+    eigenvalues,
+    pencil,
+    turned,
+)
 
 OFFSETS = np.array([0.4, -1.3, 2.2])
 

@@ -12,9 +12,20 @@ from pinocchio_cases import MECHANISMS, bricard, fourbar, massive, stewart
 
 import regularize as rg
 from regularize.errors import UnsupportedExport
-from regularize.mechanism import Coupling, Inertia, Mechanism, joint_in_world, mechanism_of
-from regularize.robots.robot import STYLES, Robot, mass_matrix, to_pinocchio
-from regularize.screw import Array
+from regularize.lie.screw import Array
+from regularize.model.mechanism import (
+    Coupling,
+    Inertia,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
+from regularize.pinocchio_model.robot import (
+    STYLES,
+    Robot,
+    mass_matrix,
+    to_pinocchio,
+)
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 GEPETTO = [

@@ -10,11 +10,11 @@ from pinocchio_cases import MECHANISMS, massive
 
 import regularize as rg
 from regularize.errors import ModelError
-from regularize.graph_building import build
-from regularize.kinematics import LoopKinematics
-from regularize.robots.importing import from_pinocchio
-from regularize.robots.robot import to_pinocchio
-from regularize.topology import spanning_tree
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import spanning_tree
+from regularize.model.graph_building import build
+from regularize.pinocchio_model.importing import from_pinocchio
+from regularize.pinocchio_model.robot import to_pinocchio
 
 
 def open_fourbar() -> Any:

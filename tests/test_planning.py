@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.closed_forms import ClosedForm, closed_form
-from regularize.closed_forms.invariance import Segment
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form.invariance import Segment
 from regularize.errors import ModelError
-from regularize.kinematics import LoopKinematics
-from regularize.topology import spanning_tree
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import spanning_tree
 
 pytestmark = pytest.mark.filterwarnings("error")
 

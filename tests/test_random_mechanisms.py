@@ -10,11 +10,11 @@ import pytest
 from random_mechanisms import random_legs, random_network, random_single_loop
 
 import regularize as rg
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import Reduction
-from regularize.reducing.reduction import ReducedLoops
-from regularize.screw import Array
-from regularize.walk import walk
+from regularize.lie.screw import Array
+from regularize.manifold.walk import walk
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.reduce import Reduction
 
 KINDS: dict[str, Callable[[np.random.Generator], Mechanism]] = {
     "single loop": random_single_loop,

@@ -10,15 +10,27 @@ import pinocchio as pin
 import pytest
 
 import regularize as rg
+from regularize.dynamics.minimal.dynamics import minimal_dynamics
+from regularize.dynamics.minimal.trajectory import simulate
 from regularize.errors import ModelError
-from regularize.joint import joint_screws
-from regularize.loads.joint_loads import JointForces, joint_forces
-from regularize.loads.stress_states import self_stress
-from regularize.loads.uniqueness import reactions
-from regularize.mechanism import Body, Inertia, Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.minimal.dynamics import minimal_dynamics
-from regularize.minimal.trajectory import simulate
-from regularize.screw import Array, adjoint, inverse, transform
+from regularize.lie.screw import (
+    Array,
+    adjoint,
+    inverse,
+    transform,
+)
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import (
+    Body,
+    Inertia,
+    Joint,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
+from regularize.statics.joint_loads import JointForces, joint_forces
+from regularize.statics.reactions import reactions
+from regularize.statics.self_stress import self_stress
 
 Y, Z = (0, 1, 0), (0, 0, 1)
 

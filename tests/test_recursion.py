@@ -10,13 +10,19 @@ import pytest
 from closed_form_cases import CASES, ring
 from test_elementary_loop import random_ring
 
-from regularize.all_configurations import ConfigurationFinder
-from regularize.all_configurations.loop_system import LoopSystem
-from regularize.all_configurations.multistart import searched
-from regularize.all_configurations.recursion import Recursion
-from regularize.closed_forms import closed_form
-from regularize.graph_building import build
-from regularize.mechanism import Coupling, Joint, Mechanism, joint_in_world, mechanism_of
+from regularize.assembly_modes.closed_form import closed_form
+from regularize.assembly_modes.general import ConfigurationFinder
+from regularize.assembly_modes.general.loop_system import LoopSystem
+from regularize.assembly_modes.general.multistart import searched
+from regularize.assembly_modes.general.recursion import Recursion
+from regularize.model.graph_building import build
+from regularize.model.mechanism import (
+    Coupling,
+    Joint,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 
 def two_loops(seed: int) -> Mechanism:

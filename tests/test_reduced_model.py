@@ -13,13 +13,25 @@ import pytest
 
 import regularize as rg
 from regularize.errors import ModelError, SingularConfiguration
-from regularize.mechanism import Body, Coupling, Inertia, Mechanism, joint_in_world, mechanism_of
+from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
-from regularize.metamodels.equation_of_motion import pack, pairs, products, unpack
+from regularize.metamodels.equation_of_motion import (
+    pack,
+    pairs,
+    products,
+    unpack,
+)
 from regularize.metamodels.reduced_dynamics import reduced_model
-from regularize.reducing.analysis import Reduction
-from regularize.robots.robot import to_pinocchio
-from regularize.screw import Array
+from regularize.model.mechanism import (
+    Body,
+    Coupling,
+    Inertia,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
+from regularize.pinocchio_model.robot import to_pinocchio
+from regularize.reduction.reduce import Reduction
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 X, Y, Z = np.eye(3)
@@ -309,7 +321,7 @@ def test_loops_stay_closed(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["four-bar", "five-bar", "geared five-bar"])
 def test_closed_form_and_paths_agree(name: str) -> None:
-    pytest.importorskip("regularize.closed_forms")
+    pytest.importorskip("regularize.assembly_modes.closed_form")
     model, reduction = reduced(name)
     equations = model.equations
     assert equations.closed is not None
@@ -325,7 +337,7 @@ def test_closed_form_and_paths_agree(name: str) -> None:
 
 def test_closed_form_stops_where_the_path_stops() -> None:
     """Beyond a gap the branch is assembled again, but only after being taken apart."""
-    pytest.importorskip("regularize.closed_forms")
+    pytest.importorskip("regularize.assembly_modes.closed_form")
     model, _ = reduced("four-bar")
     assert model.equations.closed is not None
     theta = np.array([[np.pi], [1.5 * np.pi], [2 * np.pi + 0.1]])

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from regularize.errors import ModelError
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Coupling, Mechanism, joint_in_world, mechanism_of
-from regularize.reducing.analysis import reduce
-from regularize.reducing.reduction import ReducedLoops
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.mechanism import (
+    Coupling,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
+from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.reduce import reduce
 
 X, Y, Z = np.eye(3)
 

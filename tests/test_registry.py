@@ -10,8 +10,21 @@ from typing import Any
 
 import pytest
 
-from regularize.adapters import Adapter, adapters, detect, has_root, read, registry, root_tag
-from regularize.errors import MissingExtra, ReadError, RegularizeError, UnknownFormat
+from regularize.adapters import (
+    Adapter,
+    adapters,
+    detect,
+    has_root,
+    read,
+    registry,
+    root_tag,
+)
+from regularize.errors import (
+    MissingExtra,
+    ReadError,
+    RegularizeError,
+    UnknownFormat,
+)
 
 ROBOT = "<robot name='r'><link name='a'/></robot>"
 
@@ -54,7 +67,7 @@ def test_builtin_readers_exist_and_are_installed() -> None:
 
 def test_entry_point_is_added_and_used(installed: dict[str, Any], tmp_path: Path) -> None:
     installed["toy"] = Adapter(
-        "toy", "A toy", (".toy",), "regularize.adapters.urdf:read", sniff=has_root("toy")
+        "toy", "A toy", (".toy",), "regularize.adapters.urdf.read:read", sniff=has_root("toy")
     )
     path = tmp_path / "a.xyz"
     path.write_text("<toy/>")
@@ -84,7 +97,7 @@ def test_record_checks_itself() -> None:
 
 
 def test_missing_module_names_the_extra(installed: dict[str, Any], tmp_path: Path) -> None:
-    target = "regularize.adapters.urdf:read"
+    target = "regularize.adapters.urdf.read:read"
     for name, module in (("one", "no_such_module_here"), ("two", "no_such_package_here.part")):
         installed[name] = Adapter(
             name, name, reader=target, writer=target, extra="mujoco", module=module
@@ -133,7 +146,7 @@ def test_content_decides_and_the_suffix_breaks_ties(
     installed: dict[str, Any], tmp_path: Path
 ) -> None:
     installed["toy"] = Adapter(
-        "toy", "Toy", (".toy",), "regularize.adapters.urdf:read", sniff=has_root("robot")
+        "toy", "Toy", (".toy",), "regularize.adapters.urdf.read:read", sniff=has_root("robot")
     )
     for name, found in (("a.toy", "toy"), ("a.urdf", "urdf"), ("A.URDF", "urdf")):
         (tmp_path / name).write_text(ROBOT)
@@ -218,7 +231,7 @@ def test_directory_stands_for_its_model(tmp_path: Path) -> None:
 
 def test_inconsistent_model_is_a_read_error(installed: dict[str, Any], tmp_path: Path) -> None:
     installed["bad"] = Adapter(
-        "bad", "Bad", reader="regularize.mechanism:unique_names", sniff=has_root("bad")
+        "bad", "Bad", reader="regularize.model.mechanism:unique_names", sniff=has_root("bad")
     )
     path = tmp_path / "a.bad"
     path.write_text("<bad/>")

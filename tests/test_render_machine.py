@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 
 import regularize as rg
-from regularize.diagnostic import Diagnostic, Source
+from regularize.model.diagnostic import Diagnostic, Source
 from regularize.render import github, sarif
-from regularize.reporting.report import Report
-from regularize.reporting.rules import BY_CODE, RULES
+from regularize.report.report import Report
+from regularize.report.rules import BY_CODE, RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -12,13 +12,19 @@ import pytest
 import trimesh
 
 import regularize as rg
-from regularize.mechanism import Body, Geometry, Mechanism, joint_in_world, mechanism_of
+from regularize.model.mechanism import (
+    Body,
+    Geometry,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 from regularize.render.animation import motions
 from regularize.render.camera import camera
 from regularize.render.drawing import REDUNDANT, draw
 from regularize.render.picture import picture, png, svg
 from regularize.render.scene import scene
-from regularize.reporting.report import Report
+from regularize.report.report import Report
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.linalg import expm
 
-from regularize import screw
+from regularize.lie import screw
 
 components = st.floats(-3, 3, allow_nan=False)
 screws = arrays(np.float64, 6, elements=components)

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize import subalgebra
-from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.reducing.analysis import Reduction
-from regularize.reducing.motion_spaces import MotionSpaces
-from regularize.reducing.reduction import Cut, ReducedLoops
-from regularize.screw import Array
-from regularize.walk import walk
+from regularize.lie import subalgebra
+from regularize.lie.screw import Array
+from regularize.manifold.walk import walk
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.reduce import Reduction
 
 
 def shaky_balls() -> Mechanism:

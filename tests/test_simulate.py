@@ -13,11 +13,11 @@ from pinocchio_cases import MECHANISMS, fourbar, massive, stewart
 from scipy.integrate import solve_ivp
 
 import regularize as rg
+from regularize.dynamics.constrained import project_velocity
+from regularize.dynamics.simulate import simulate
 from regularize.errors import ModelError, NotClosed, UnsupportedExport
-from regularize.mechanism import Inertia, joint_in_world, mechanism_of
-from regularize.robots.robot import to_pinocchio
-from regularize.simulating.dynamics import project_velocity
-from regularize.simulating.simulator import simulate
+from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
+from regularize.pinocchio_model.robot import to_pinocchio
 
 PENDULUM = mechanism_of(
     "pendulum", [joint_in_world("hinge", "ground", "rod", "revolute", (0, 1, 0))]

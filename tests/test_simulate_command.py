@@ -9,8 +9,8 @@ from pinocchio_cases import massive
 
 import regularize as rg
 from regularize.cli import main
-from regularize.mechanism import joint_in_world, mechanism_of
-from regularize.simulating import simulator
+from regularize.dynamics import simulate as simulator
+from regularize.model.mechanism import joint_in_world, mechanism_of
 
 
 @pytest.fixture

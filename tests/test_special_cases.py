@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.diagnostic import Diagnostic
-from regularize.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 
 
 def findings(mechanism: Mechanism, code: str, **options: Any) -> list[Diagnostic]:

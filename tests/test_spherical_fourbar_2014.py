@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize import screw, subalgebra
-from regularize.mechanism import Mechanism
-from regularize.reducing.analysis import Reduction
-from regularize.reducing.reduction import ReducedLoops
-from regularize.screw import Array
-from regularize.walk import walk
+from regularize.lie import screw, subalgebra
+from regularize.lie.screw import Array
+from regularize.manifold.walk import walk
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.reduce import Reduction
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FIRST, SECOND = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(2, 200))

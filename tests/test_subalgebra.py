@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regularize import screw, subalgebra
-from regularize.reducing.motion_spaces import MotionSpaces
-from regularize.subalgebra import (
+from regularize.lie import screw, subalgebra
+from regularize.lie.subalgebra import (
     complement,
     conjugate,
     contains,
@@ -20,6 +19,7 @@ from regularize.subalgebra import (
     span,
     sum_,
 )
+from regularize.reduction.motion_spaces import MotionSpaces
 
 X, Y, Z = np.eye(3)
 ORIGIN = np.zeros(3)

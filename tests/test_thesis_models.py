@@ -15,14 +15,14 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import regularize as rg
-from regularize.assembling.assembly import assemble, with_coordinates
-from regularize.mechanism import Mechanism
-from regularize.minimal.dynamics import minimal_dynamics
-from regularize.minimal.partitioning import partition
-from regularize.minimal.trajectory import Trajectory, simulate
-from regularize.reducing.analysis import Reduction
-from regularize.screw import Array
-from regularize.topology import coordinate_names
+from regularize.dynamics.minimal.dynamics import minimal_dynamics
+from regularize.dynamics.minimal.partitioning import partition
+from regularize.dynamics.minimal.trajectory import Trajectory, simulate
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import assemble, with_coordinates
+from regularize.model.graph import coordinate_names
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import Reduction
 
 THESIS = Path(__file__).resolve().parents[1] / "assets" / "thesis"
 ANSWERS = json.loads((THESIS / "answers.json").read_text(encoding="utf-8"))

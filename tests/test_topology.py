@@ -5,13 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regularize import screw
-from regularize.cycles import candidate_cycles, minimum_cycle_basis
 from regularize.errors import ModelError
-from regularize.graph_building import build
-from regularize.joint import joint_screws
-from regularize.mechanism import Body, Coupling, Joint, Mechanism, joint_in_world, mechanism_of
-from regularize.topology import coordinate_names, loop_count, spanning_tree
+from regularize.lie import screw
+from regularize.model.cycles import candidate_cycles, minimum_cycle_basis
+from regularize.model.graph import coordinate_names, loop_count, spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import (
+    Body,
+    Coupling,
+    Joint,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
 
 
 def ladder(windows: int) -> Mechanism:

@@ -9,11 +9,11 @@ import pytest
 from closed_form_cases import CASES, Z, ring
 
 import regularize as rg
-from regularize.closed_forms import ClosedForm, closed_form
-from regularize.closed_forms.unwrapping import Turns
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import joint_in_world, mechanism_of
-from regularize.topology import coordinate_names, spanning_tree
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form.unwrapping import Turns
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import coordinate_names, spanning_tree
+from regularize.model.mechanism import joint_in_world, mechanism_of
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 

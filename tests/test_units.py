@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regularize.adapters._units import size, suspect
-from regularize.mechanism import Body, Inertia, Joint, joint_in_world
+from regularize.adapters.common.units import size, suspect
+from regularize.model.mechanism import (
+    Body,
+    Inertia,
+    Joint,
+    joint_in_world,
+)
 
 
 def joints(length: float) -> list[Joint]:

@@ -21,14 +21,14 @@ from simulation_cases import (
 from simulation_fixtures import BUILDERS, MECHANISMS
 
 from regularize.adapters import adapters
-from regularize.adapters._pose import rotation_rpy
-from regularize.adapters._spanning import reference_poses, reversed_joint, spanning
-from regularize.adapters._write import number, rpy, serial
+from regularize.adapters.common.pose import rotation_rpy
+from regularize.adapters.common.spanning import reference_poses, reversed_joint, spanning
+from regularize.adapters.common.write import number, rpy, serial
 from regularize.errors import RegularizeError
-from regularize.joint import KINDS, joint_screws
-from regularize.mechanism import Coupling
-from regularize.reducing.analysis import reduce
-from regularize.screw import adjoint, exp, inverse
+from regularize.lie.screw import adjoint, exp, inverse
+from regularize.model.joint import KINDS, joint_screws
+from regularize.model.mechanism import Coupling
+from regularize.reduction.reduce import reduce
 
 FORMATS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}
 

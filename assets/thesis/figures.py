@@ -17,11 +17,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import regularize as rg
-from regularize.assembling.assembly import with_coordinates
-from regularize.minimal.dynamics import MinimalDynamics, minimal_dynamics
-from regularize.minimal.trajectory import Trajectory, simulate
-from regularize.screw import Array
-from regularize.topology import coordinate_names
+from regularize.dynamics.minimal.dynamics import MinimalDynamics, minimal_dynamics
+from regularize.dynamics.minimal.trajectory import Trajectory, simulate
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import with_coordinates
+from regularize.model.graph import coordinate_names
 
 HERE = Path(__file__).parent
 ANSWERS = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))

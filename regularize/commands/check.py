@@ -88,7 +88,7 @@ def count(text: str) -> int:
 
 def codes(text: str) -> tuple[str, ...]:
     """Codes or their beginnings, separated by commas."""
-    from regularize.reporting.rules import RULES
+    from regularize.report.rules import RULES
 
     found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     for part in found:

@@ -13,10 +13,16 @@ from typing import Any
 
 from regularize.commands.files import load_model
 from regularize.errors import RegularizeError
-from regularize.render import concise, github, sarif, summary, text
+from regularize.render import (
+    concise,
+    github,
+    sarif,
+    summary,
+    text,
+)
 from regularize.render.summary import Line
-from regularize.reporting.batch import in_parallel
-from regularize.reporting.report import Report, check
+from regularize.report.batch import in_parallel
+from regularize.report.report import Report, check
 
 ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
 

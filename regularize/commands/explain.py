@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 
-from regularize.reporting.rules import RULES, rule
+from regularize.report.rules import RULES, rule
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

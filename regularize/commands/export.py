@@ -21,7 +21,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if the format could not hold all of it."""
-    from regularize.saving import save
+    from regularize.files import save
 
     mechanism = load_model(arguments.file, arguments)
     findings = save(mechanism, arguments.out, format=arguments.to)

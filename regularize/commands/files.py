@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
-    from regularize.mechanism import Mechanism
+    from regularize.model.mechanism import Mechanism
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
-    from regularize.loading import load
+    from regularize.files import load
 
     options: dict[str, Any] = {"floating": True} if arguments.floating else {}
     if arguments.keyframe is not None:
@@ -40,7 +40,7 @@ def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     mechanism = load(file, format=arguments.format, loops=arguments.loops, **options)
     if arguments.density is None:
         return mechanism
-    from regularize.density import with_density
+    from regularize.model.density import with_density
 
     try:
         return with_density(mechanism, arguments.density)

@@ -8,7 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model, write_bytes, write_text
+from regularize.commands.files import (
+    add_model_options,
+    load_model,
+    write_bytes,
+    write_text,
+)
 from regularize.errors import ModelError
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if something of it could not be kept."""
-    from regularize.reduction_file import write_reduction
-    from regularize.robots.isostatics import isostatic
+    from regularize.commands.reduction_file import write_reduction
+    from regularize.pinocchio_model.isostatic import isostatic
 
     report = isostatic(load_model(arguments.file, arguments), seed=arguments.seed)
     written = write_reduction(report, arguments.out, format=arguments.to)

@@ -12,7 +12,7 @@ from regularize.commands.files import add_model_options, load_model
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
-    from regularize.simulating.simulation import Simulation
+    from regularize.dynamics.simulation import Simulation
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
@@ -94,9 +94,9 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from regularize.simulating.inputs import FINEST
-    from regularize.simulating.simulation import motion_file, plot_file
-    from regularize.simulating.simulator import simulate
+    from regularize.dynamics.inputs import FINEST
+    from regularize.dynamics.simulate import simulate
+    from regularize.dynamics.simulation import motion_file, plot_file
 
     duration = positive(arguments.duration, "--duration")
     rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)

@@ -13,7 +13,7 @@ from regularize.commands.simulate import assignments
 from regularize.errors import ModelError
 
 if TYPE_CHECKING:
-    from regularize.mechanism import Mechanism
+    from regularize.model.mechanism import Mechanism
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -43,7 +43,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the formulas, write what was asked for and say what there is."""
-    from regularize.closed_forms import closed_form
+    from regularize.assembly_modes.closed_form import closed_form
     from regularize.render.ways import described, ways_at
 
     values = assignments(arguments.at, "--at")

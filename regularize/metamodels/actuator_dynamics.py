@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.diagnostic import Diagnostic
-from regularize.kinematics import State
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.kinematics import State
 from regularize.metamodels.continuation import SHORT, ActuatedLoops, Configurations
 from regularize.metamodels.equation_of_motion import EquationOfMotion, pack, symmetric_products
 from regularize.metamodels.mass_properties import MassProperties
-from regularize.screw import Array, read_only
+from regularize.model.diagnostic import Diagnostic
 
 #: Configurations evaluated at once; bounds the memory that a million states take.
 CHUNK = 2048

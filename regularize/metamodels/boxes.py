@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.lie.screw import Array
 from regularize.metamodels.equation_of_motion import count
 from regularize.metamodels.fit import basis
 from regularize.metamodels.interpolation import Interpolation
 from regularize.metamodels.tree import BoxTree, Integers
-from regularize.screw import Array
 
 #: States per chunk where the weights of every state are gathered, so that they stay in the cache.
 CHUNK = 4096

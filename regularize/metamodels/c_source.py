@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from regularize.errors import UnsupportedExport
+from regularize.lie.screw import Array
 from regularize.metamodels.boxes import Metamodel
 from regularize.metamodels.equation_of_motion import count, pairs
-from regularize.screw import Array
 
 _CODE = """\
 /* {title}

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from regularize.closed_forms.closed_branch import ClosedBranch, closed_branch
+from regularize.assembly_modes.closed_form.closed_branch import ClosedBranch, closed_branch
 from regularize.errors import SingularConfiguration
-from regularize.kinematics import LoopKinematics, State
-from regularize.reducing.reduction import ReducedLoops
-from regularize.screw import Array
-from regularize.topology import coordinate_names
+from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.model.graph import coordinate_names
+from regularize.reduction.cuts import ReducedLoops
 
 #: Largest change of an input per step of a path, in radians or lengths.
 STRIDE = 0.25

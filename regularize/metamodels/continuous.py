@@ -15,13 +15,13 @@ from scipy.interpolate import NdBSpline, RBFInterpolator, make_interp_spline
 from scipy.spatial import KDTree
 
 from regularize.errors import ModelError
+from regularize.lie.screw import Array
 from regularize.metamodels.equation_of_motion import count
 from regularize.metamodels.fit import scale_of
 from regularize.metamodels.growth import Settings
 from regularize.metamodels.interpolation import Accuracy, Interpolation, missed_tolerance
 from regularize.metamodels.samples import Samples
 from regularize.metamodels.tree import GRID, Growth
-from regularize.screw import Array
 
 #: Intervals per direction of the first grid; doubled until the errors are small enough.
 FIRST = 4

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.screw import Array
+from regularize.lie.screw import Array
 
 Index = NDArray[np.int_]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from regularize.diagnostic import Diagnostic
 from regularize.errors import ReadError
+from regularize.lie.screw import read_only
 from regularize.metamodels.boxes import Metamodel
 from regularize.metamodels.fit import Scale
 from regularize.metamodels.interpolation import Accuracy
 from regularize.metamodels.tree import BoxTree
-from regularize.screw import read_only
+from regularize.model.diagnostic import Diagnostic
 
 SCHEMA_VERSION = 1
 #: Arrays of the archive and their shapes; s inputs, B boxes, n inner nodes, t coefficients, k

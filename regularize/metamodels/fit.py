@@ -11,9 +11,9 @@ from itertools import product
 
 import numpy as np
 
+from regularize.lie.screw import Array
 from regularize.metamodels.equation_of_motion import groups, pairs, products
 from regularize.metamodels.tree import BoxTree, Integers
-from regularize.screw import Array
 
 #: Largest value of x - x³ on [-1, 1]: what a quadratic fit misses of a cubic term.
 CUBIC = 2.0 / 3.0**1.5

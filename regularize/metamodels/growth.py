@@ -7,15 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.diagnostic import Diagnostic
 from regularize.errors import ModelError
+from regularize.lie.screw import Array, read_only
 from regularize.metamodels.boxes import Metamodel
 from regularize.metamodels.equation_of_motion import count
-from regularize.metamodels.fit import Scale, design, estimate, fit, in_inputs, scale_of
+from regularize.metamodels.fit import (
+    Scale,
+    design,
+    estimate,
+    fit,
+    in_inputs,
+    scale_of,
+)
 from regularize.metamodels.interpolation import Accuracy, missed_tolerance
 from regularize.metamodels.samples import Sampler, Samples
 from regularize.metamodels.tree import Growth, Integers
-from regularize.screw import Array, read_only
+from regularize.model.diagnostic import Diagnostic
 
 #: Halvings in every direction before a box may be dropped for having no sample inside.
 FIRST = 2

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize import screw
-from regularize.diagnostic import Diagnostic
-from regularize.joint import joint_screws, perpendiculars
-from regularize.mechanism import Joint, Mechanism
-from regularize.reducing.analysis import Reduction
-from regularize.reducing.idle import idle_bodies
-from regularize.screw import Array
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.joint import joint_screws, perpendiculars
+from regularize.model.mechanism import Joint, Mechanism
+from regularize.reduction.idle import idle_bodies
+from regularize.reduction.reduce import Reduction
 
 
 def held(reduction: Reduction) -> tuple[Mechanism, tuple[Diagnostic, ...]]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.diagnostic import Diagnostic
 from regularize.errors import OutsideWorkspace
+from regularize.lie.screw import Array
 from regularize.metamodels.equation_of_motion import EquationOfMotion, groups
 from regularize.metamodels.fit import Scale
-from regularize.screw import Array
+from regularize.model.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from typing_extensions import Self

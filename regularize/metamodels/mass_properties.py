@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Inertia
-from regularize.screw import Array, read_only
-from regularize.topology import Graph
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import Graph
+from regularize.model.mechanism import Inertia
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.errors import ModelError
+from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.boxes import Metamodel as Metamodel
 from regularize.metamodels.continuous import Continuous as Continuous
@@ -23,7 +24,6 @@ from regularize.metamodels.equation_of_motion import count
 from regularize.metamodels.growth import Builder, Settings
 from regularize.metamodels.interpolation import Accuracy as Accuracy
 from regularize.metamodels.interpolation import Interpolation
-from regularize.screw import Array
 
 Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Sequence[float]
 Kind = Literal["boxes", "splines", "rbf"]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from regularize.errors import MissingExtra
+from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.equation_of_motion import groups, pairs
 from regularize.metamodels.interpolation import Interpolation
-from regularize.screw import Array
 
 #: Points of every curve.
 POINTS = 801

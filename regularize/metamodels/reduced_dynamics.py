@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from regularize.assembling.assembly import Assembly, assemble, center_and_length
-from regularize.diagnostic import Diagnostic
 from regularize.errors import ModelError, NotClosed, SingularConfiguration
-from regularize.kinematics import LoopKinematics
-from regularize.mechanism import Mechanism
+from regularize.lie.screw import read_only
+from regularize.manifold.assembly import Assembly, assemble, center_and_length
+from regularize.manifold.kinematics import LoopKinematics
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.continuation import ActuatedLoops
 from regularize.metamodels.idle_held import held
 from regularize.metamodels.mass_properties import mass_properties
-from regularize.reducing.analysis import Reduction
-from regularize.reducing.analysis import reduce as reduce_loops
-from regularize.reducing.reduction import ReducedLoops
-from regularize.screw import read_only
-from regularize.topology import coordinate_names
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.graph import coordinate_names
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.reduce import Reduction
+from regularize.reduction.reduce import reduce as reduce_loops
 
 #: Relative singular value of the equations below which the reference counts as singular.
 SINGULAR = 1e-6

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from regularize.lie.screw import Array
 from regularize.metamodels.tree import Integers
-from regularize.screw import Array
 
 #: Samples per task of an executor.
 TASK = 128

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.screw import Array, read_only
+from regularize.lie.screw import Array, read_only
 
 Integers = NDArray[np.int64]
 

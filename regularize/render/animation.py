@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from regularize.assembling.assembly import center_and_length
-from regularize.kinematics import LoopKinematics, State
-from regularize.reducing.analysis import Reduction
-from regularize.reducing.mobility import CellMobility
-from regularize.reporting.motion import floating
-from regularize.screw import Array, read_only
-from regularize.topology import coordinate_names
-from regularize.walk import correct, tangents
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.assembly import center_and_length
+from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.manifold.walk import correct, tangents
+from regularize.model.graph import coordinate_names
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.reduce import Reduction
+from regularize.report.motion import floating
 
 #: Largest change of a coordinate per frame, radians or lengths.
 STRIDE = 0.1

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize import screw
-from regularize.reporting.report import Report
-from regularize.screw import Array
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.report.report import Report
 
 #: Up to this angle between a common normal and the vertical the view is from above.
 STEEP = np.cos(np.radians(30))

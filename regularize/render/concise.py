@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regularize.reporting.report import Report
+from regularize.report.report import Report
 
 
 def render(report: Report) -> str:

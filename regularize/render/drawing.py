@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from regularize import screw
-from regularize.assembling.assembly import center_and_length
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import center_and_length
+from regularize.model.graph import Edge
 from regularize.render import glyphs
 from regularize.render.shapes import mesh_of
-from regularize.reporting.loop_report import LoopReport
-from regularize.reporting.report import Report
-from regularize.screw import Array
-from regularize.topology import Edge
+from regularize.report.loop_report import LoopReport
+from regularize.report.report import Report
 
 Color = tuple[int, int, int, int]
 

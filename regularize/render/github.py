@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from regularize.reporting.report import Report
-from regularize.reporting.rules import rule
+from regularize.report.report import Report
+from regularize.report.rules import rule
 
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 

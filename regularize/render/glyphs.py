@@ -8,9 +8,9 @@ import numpy as np
 import trimesh
 from trimesh import creation
 
-from regularize import screw
-from regularize.joint import perpendiculars
-from regularize.screw import Array
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.model.joint import perpendiculars
 
 SECTIONS = 12
 

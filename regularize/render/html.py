@@ -9,16 +9,16 @@ from importlib.resources import files
 from pathlib import PurePath
 
 import regularize
-from regularize.diagnostic import Diagnostic
+from regularize.model.diagnostic import Diagnostic
 from regularize.render import loop_view, view
 from regularize.render.drawing import Drawing, draw
 from regularize.render.loop_view import Group
 from regularize.render.picture import picture, svg
 from regularize.render.scene_data import scene_data
 from regularize.render.summary import Line
-from regularize.reporting.report import Report
-from regularize.reporting.rules import rule
-from regularize.reporting.words import listed
+from regularize.report.report import Report
+from regularize.report.rules import rule
+from regularize.report.words import listed
 
 #: Kinds of loops shown with their tables.
 MOST_LOOPS = 40

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from regularize.lie.screw import Array
 from regularize.render.animation import Motion, motions
 from regularize.render.camera import camera
 from regularize.render.drawing import draw
-from regularize.reporting.report import Report
-from regularize.screw import Array
+from regularize.report.report import Report
 
 
 class Live:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from regularize.directions import Direction, axis_words
-from regularize.reporting.causes import Chain
-from regularize.reporting.loop_report import Equation, LoopReport
-from regularize.reporting.nearly import in_world
-from regularize.reporting.words import listed, millimetres, milliradians, motion_words
+from regularize.lie.directions import Direction, axis_words
+from regularize.report.causes import Chain
+from regularize.report.loop_report import Equation, LoopReport
+from regularize.report.nearly import in_world
+from regularize.report.words import (
+    listed,
+    millimetres,
+    milliradians,
+    motion_words,
+)
 
 #: Joints named one by one in a row of a table; longer chains are numbered below it.
 FEW = 3

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from regularize import screw
 from regularize.errors import MissingExtra
+from regularize.lie import screw
+from regularize.lie.screw import Array
 from regularize.render.animation import motions
 from regularize.render.camera import Camera, camera
 from regularize.render.drawing import Drawing, draw
 from regularize.render.scene import GHOSTS, ghost_poses
-from regularize.reporting.report import Report
-from regularize.reporting.words import counted
-from regularize.screw import Array
+from regularize.report.report import Report
+from regularize.report.words import counted
 
 WIDTH, HEIGHT, MARGIN = 720, 480, 36
 #: Direction towards the light in the picture's axes: from above, the left and the front.

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 import regularize
-from regularize.diagnostic import Diagnostic
-from regularize.reporting.report import Report
-from regularize.reporting.rules import RULES, Rule
+from regularize.model.diagnostic import Diagnostic
+from regularize.report.report import Report
+from regularize.report.rules import RULES, Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

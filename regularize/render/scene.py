@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import trimesh
 
+from regularize.lie.screw import Array
 from regularize.render.animation import Motion, motions
 from regularize.render.drawing import Drawing, draw
-from regularize.reporting.report import Report
-from regularize.screw import Array
+from regularize.report.report import Report
 
 #: Ghosts drawn of the first motion.
 GHOSTS = 3

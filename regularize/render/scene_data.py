@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from regularize.kinematics import LoopKinematics
+from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import coordinate_names
 from regularize.render.animation import Motion, motions
 from regularize.render.camera import camera
 from regularize.render.drawing import Drawing, Piece
-from regularize.screw import Array
-from regularize.topology import coordinate_names
 
 #: Frames kept of a motion; the view interpolates between them.
 FRAMES = 64

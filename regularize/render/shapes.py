@@ -12,7 +12,7 @@ import numpy as np
 import trimesh
 from trimesh import creation
 
-from regularize.mechanism import Geometry
+from regularize.model.mechanism import Geometry
 
 #: Meshes with more triangles are drawn as their convex hulls.
 MOST_TRIANGLES = 20_000

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regularize.reporting.report import Report
-from regularize.reporting.words import counted, listed
+from regularize.report.report import Report
+from regularize.report.words import counted, listed
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "": "green"}
 

@@ -10,11 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from regularize.diagnostic import Diagnostic
+from regularize.model.diagnostic import Diagnostic
 from regularize.render import loop_view, view
-from regularize.reporting.loop_report import LoopReport
-from regularize.reporting.report import Report
-from regularize.reporting.words import counted, listed
+from regularize.report.loop_report import LoopReport
+from regularize.report.report import Report
+from regularize.report.words import counted, listed
 
 COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
 STATUS = {"kept": "green", "redundant": "yellow", "free": "dim"}

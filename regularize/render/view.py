@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regularize.diagnostic import Diagnostic
-from regularize.loads.curing import Cure
+from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
-from regularize.reporting.report import Component, Report
-from regularize.reporting.words import counted, directions_words, listed, plural
+from regularize.report.report import Component, Report
+from regularize.report.words import (
+    counted,
+    directions_words,
+    listed,
+    plural,
+)
+from regularize.statics.cures import Cure
 
 #: Bodies that turn about axes of their own before they are told together.
 MANY = 6

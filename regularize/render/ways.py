@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from regularize.all_configurations import Configurations, configurations
-from regularize.closed_forms import ClosedForm
+from regularize.assembly_modes.closed_form import ClosedForm
+from regularize.assembly_modes.general import Configurations, configurations
 from regularize.errors import MissingExtra
-from regularize.reporting.words import counted, listed
-from regularize.screw import Array
-from regularize.topology import coordinate_names
+from regularize.lie.screw import Array
+from regularize.model.graph import coordinate_names
+from regularize.report.words import counted, listed
 
 #: Ways to assemble that are printed unless all are asked for.
 MOST = 8

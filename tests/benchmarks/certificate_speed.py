@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import regularize as rg
-from regularize.reducing import certificate
+from regularize.reduction import certificate
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 MODELS = ("planar_fourbar", "knee_leg", "sarrus", "spherical_9r")

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import root
 
-from regularize.closed_forms import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from closed_form_cases import CASES, wheel_suspension

@@ -22,11 +22,11 @@ import numpy as np
 import pinocchio as pin
 
 import regularize as rg
+from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.metamodel import Metamodel, metamodel
 from regularize.metamodels.reduced_dynamics import reduced_model
-from regularize.robots.robot import to_pinocchio
-from regularize.screw import Array
+from regularize.pinocchio_model.robot import to_pinocchio
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "metamodel"
 CASES = (

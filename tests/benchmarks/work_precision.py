@@ -24,10 +24,10 @@ import numpy as np
 import pinocchio as pin
 
 import regularize as rg
-from regularize.robots.robot import STYLES, Robot, to_pinocchio
-from regularize.screw import Array
-from regularize.simulating.dynamics import split
-from regularize.simulating.integrator import Integrator, unforced
+from regularize.dynamics.constrained import split
+from regularize.dynamics.integrator import Integrator, unforced
+from regularize.lie.screw import Array
+from regularize.pinocchio_model.robot import STYLES, Robot, to_pinocchio
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "benchmarks"
 ANSWER = json.loads((FOLDER / "answers.json").read_text())["bricard"]
@@ -126,7 +126,7 @@ def of_mujoco(
         import mujoco
     except ImportError:
         return
-    from regularize.simulating.mujoco_ import mujoco_model
+    from regularize.dynamics.mujoco_ import mujoco_model
 
     welded, open_chain = to_pinocchio(reduction, "legacy"), to_pinocchio(reduction)
     for step in steps:

@@ -1,0 +1,1 @@
+"""ASMT, the assemblies of the solver inside FreeCAD."""

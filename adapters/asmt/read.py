@@ -1,0 +1,249 @@
+"""ASMT: the assemblies of the solver inside FreeCAD, as FreeCAD exports them.
+
+A text file, indented by tabs: parts with marked frames, joints between two markers, motions,
+limits, gravity; a saved simulation may follow and is not read. The frames of the assembly itself
+belong to the ground. Numbers are SI in hand-written files, and millimetres in FreeCAD's exports.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from regularize.adapters.asmt.tree import Item, parse
+from regularize.adapters.cad.draft import CadDraft
+from regularize.adapters.cad.pairs import PARALLEL
+from regularize.adapters.cad.relations import Relation
+from regularize.adapters.common.names import listed, suggestion
+from regularize.errors import ReadError
+from regularize.lie.screw import Array
+from regularize.model.diagnostic import Source
+from regularize.model.mechanism import Inertia, Mechanism
+
+#: Pair and name of the value, in the file, of each joint type.
+JOINTS: dict[str, tuple[str, str | None]] = {
+    "FixedJoint": ("fixed", None),
+    "RevoluteJoint": ("revolute", None),
+    "CylindricalJoint": ("cylindrical", None),
+    "TranslationalJoint": ("prismatic", None),
+    "SphericalJoint": ("spherical", None),
+    "AtPointJoint": ("spherical", None),
+    "UniversalJoint": ("universal", None),
+    "ConstantVelocityJoint": ("constant_velocity", None),
+    "NoRotationJoint": ("no_rotation", None),
+    "ParallelAxesJoint": ("parallel", None),
+    "PerpendicularJoint": ("perpendicular", None),
+    "AngleJoint": ("angle", "theIzJz"),
+    "PointInLineJoint": ("point_on_line", None),
+    "InLineJoint": ("point_on_line", None),
+    "PlanarJoint": ("planar", "offset"),
+    "PointInPlaneJoint": ("point_in_plane", "offset"),
+    "LineInPlaneJoint": ("line_in_plane", "offset"),
+    "SphSphJoint": ("sphere_sphere", "distanceIJ"),
+    "CylSphJoint": ("cylinder_sphere", "distanceIJ"),
+    "RevCylJoint": ("revolute_cylinder", "distanceIJ"),
+    "RevRevJoint": ("revolute_revolute", "distanceIJ"),
+}
+#: Kind and values, in the file, of each joint type that relates motions.
+RELATIONS = {
+    "GearJoint": ("gear", ("radiusI", "radiusJ")),
+    "RackPinionJoint": ("rack", ("pitchRadius",)),
+    "ScrewJoint": ("screw", ("pitch",)),
+}
+HEADINGS = ("OndselSolver", "freeCAD: 3D CAD with Motion Simulation")
+#: Name that FreeCAD gives to every assembly that it exports.
+FREECAD = "OndselAssembly"
+UNITS = {"mm": 1e-3, "m": 1.0}
+_LIMIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(\*\s*pi\s*/\s*180(?:\.0*)?)?")
+
+
+def read(path: str, *, units: str | None = None) -> Mechanism:
+    """Read an ASMT file.
+
+    Args:
+        path: The file.
+        units: Unit of length, ``mm`` or ``m``; None for millimetres in FreeCAD's exports (known by
+            the name that they give to the assembly) and metres elsewhere.
+
+    Raises:
+        ReadError: The file is not ASMT, is damaged, or names a marker that it does not have.
+    """
+    if units is not None and units not in UNITS:
+        raise ReadError(path, f"unit of length {units!r} is unknown; known are {', '.join(UNITS)}")
+    root = parse(path)
+    assembly = root.get("Assembly")
+    if assembly is None or not root.children[0].text.startswith(HEADINGS):
+        raise ReadError(path, "does not begin with `OndselSolver` and `Assembly`; no ASMT file")
+    return _Reader(path, assembly, units).read()
+
+
+class _Reader:
+    """Reads one assembly; holds what its parts share."""
+
+    def __init__(self, path: str, assembly: Item, units: str | None) -> None:
+        self.assembly = assembly
+        self.draft = CadDraft(path, assembly.value("Name") or "assembly")
+        exported = assembly.value("Name") == FREECAD
+        self.scale = UNITS[units or ("mm" if exported else "m")]
+        if exported and units is None:
+            self.draft.note(
+                "REG012",
+                "note",
+                "lengths are read as millimetres: FreeCAD exports them so",
+                assembly.source,
+                "read the file with units='m' if its lengths are metres",
+            )
+        self.markers: dict[str, tuple[str, Array]] = {}
+        self.placeholders: list[str] = []
+
+    def read(self) -> Mechanism:
+        """The mechanism."""
+        self._add_markers(self.assembly, self.draft.ground, f"/{self.assembly.value('Name')}")
+        for part in self.assembly.need("Parts").all("Part"):
+            self._add_part(part)
+        sets = self.assembly.need("ConstraintSets")
+        names: dict[str, str] = {}
+        for item in sets.need("Joints").children:
+            self._add_joint(item, names)
+        self._read_motions(sets, names)
+        self._read_limits(sets, names)
+        if self.placeholders:
+            self.draft.note(
+                "REG014",
+                "note",
+                f"the mass properties of {listed(self.placeholders, 3)} are placeholders: left out",
+                self.assembly.source,
+            )
+        gravity = self.assembly.get("ConstantGravity")
+        g = np.zeros(3) if gravity is None else gravity.rows(1, 3)[0] * self.scale
+        return self.draft.finish("asmt", g)
+
+    def _add_part(self, part: Item) -> None:
+        name = part.value("Name")
+        mass = part.get("PrincipalMassMarker")
+        inertia = None if mass is None else self._inertia(mass, name)
+        body = self.draft.add_body(name, part.pose(self.scale), inertia, part.source)
+        prefix = f"/{self.assembly.value('Name')}/{name}"
+        self._add_markers(part, body, prefix)
+        if mass is not None:
+            self.markers.setdefault(f"{prefix}/{mass.value('Name')}", (body, mass.pose(self.scale)))
+
+    def _inertia(self, item: Item, part: str) -> Inertia | None:
+        """Mass properties; None where they are a placeholder (1 kg and unit moments) or zero."""
+        mass = item.number("Mass", 0.0)
+        moments = item.get("MomentOfInertias")
+        diagonal = np.zeros(3) if moments is None else moments.rows(1, 3)[0]
+        if mass <= 0.0 or (mass == 1.0 and np.array_equal(diagonal, np.ones(3))):
+            self.placeholders.append(part)
+            return None
+        T = item.pose(self.scale)
+        R = T[:3, :3]
+        return Inertia(mass, T[:3, 3], R @ np.diag(diagonal * self.scale**2) @ R.T)
+
+    def _add_markers(self, owner: Item, body: str, prefix: str) -> None:
+        """Register the markers under reference points, curves and surfaces."""
+        for group in owner.all("RefPoints", "RefCurves", "RefSurfaces"):
+            for reference in group.children:
+                T = reference.pose(self.scale)
+                for marker in (m for group in reference.all("Markers") for m in group.children):
+                    key = f"{prefix}/{marker.value('Name')}"
+                    self.markers.setdefault(key, (body, T @ marker.pose(self.scale)))
+
+    def _marker(self, item: Item, tag: str) -> tuple[str, Array]:
+        path = item.need(tag)
+        key = path.children[0].text if path.children else ""
+        if key not in self.markers:
+            raise item.error(f"{tag} names no marker `{key}`{suggestion(key, self.markers)}")
+        return self.markers[key]
+
+    def _add_joint(self, item: Item, names: dict[str, str]) -> None:
+        kind = item.text
+        if kind not in JOINTS and kind not in RELATIONS:
+            self.draft.note(
+                "REG013",
+                "warning",
+                f"`{item.value('Name') or kind}` of type {kind} is not read: the mechanism has "
+                "fewer constraints than the file",
+                item.source,
+            )
+            return
+        (body_i, T_i), (body_j, T_j) = self._marker(item, "MarkerI"), self._marker(item, "MarkerJ")
+        written = item.value("Name")
+        title = written or item.value("MarkerI").rsplit("/", 1)[-1]
+        source = Source(item.path, item.line, f"{kind} {title}")
+        if kind in RELATIONS:
+            relation, tags = RELATIONS[kind]
+            values = tuple(item.number(tag) * self.scale for tag in tags)
+            self.draft.relations.append(
+                Relation(title, relation, body_i, body_j, T_i, T_j, values, source)
+            )
+            return
+        pair, tag = JOINTS[kind]
+        value = 0.0 if tag is None else item.number(tag, 0.0)
+        value *= 1.0 if pair == "angle" else self.scale
+        if pair.startswith(("sphere_", "cylinder_", "revolute_")) and value < 0.0:
+            raise item.error("distanceIJ is negative; a distance is not")
+        if pair == "angle" and abs(math.sin(value)) <= PARALLEL:
+            self.draft.note(
+                "REG013",
+                "note",
+                f"joint `{title}` keeps axes parallel: read as 2 equations, for the one that its "
+                "type writes has no derivative there",
+                source,
+            )
+        name = self.draft.add_joint(title, pair, body_i, T_i, body_j, T_j, value, source=source)
+        if name is not None:
+            names[f"/{self.assembly.value('Name')}/{written}"] = name
+
+    def _read_motions(self, sets: Item, names: dict[str, str]) -> None:
+        """Mark driven joints; motions are listed, they are no constraints."""
+        motions = [m for group in sets.all("Motions") for m in group.children]
+        for motion in motions:
+            joint = names.get(motion.value("MotionJoint"))
+            if joint is not None and motion.text != "AllowRotation":
+                self.draft.actuate(joint)
+        if motions:
+            shown = listed([motion.value("Name") or motion.text for motion in motions], 3)
+            self.draft.note(
+                "REG013",
+                "note",
+                f"motions are listed, not counted as constraints: {shown}",
+                motions[0].source,
+            )
+
+    def _read_limits(self, sets: Item, names: dict[str, str]) -> None:
+        unread = []
+        for limit in (item for group in sets.all("Limits") for item in group.children):
+            name = names.get(limit.value("MotionJoint")) or self._joint_between(limit)
+            bound = _LIMIT.fullmatch(limit.value("Limit").strip('" '))
+            joint = self.draft.joints.get(name or "")
+            rotation = limit.text.startswith("Rotation")
+            freedoms = {"revolute": 0, "cylindrical": 1} if rotation else PRISMATIC
+            if joint is None or bound is None or joint.kind not in freedoms:
+                unread.append(limit)
+                continue
+            value = float(bound[1]) * (math.pi / 180.0 if bound[2] else 1.0)
+            value *= 1.0 if rotation else self.scale
+            lower = limit.value("Type").strip('" ') == "=>"
+            span = (value, math.inf) if lower else (-math.inf, value)
+            self.draft.limit(joint.name, freedoms[joint.kind], *span)
+        if unread:
+            shown = listed([limit.value("Name") or limit.text for limit in unread], 3)
+            self.draft.note("REG013", "note", f"limits not read: {shown}", unread[0].source)
+
+    def _joint_between(self, limit: Item) -> str | None:
+        """The joint whose markers a limit names, as FreeCAD writes limits."""
+        ends = limit.value("MarkerI"), limit.value("MarkerJ")
+        joints = self.assembly.need("ConstraintSets").need("Joints").children
+        matches: Iterator[str] = (
+            j.value("Name") or ends[0].rsplit("/", 1)[-1]
+            for j in joints
+            if (j.value("MarkerI"), j.value("MarkerJ")) == ends
+        )
+        return next(matches, None)
+
+
+PRISMATIC = {"prismatic": 0, "cylindrical": 0}

@@ -1,0 +1,1 @@
+"""Assemblies of CAD systems: marked frames, mates, relations."""

@@ -1,0 +1,198 @@
+"""Gears, racks and screws between two bodies, as rows on the coordinates of joints.
+
+CAD systems relate two *bodies*; a coupling relates joint coordinates. So the joints that lead from
+one body to the other are looked up, and the relation becomes a coupling where it is linear in
+their coordinates, wherever they stand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from regularize.lie import screw
+from regularize.lie.screw import Array, inverse
+from regularize.model.diagnostic import Source
+from regularize.model.mechanism import Coupling, Joint
+
+#: Longest chain of joints that is looked through.
+LONGEST = 6
+#: Chains looked through before a relation is given up.
+CHAINS = 200
+#: Step of the coordinates at which linearity is checked, in radians and metres.
+STEP = 0.05
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """One equation between the poses of two bodies.
+
+    Attributes:
+        name: Name in the user's model.
+        kind: ``gear``, ``rack`` or ``screw``.
+        body_i: Body of frame I: the first gear, the rack, or the nut.
+        body_j: Body of frame J: the second gear, the pinion, or the bolt.
+        T_i: Frame I on its body, Z along the axis; of a rack, X along the rack.
+        T_j: Frame J on its body, Z along the axis.
+        values: Both radii of gears, in metres; the pitch radius; metres per turn of a screw.
+        source: Where it stands.
+    """
+
+    name: str
+    kind: str
+    body_i: str
+    body_j: str
+    T_i: Array
+    T_j: Array
+    values: tuple[float, ...]
+    source: Source | None = None
+
+    def swapped(self) -> Relation:
+        """The same relation with the bodies in each other's place."""
+        return replace(self, body_i=self.body_j, body_j=self.body_i, T_i=self.T_j, T_j=self.T_i)
+
+
+Chain = list[tuple[Joint, int]]
+
+
+def resolve(relation: Relation, joints: Sequence[Joint]) -> Coupling | None:
+    """The coupling that a relation amounts to, or None if no chain of joints makes it linear."""
+    for chain in _chains(relation, joints):
+        terms = _gear_terms(relation, chain) if relation.kind == "gear" else None
+        if relation.kind != "gear":
+            terms = _linear_terms(relation, chain)
+        if terms:
+            by_name = {joint.name: joint for joint, _ in chain}
+            offset = sum(c * by_name[name].position[k] for name, k, c in terms)
+            return Coupling(
+                relation.name, relation.kind, tuple(terms), float(offset), relation.source
+            )
+    return None
+
+
+def _chains(relation: Relation, joints: Sequence[Joint]) -> Iterator[Chain]:
+    """Chains of joints from body I to body J, shortest first; sign +1 from parent to child."""
+    graph: Any = nx.MultiGraph()
+    for joint in joints:
+        graph.add_edge(joint.parent, joint.child, key=joint.name, joint=joint)
+    if relation.body_i not in graph or relation.body_j not in graph:
+        return
+    found = []
+    paths: Any = nx.all_simple_edge_paths(graph, relation.body_i, relation.body_j, cutoff=LONGEST)
+    for path, _ in zip(paths, range(CHAINS), strict=False):
+        chain: Chain = []
+        for start, end, name in path:
+            joint = graph.get_edge_data(start, end, name)["joint"]
+            chain.append((joint, 1 if joint.parent == start else -1))
+        found.append(chain)
+    yield from sorted(found, key=lambda c: (sum(joint.freedoms for joint, _ in c), len(c)))
+
+
+def _pose(chain: Chain, q: Array) -> Array:
+    """Last body of a chain seen from its first one, shape (4, 4)."""
+    T, start = np.eye(4), 0
+    for joint, sign in chain:
+        motion = np.eye(4)
+        stop = start + joint.freedoms
+        if joint.group:
+            motion = screw.exp(joint.screws @ q[start:stop])
+        else:
+            for k in range(joint.freedoms):
+                motion = motion @ screw.exp(joint.screws[:, k] * q[start + k])
+        step = joint.T_parent_joint @ motion @ inverse(joint.T_child_joint)
+        T, start = T @ (step if sign == 1 else inverse(step)), stop
+    return T
+
+
+def _linear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, float]] | None:
+    """Coefficients of the coordinates, if the relation is linear in them; else None."""
+    places = [(joint.name, k) for joint, _ in chain for k in range(joint.freedoms)]
+    q0 = np.concatenate([np.zeros(0), *(joint.position for joint, _ in chain)])
+
+    def value(q: Array) -> Array:
+        T = inverse(relation.T_i) @ _pose(chain, q) @ relation.T_j
+        return _measure(relation, T)
+
+    rng = np.random.default_rng(0)
+    starts = [q0, *(q0 + rng.uniform(-0.5, 0.5, size=len(q0)) for _ in range(3))]
+    rows = [_slopes(value, q, relation) for q in starts]
+    size = float(np.max(np.abs(rows[0]), initial=0.0))
+    if size == 0.0 or any(np.max(np.abs(row - rows[0])) > TOLERANCE * size for row in rows):
+        return None
+    terms = [
+        (*place, float(coefficient))
+        for place, coefficient in zip(places, rows[0], strict=True)
+        if abs(coefficient) > TOLERANCE * size
+    ]
+    return terms if len(terms) >= 2 else None
+
+
+def _measure(relation: Relation, T_i_j: Array) -> Array:
+    """Distance travelled and angle turned, of which the relation is a combination, shape (2,)."""
+    axis = 0 if relation.kind == "rack" else 2
+    return np.array([T_i_j[axis, 3], math.atan2(T_i_j[1, 0], T_i_j[0, 0])])
+
+
+def _slopes(value: Callable[[Array], Array], q: Array, relation: Relation) -> Array:
+    """Change of the relation per unit of each coordinate, by steps that are not small."""
+    (amount,) = relation.values[:1]
+    weights = np.array([1.0, amount] if relation.kind == "rack" else [2 * math.pi, -amount])
+    slopes = []
+    for direction in np.eye(len(q)):
+        change = value(q + STEP * direction) - value(q - STEP * direction)
+        change[1] = math.remainder(change[1], 2 * math.pi)
+        slopes.append(weights @ change / (2 * STEP))
+    return np.array(slopes)
+
+
+def _gear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, float]] | None:
+    """Coefficients of two gears that turn about parallel axes in one carrier.
+
+    ``radius_i * angle_i + radius_j * angle_j`` stays constant, each angle taken against the
+    carrier and about the gear's own axis. Gears have their carrier in common, so the chain has two
+    joints that turn about the axes of the gears, and fixed ones.
+    """
+    moving = [(joint, sign) for joint, sign in chain if joint.freedoms]
+    if len(moving) != 2:
+        return None
+    terms = []
+    for (joint, sign), radius, first in zip(moving, relation.values, (True, False), strict=True):
+        k = _turning(joint)
+        if k is None:
+            return None
+        T, body = (relation.T_i, relation.body_i) if first else (relation.T_j, relation.body_j)
+        axis = _axis_on(joint, k, body, chain, T)
+        if abs(abs(axis) - 1.0) > 1e-6:
+            return None
+        # The gear is the chain's first or last body: does the joint turn it, or what carries it?
+        gear_is_child = (sign == -1) == first
+        turns = round(axis) * (1 if gear_is_child else -1)
+        terms.append((joint.name, k, turns * radius))
+    return terms
+
+
+def _turning(joint: Joint) -> int | None:
+    """The one rotation of a revolute or cylindrical joint."""
+    return {"revolute": 0, "cylindrical": 1}.get(joint.kind)
+
+
+def _axis_on(joint: Joint, k: int, body: str, chain: Chain, T_body_marker: Array) -> float:
+    """Cosine between the joint's axis and the gear's Z axis, both seen from the gear's body."""
+    T = np.eye(4)  # gear body to the body on which the joint's frame is taken
+    links = chain if chain[0][0].parent == body or chain[0][0].child == body else chain[::-1]
+    at = body
+    for link, _ in links:
+        if link is joint:
+            break
+        step = link.T_parent_joint @ inverse(link.T_child_joint)
+        T = T @ (step if link.parent == at else inverse(step))
+        at = link.child if link.parent == at else link.parent
+    frame = joint.T_parent_joint if joint.parent == at else joint.T_child_joint
+    axis = (T @ frame)[:3, :3] @ joint.screws[3:, k]
+    return float(axis @ T_body_marker[:3, 2])

@@ -1,0 +1,98 @@
+"""The tree of bodies that a file format with nested bodies needs, and the joints that close it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regularize.adapters.common.joint_position import motion
+from regularize.lie.screw import Array, inverse
+from regularize.model.mechanism import Joint, Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Spanning:
+    """A rooted tree of all bodies.
+
+    Attributes:
+        tree: Joints from the ground outwards, parents before children; each leads from the body
+            nearer to the ground to the other one.
+        closures: The other joints, as they are.
+        turned: Names of the joints of the tree whose parent and child were exchanged.
+    """
+
+    tree: tuple[Joint, ...]
+    closures: tuple[Joint, ...]
+    turned: tuple[str, ...]
+
+
+def spanning(mechanism: Mechanism) -> Spanning:
+    """The joints that the model does not mark as closures first, fixed ones before all.
+
+    Among the others, those that every engine can close by points or frames are left for cuts.
+    """
+    leader = {body.name: body.name for body in mechanism.bodies}
+
+    def find(name: str) -> str:
+        while leader[name] != name:
+            leader[name] = leader[leader[name]]
+            name = leader[name]
+        return name
+
+    chosen: dict[str, list[Joint]] = {body.name: [] for body in mechanism.bodies}
+    cuts = set()
+    for joint in sorted(mechanism.joints, key=lambda j: (j.closure, _late(j))):
+        parent, child = find(joint.parent), find(joint.child)
+        if parent == child:
+            cuts.add(joint.name)
+            continue
+        leader[child] = parent
+        chosen[joint.parent].append(joint)
+        chosen[joint.child].append(joint)
+    tree, turned, seen, queue = [], [], {mechanism.ground}, [mechanism.ground]
+    while queue:
+        body = queue.pop(0)
+        for joint in chosen[body]:
+            other = joint.child if joint.parent == body else joint.parent
+            if other in seen:
+                continue
+            seen.add(other)
+            queue.append(other)
+            if joint.parent != body:
+                turned.append(joint.name)
+                joint = reversed_joint(joint)
+            tree.append(joint)
+    closures = tuple(joint for joint in mechanism.joints if joint.name in cuts)
+    return Spanning(tuple(tree), closures, tuple(turned))
+
+
+def _late(joint: Joint) -> int:
+    """How late a joint is taken into the tree: fixed ones first, easily closed ones last."""
+    return {"fixed": 0, "revolute": 2, "spherical": 3}.get(joint.kind, 1)
+
+
+def reversed_joint(joint: Joint) -> Joint:
+    """The same joint seen from its child; its coordinates keep their values."""
+    screws = -joint.screws if joint.group else -joint.screws[:, ::-1]
+    order = slice(None) if joint.group else slice(None, None, -1)
+    return replace(
+        joint,
+        parent=joint.child,
+        child=joint.parent,
+        screws=screws,
+        T_parent_joint=joint.T_child_joint,
+        T_child_joint=joint.T_parent_joint,
+        position=joint.position[order],
+        limits=None if joint.limits is None else joint.limits[order],
+    )
+
+
+def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Array]:
+    """World pose of every body at the stored coordinates of the tree's joints."""
+    poses = {mechanism.ground: np.eye(4)}
+    for joint in tree:
+        moved = joint.T_parent_joint @ motion(joint, joint.position)
+        poses[joint.child] = poses[joint.parent] @ moved @ inverse(joint.T_child_joint)
+    return poses

@@ -1,0 +1,255 @@
+"""FreeCAD documents: the objects of an ``.FCStd`` file and their properties.
+
+The file is a zip archive whose member ``Document.xml`` lists the objects; shapes lie in further
+members, which are opened only where a joint depends on what its elements are.
+"""
+
+from __future__ import annotations
+
+import lzma
+import math
+import os
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from regularize.adapters.common.pose import rotation_quaternion
+from regularize.adapters.common.xml import Node, parse_text
+from regularize.adapters.common.xml_text import decode
+from regularize.adapters.freecad.brep import Element, elements
+from regularize.errors import ReadError
+from regularize.lie.screw import (
+    Array,
+    exp,
+    transform,
+    unit,
+)
+from regularize.model.diagnostic import Source
+
+#: Largest ``Document.xml`` that is read, in bytes, and most members of an archive.
+LARGEST = 128 * 1024 * 1024
+MOST_MEMBERS = 100_000
+MEMBER = "Document.xml"
+#: What zipfile raises for damaged, encrypted and strangely compressed archives.
+DAMAGED = (zipfile.BadZipFile, RuntimeError, EOFError, zlib.error, lzma.LZMAError)
+#: FreeCAD stores lengths in millimetres, whatever it shows.
+METRES = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Object:
+    """An object of a document.
+
+    Attributes:
+        document: The document that it belongs to.
+        name: Its unchanging name, unique in the document.
+        type: Its type, such as ``App::Link``.
+        properties: ``<Property>`` elements by name.
+    """
+
+    document: Document
+    name: str
+    type: str
+    properties: dict[str, Node]
+
+    @property
+    def label(self) -> str:
+        """The name that FreeCAD shows."""
+        return self.text("Label") or self.name
+
+    @property
+    def source(self) -> Source:
+        """Where the object stands."""
+        return Source(self.document.path, None, f"{self.type} {self.name} ({self.label})")
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it stands for another object."""
+        return self.type in ("App::Link", "App::LinkElement", "Assembly::AssemblyLink")
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it is a folder without a placement."""
+        folders = ("App::DocumentObjectGroup", "Assembly::JointGroup", "Assembly::BomGroup")
+        return self.type.startswith(folders) or self.type == "Assembly::ViewGroup"
+
+    @property
+    def is_flexible(self) -> bool:
+        """Whether it is a sub-assembly whose parts move."""
+        return self.type == "Assembly::AssemblyLink" and not self.flag("Rigid", True)
+
+    def error(self, reason: str) -> ReadError:
+        """The error to raise about this object."""
+        return ReadError(self.document.path, reason, element=f"{self.name} ({self.label})")
+
+    def _value(self, name: str) -> Node | None:
+        """The first element of a property."""
+        node = self.properties.get(name)
+        return None if node is None else next(iter(node.children()), None)
+
+    def text(self, name: str) -> str | None:
+        """A string property."""
+        node = self._value(name)
+        return None if node is None else node.get("value")
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """A number, angle (degrees) or length (millimetres), as stored."""
+        node = self._value(name)
+        return default if node is None or node.get("value") is None else node.number("value")
+
+    def flag(self, name: str, default: bool) -> bool:
+        """A property that is true or false."""
+        value = self.text(name)
+        return default if value is None else value.lower() == "true"
+
+    def choice(self, name: str, default: tuple[str, ...]) -> str | None:
+        """The chosen entry of an enumeration; ``default`` are its entries if it lists none."""
+        node = self._value(name)
+        if node is None:
+            return None
+        listed = self.properties[name].child("CustomEnumList")
+        entries = default if listed is None else [e.text("value") for e in listed.children("Enum")]
+        index = int(node.number("value"))
+        if not 0 <= index < len(entries):
+            raise node.error(f"value {index} is not one of the {len(entries)} entries")
+        return entries[index]
+
+    def links(self, name: str) -> list[str]:
+        """Names of the objects in a list of links."""
+        node = self._value(name)
+        names = [] if node is None else [link.get("value") or "" for link in node.children("Link")]
+        return [name for name in names if name]
+
+    def reference(self, name: str) -> tuple[str, str, str] | None:
+        """A link: file (empty for this one), object, and path to what is meant inside it."""
+        node = self._value(name)
+        if node is None or node.tag not in ("XLink", "XLinkSub", "LinkSub", "Link"):
+            return None
+        subs = [sub.get("value") or "" for sub in node.children("Sub")]
+        target = node.get("name") or node.get("value") or ""
+        sub = node.get("sub") or next(iter(subs), "")
+        return (node.get("file") or "", target, sub) if target else None
+
+    def shape(self) -> dict[str, Element]:
+        """What the faces, edges and vertices of its shape are; empty where that is not known."""
+        node = self._value("Shape")
+        file = None if node is None else node.get("file")
+        if not file or not file.endswith(".brp"):  # binary shapes are not read
+            return {}
+        found = self.document.shapes.get(file)
+        if found is None:
+            try:
+                found = elements(_member(self.document.path, file).decode("latin-1"))
+            except (ReadError, ValueError):
+                found = {}
+            self.document.shapes[file] = found
+        return found
+
+    def placement(self, name: str = "Placement") -> Array:
+        """A placement, lengths in metres, shape (4, 4); the identity where there is none."""
+        node = self._value(name)
+        if node is None:
+            return np.eye(4)
+        p = METRES * np.array([node.number(key, 0.0) for key in ("Px", "Py", "Pz")])
+        if node.get("A") is not None:  # axis and angle have precedence, as in FreeCAD
+            axis = np.array([node.number(key, 0.0) for key in ("Ox", "Oy", "Oz")])
+            angle = math.remainder(node.number("A"), 2 * math.pi)
+            if np.linalg.norm(axis) > 0.0:
+                return transform(exp(np.concatenate([np.zeros(3), angle * unit(axis)]))[:3, :3], p)
+        quaternion = [node.number(key, float(key == "Q3")) for key in ("Q0", "Q1", "Q2", "Q3")]
+        try:
+            return transform(rotation_quaternion(*quaternion), p)
+        except ValueError:
+            raise node.error("the rotation is a zero quaternion; save the document again") from None
+
+
+@dataclass(eq=False)
+class Document:
+    """A FreeCAD document.
+
+    Attributes:
+        path: The file as the user named it.
+        objects: Objects by name, in file order.
+        shapes: Elements of the shapes that were looked at, by member of the archive.
+    """
+
+    path: str
+    objects: dict[str, Object] = field(default_factory=dict)
+    shapes: dict[str, dict[str, Element]] = field(default_factory=dict)
+
+
+@dataclass
+class Library:
+    """The document that is read and the ones that it links to.
+
+    Attributes:
+        main: The document that is read.
+        others: Linked documents by absolute path, or None where there is no such file.
+    """
+
+    main: Document
+    others: dict[str, Document | None] = field(default_factory=dict)
+
+    def linked(self, document: Document, file: str) -> Document | None:
+        """The document that another one names by its path; None if there is none there."""
+        if not file:
+            return document
+        path = os.path.normpath(os.path.join(os.path.dirname(document.path), file))
+        key = os.path.abspath(path)
+        if key == os.path.abspath(self.main.path):
+            return self.main
+        if key not in self.others:
+            self.others[key] = load(path) if Path(path).is_file() else None
+        return self.others[key]
+
+    @property
+    def files(self) -> list[str]:
+        """Paths of the linked documents that were read."""
+        return [document.path for document in self.others.values() if document is not None]
+
+
+def load(path: str) -> Document:
+    """Read the objects of a document.
+
+    Raises:
+        ReadError: The file is no FreeCAD document, is damaged, or is too large.
+    """
+    where = f"{path}/{MEMBER}"
+    root = parse_text(decode(_member(path, MEMBER), where), where)
+    if root.tag != "Document":
+        raise root.error(f"the root element is <{root.tag}>, expected <Document>; no FreeCAD file")
+    document = Document(path)
+    types = {
+        node.text("name"): node.text("type") for node in root.need("Objects").children("Object")
+    }
+    for node in root.need("ObjectData").children("Object"):
+        name = node.text("name")
+        if name not in types:
+            raise node.error(f"object {name!r} is not listed under <Objects>; the file is damaged")
+        properties = node.child("Properties")
+        found = [] if properties is None else properties.children("Property")
+        document.objects[name] = Object(
+            document, name, types[name], {entry.text("name"): entry for entry in found}
+        )
+    return document
+
+
+def _member(path: str, name: str) -> bytes:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if len(archive.infolist()) > MOST_MEMBERS:
+                raise ReadError(path, f"has more than {MOST_MEMBERS} members; not read for safety")
+            with archive.open(name) as member:
+                data = member.read(LARGEST + 1)
+    except KeyError:
+        raise ReadError(path, f"has no member {name}; this is no FreeCAD document") from None
+    except OSError as error:
+        raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
+    except DAMAGED as error:
+        raise ReadError(path, f"is no readable zip archive ({error}); save it again") from error
+    if len(data) > LARGEST:
+        raise ReadError(path, f"{name} unpacks to more than {LARGEST} bytes; not read for safety")
+    return data

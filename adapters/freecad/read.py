@@ -1,0 +1,280 @@
+"""FreeCAD assemblies (``.FCStd`` of FreeCAD 1.0 and later): parts, joints, ground, links.
+
+The frames of the joints are stored with them; shapes are opened only to tell what the elements of
+distance joints are. The assembly itself is the ground. Lengths are millimetres in the file; there
+is no mass in it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from regularize.adapters.cad.draft import CadDraft
+from regularize.adapters.cad.relations import Relation
+from regularize.adapters.common.names import listed
+from regularize.adapters.freecad.distance import Pick, distance_reading
+from regularize.adapters.freecad.document import (
+    METRES,
+    Library,
+    Object,
+    load,
+)
+from regularize.adapters.freecad.parts import Parts, top_assembly
+from regularize.lie.screw import (
+    Array,
+    inverse,
+    transform,
+    unit,
+)
+from regularize.model.mechanism import Mechanism
+
+#: Types of joints, in the order of the enumeration.
+TYPES = (
+    *("Fixed", "Revolute", "Cylindrical", "Slider", "Ball", "Distance", "Parallel"),
+    *("Perpendicular", "Angle", "RackPinion", "Screw", "Gears", "Belt"),
+)
+PAIRS = {
+    "Fixed": "fixed",
+    "Revolute": "revolute",
+    "Cylindrical": "cylindrical",
+    "Slider": "prismatic",
+    "Ball": "spherical",
+    "Parallel": "parallel",
+    "Perpendicular": "perpendicular",
+    "Angle": "angle",
+}
+#: Types that say how two bodies lie to each other rather than which joint they have.
+MATES = frozenset({"Distance", "Parallel", "Perpendicular", "Angle"})
+RELATIONS = {"RackPinion": "rack", "Screw": "screw", "Gears": "gear", "Belt": "gear"}
+
+#: Body of one end of a joint, and the joint's frame on it.
+Frame = tuple[str, Array]
+
+
+def read(path: str, *, assembly: str | None = None) -> Mechanism:
+    """Read an assembly from a FreeCAD document.
+
+    Args:
+        path: The file. Documents that it links to are looked for where it says, where needed.
+        assembly: Name or label of the assembly, where the document has several.
+
+    Raises:
+        ReadError: The file is no FreeCAD document, has no assembly, or a joint leads nowhere.
+    """
+    library = Library(load(path))
+    top = top_assembly(library, assembly)
+    return _Reader(path, Parts(library, top)).read()
+
+
+class _Reader:
+    """Reads one assembly; holds what its parts share."""
+
+    def __init__(self, path: str, parts: Parts) -> None:
+        self.parts = parts
+        self.draft = CadDraft(path, parts.assembly.label)
+        self.body: dict[str, str] = {}
+        self.joint_of: dict[str, str] = {}
+
+    def read(self) -> Mechanism:
+        """The mechanism."""
+        objects = self.parts.assembly.document.objects
+        for name, T in self.parts.T_assembly_part.items():
+            item = objects[name]
+            self.body[name] = self.draft.add_body(item.label, T, source=item.source)
+        members = self.parts.members.values()
+        grounded = [item for item in members if "ObjectToGround" in item.properties]
+        for item in grounded:
+            self._ground(item)
+        skipped, related = [], []
+        for item in members:
+            if "JointType" not in item.properties or item in grounded:
+                continue
+            if item.flag("Suppressed", False) or not item.flag("Activated", True):
+                skipped.append(item)
+            elif item.choice("JointType", TYPES) in RELATIONS:
+                related.append(item)
+            else:
+                self._add_joint(item)
+        for item in related:
+            self._add_relation(item, self._kind(item), self._frames(item))
+        if skipped:
+            self.draft.note(
+                "REG013",
+                "note",
+                f"suppressed joints are left out: {listed([item.label for item in skipped])}",
+                skipped[0].source,
+            )
+        self._read_motions()
+        self.draft.files += self.parts.library.files
+        return self.draft.finish("freecad")
+
+    def _ground(self, item: Object) -> None:
+        reference = item.reference("ObjectToGround")
+        if reference is None:
+            return
+        _, target, sub = reference
+        names = [target, *sub.split(".")]
+        found = [name for name in names if name in self.body]
+        if not found:
+            raise item.error(f"grounds {'.'.join(names)!r}, which is no part of the assembly")
+        self.draft.add_ground(item.label, self.body[found[0]], item.source)
+
+    def _kind(self, item: Object) -> str:
+        return item.choice("JointType", TYPES) or TYPES[0]
+
+    def _frames(self, item: Object) -> list[Frame]:
+        """Body and frame of both ends of a joint."""
+        frames = []
+        for number in (1, 2):
+            end = self.parts.end(item, f"Reference{number}")
+            body = self.draft.ground if end.part is None else self.body[end.part.name]
+            frames.append((body, end.T_part_object @ item.placement(f"Placement{number}")))
+        return frames
+
+    def _distance(self, item: Object, frames: list[Frame]) -> tuple[str, float, list[Frame]]:
+        """Pair, value and ends, in order, of a joint of type Distance."""
+        ends = [self.parts.end(item, f"Reference{number}") for number in (1, 2)]
+        one, two = (Pick(end.element, self.parts.picked(end)) for end in ends)
+        distance = METRES * item.number("Distance")
+        found = distance_reading(one, two, self._between(*frames), distance)
+        if not found.sure:
+            self.draft.note(
+                "REG013",
+                "note",
+                f"joint `{item.label}` is read as {found.words}: of which kind {one.name} and "
+                f"{two.name} are is told by shapes that are not stored as text",
+                item.source,
+            )
+        return found.pair, found.value, frames[::-1] if found.turned else frames
+
+    def _between(self, end_i: Frame, end_j: Frame) -> Array:
+        """The frame of one end seen from that of the other, at the saved placements."""
+        (body_i, T_i), (body_j, T_j) = end_i, end_j
+        placed = self.draft.T_ground_body
+        return inverse(placed[body_i] @ T_i) @ placed[body_j] @ T_j
+
+    def _add_joint(self, item: Object) -> None:
+        kind, frames = self._kind(item), self._frames(item)
+        if kind == "Distance":
+            pair, value, frames = self._distance(item, frames)
+        elif kind in PAIRS:
+            pair, value = PAIRS[kind], 0.0
+            if kind == "Angle":
+                stored = "Angle" if "Angle" in item.properties else "Distance"
+                value = abs(math.radians(item.number(stored)))
+        else:
+            self.draft.note(
+                "REG013",
+                "warning",
+                f"joint `{item.label}` of type {kind} is not read: the mechanism has fewer "
+                "constraints than the file",
+                item.source,
+            )
+            return
+        (body_i, T_i), (body_j, T_j) = frames
+        name = self.draft.add_joint(
+            item.label,
+            pair,
+            body_i,
+            T_i,
+            body_j,
+            T_j,
+            value,
+            mate=kind in MATES,
+            source=item.source,
+        )
+        if name is not None:
+            self.joint_of[item.name] = name
+            self._limit(item, name)
+
+    def _limit(self, item: Object, name: str) -> None:
+        """Bounds of lengths and angles, where they are enabled."""
+        lengths = {"prismatic": 0, "cylindrical": 0}
+        angles = {"revolute": 0, "cylindrical": 1}
+        for what, freedoms, unit_ in (
+            ("Length", lengths, METRES),
+            ("Angle", angles, math.pi / 180),
+        ):
+            freedom = freedoms.get(self.draft.joints[name].kind)
+            bounds = [
+                unit_ * item.number(f"{what}{end}")
+                if item.flag(f"Enable{what}{end}", False)
+                else default
+                for end, default in (("Min", -math.inf), ("Max", math.inf))
+            ]
+            if freedom is not None and any(map(math.isfinite, bounds)):
+                self.draft.limit(name, freedom, min(bounds), max(bounds))
+
+    def _add_relation(self, item: Object, kind: str, frames: list[Frame]) -> None:
+        if RELATIONS[kind] != "gear" and not any(self._slides(*frame) for frame in frames):
+            self.draft.note(
+                "REG013",
+                "warning",
+                f"{kind} joint `{item.label}` has no effect: in FreeCAD it needs a Slider joint "
+                "of one of its parts along the axis that is picked on that part",
+                item.source,
+                "add the Slider joint, or suppress this one",
+                joints=(item.label,),
+            )
+            return
+        values: tuple[float, ...] = (METRES * item.number("Distance"),)
+        if RELATIONS[kind] == "gear":
+            second = METRES * item.number("Distance2")
+            values = (*values, -second if kind == "Belt" else second)
+        if kind == "RackPinion":
+            frames = self._rack_first(frames)
+        (body_i, T_i), (body_j, T_j) = frames
+        self.draft.relations.append(
+            Relation(item.label, RELATIONS[kind], body_i, body_j, T_i, T_j, values, item.source)
+        )
+
+    def _rack_first(self, frames: list[Frame]) -> list[Frame]:
+        """The rack before the pinion, its frame turned: Z along the pinion's axis, X as it slides.
+
+        The rack is the end that a sliding joint moves along the Z axis picked on it.
+        """
+        if not self._slides(*frames[0]) and self._slides(*frames[1]):
+            frames = frames[::-1]
+        (rack, T_rack), (pinion, T_pinion) = frames
+        placed = self.draft.T_ground_body
+        z = (inverse(placed[rack]) @ placed[pinion] @ T_pinion)[:3, 2]
+        along = T_rack[:3, 2] - (T_rack[:3, 2] @ z) * z
+        if np.linalg.norm(along) < 1e-6:  # it slides along the pinion's axis: no rack at all
+            return frames
+        x = unit(along)
+        turned = transform(np.column_stack([x, np.cross(z, x), z]), T_rack[:3, 3])
+        return [(rack, turned), (pinion, T_pinion)]
+
+    def _slides(self, body: str, T: Array) -> bool:
+        for joint in self.draft.joints.values():
+            if joint.kind != "prismatic" or body not in (joint.parent, joint.child):
+                continue
+            own = joint.T_parent_joint if joint.parent == body else joint.T_child_joint
+            if abs(float(own[:3, 2] @ T[:3, 2])) > 1.0 - 1e-6:
+                return True
+        return False
+
+    def _read_motions(self) -> None:
+        """Mark driven joints; motions are listed, they are no constraints."""
+        motions = [
+            item
+            for item in self.parts.assembly.document.objects.values()
+            if "MotionType" in item.properties and "Joint" in item.properties
+        ]
+        driven = []
+        for motion in motions:
+            reference = motion.reference("Joint")
+            name = self.joint_of.get(reference[1]) if reference else None
+            if name is not None:
+                self.draft.actuate(name)
+                driven.append(name)
+        if driven:
+            self.draft.note(
+                "REG013",
+                "note",
+                f"motions are listed, not counted as constraints: {listed(driven)} are driven",
+                motions[0].source,
+                joints=tuple(driven),
+            )

@@ -1,0 +1,225 @@
+"""MJCF compiled by MuJoCo, with every file but the XML itself left unopened."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+
+from regularize.adapters.common.xml import Node, parse
+from regularize.errors import ReadError
+from regularize.model.diagnostic import Source
+
+INCLUDES = 50  # files that one model may include
+_STAND_IN = 1e-3  # size of what stands in for a mesh, metres
+_MASSLESS = "mass and inertia of moving bodies"
+
+
+@dataclass(frozen=True, eq=False)
+class MeshShape:
+    """A mesh that a geom shows: its file and its scale."""
+
+    uri: str
+    scale: tuple[float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """An MJCF model after MuJoCo's compiler.
+
+    Attributes:
+        model: The ``mujoco.MjModel``; meshes are replaced by stand-ins.
+        meshes: Mesh of each geom that shows one, by geom number.
+        unknown: Numbers of the bodies whose mass properties would come from a mesh, or from
+            nothing at all.
+        texts: Elements of the XML files by (tag, name).
+        rows: The elements of ``<equality>``, in file order.
+        files: Further files that were read.
+        lost: Features that were taken out before compiling, in words.
+    """
+
+    model: Any
+    meshes: dict[int, MeshShape]
+    unknown: frozenset[int]
+    texts: dict[tuple[str, str], Node]
+    rows: tuple[Node, ...]
+    files: tuple[str, ...]
+    lost: tuple[str, ...]
+
+    def source(self, tag: str, name: str, path: str) -> Source:
+        """Where the element of that tag and name stands."""
+        node = self.texts.get((tag, name))
+        return Source(path, element=f"{tag}[@name='{name}']") if node is None else node.source
+
+
+def compiled(path: str) -> Compiled:
+    """Compile an MJCF file.
+
+    Raises:
+        ReadError: The file is not MJCF, or MuJoCo refuses it.
+    """
+    root = parse(path)
+    if root.tag != "mujoco":
+        raise root.error(f"the root element is <{root.tag}>, expected <mujoco>; this is not MJCF")
+    roots = [root, *_included(root, path)]
+    try:
+        prepared, model = _compile(path)
+    except ReadError as error:
+        if _MASSLESS not in error.reason:
+            raise
+        prepared, model = _compile(path, massive=True)
+    texts: dict[tuple[str, str], Node] = {}
+    for node in (each for top in roots for each in top.walk()):
+        tag = "joint" if node.tag == "freejoint" else node.tag
+        if node.get("name"):
+            texts.setdefault((tag, str(node.get("name"))), node)
+    return Compiled(
+        model,
+        {geom.id: mesh for geom, mesh in prepared.meshes},
+        frozenset(ball.parent.id for ball in prepared.balls),
+        texts,
+        tuple(row for top in roots for group in _groups(top) for row in group.children()),
+        tuple(top.path for top in roots[1:]),
+        tuple(prepared.lost),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What was changed before compiling.
+
+    Attributes:
+        spec: The ``mujoco.MjSpec``, which keeps the elements alive.
+        meshes: Geoms with the meshes that they showed.
+        balls: Geoms that make up the mass of a body whose mass properties are unknown.
+        lost: Features that were taken out, in words.
+    """
+
+    spec: Any
+    meshes: list[tuple[Any, MeshShape]]
+    balls: list[Any]
+    lost: list[str]
+
+
+def _compile(path: str, *, massive: bool = False) -> tuple[Prepared, Any]:
+    """Load and compile; ``massive`` gives every body without mass properties some."""
+    try:
+        spec = mujoco.MjSpec.from_file(path)
+        lost = _without_files(spec)
+        meshes, balls = _stand_in(spec)
+        if massive:
+            balls += _give_mass(spec)
+        return Prepared(spec, meshes, balls, lost), spec.compile()
+    except (ValueError, mujoco.FatalError) as error:
+        raise _refused(path, error) from error
+
+
+def _groups(root: Node) -> list[Node]:
+    return [node for node in (root, *root.walk()) if node.tag == "equality"]
+
+
+def _included(root: Node, path: str) -> list[Node]:
+    """The files that a model includes, for the lines of their elements."""
+    found: list[Node] = []
+    pending = [*_names(root)]
+    while pending:
+        name = os.path.join(os.path.dirname(path), pending.pop(0))
+        if name in [path, *(node.path for node in found)]:
+            raise root.error(f"includes {name} twice, or in a circle; include each file once")
+        if len(found) == INCLUDES:
+            raise root.error(f"includes more than {INCLUDES} files; merge some of them")
+        if not Path(name).is_file():
+            raise root.error(f"includes {name}, which does not exist; correct the path")
+        found.append(parse(name))
+        pending += _names(found[-1])
+    return found
+
+
+def _names(root: Node) -> Iterator[str]:
+    for node in root.walk():
+        if node.tag == "include":
+            yield node.text("file")
+
+
+def _refused(path: str, error: Exception) -> ReadError:
+    reason = " ".join(str(error).split())
+    return ReadError(path, f"MuJoCo refuses the model: {reason}")
+
+
+def _without_files(spec: Any) -> list[str]:
+    """Take out what would open files and says nothing about the mechanism."""
+    spec.compiler.fusestatic = False
+    spec.compiler.discardvisual = False
+    lost = []
+    for texture in spec.textures:
+        if not texture.file and not any(texture.cubefiles):
+            continue
+        texture.name = texture.name or Path(texture.file).stem
+        texture.file, texture.cubefiles, texture.content_type = "", [], ""
+        texture.builtin, texture.width, texture.height = mujoco.mjtBuiltin.mjBUILTIN_FLAT, 1, 1
+        texture.type = mujoco.mjtTexture.mjTEXTURE_2D
+    for skin in [*spec.skins]:
+        spec.delete(skin)
+    if spec.flexes:
+        lost.append("deformable bodies (<flex>)")
+        for flex in [*spec.flexes]:
+            spec.delete(flex)
+    return lost
+
+
+def _stand_in(spec: Any) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
+    """Replace meshes and height fields by small balls.
+
+    The ball has a mass of 1 where the mesh would have given the body its mass properties, which
+    are unknown then: it only serves to satisfy the compiler.
+
+    Returns:
+        Geoms with their meshes, and the balls that make up the mass of a body.
+    """
+    files = {mesh.name: mesh for mesh in spec.meshes}
+    pairs, weighing = [], []
+    low, high = spec.compiler.inertiagrouprange
+    always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    never = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+    for geom in spec.geoms:
+        if not geom.meshname and not geom.hfieldname:
+            continue
+        if geom.meshname:
+            mesh = files.get(geom.meshname)
+            uri = geom.meshname if mesh is None or not mesh.file else mesh.file
+            x, y, z = (1.0, 1.0, 1.0) if mesh is None else (float(s) for s in mesh.scale)
+            pairs.append((geom, MeshShape(uri, (x, y, z))))
+        body = geom.parent
+        weighs = not (geom.mass == 0.0 or (math.isnan(geom.mass) and geom.density == 0.0))
+        counts = always or not (never or body.explicitinertial)
+        mass = 0.0
+        if weighs and counts and low <= geom.group <= high and body.name != "world":
+            weighing.append(geom)
+            mass = 1.0
+        geom.type, geom.meshname, geom.hfieldname = mujoco.mjtGeom.mjGEOM_SPHERE, "", ""
+        geom.size, geom.mass = [_STAND_IN, 0.0, 0.0], mass
+        geom.fromto = [math.nan] * 6
+        geom.typeinertia = mujoco.mjtGeomInertia.mjINERTIA_VOLUME
+    for asset in [*spec.meshes, *spec.hfields]:
+        spec.delete(asset)
+    if weighing:
+        spec.compiler.settotalmass = -1.0
+    return pairs, weighing
+
+
+def _give_mass(spec: Any) -> list[Any]:
+    """Give every moving body without mass properties some, only to satisfy the compiler."""
+    balls = []
+    for body in spec.bodies:
+        if body.name == "world" or body.explicitinertial or not body.joints:
+            continue
+        if any(geom.mass != 0.0 and geom.density != 0.0 for geom in body.geoms):
+            continue
+        ball = body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[_STAND_IN, 0, 0], mass=1.0)
+        balls.append(ball)
+    return balls

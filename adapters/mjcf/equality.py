@@ -1,0 +1,263 @@
+"""Equality constraints of MJCF: closing joints and couplings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from regularize.adapters.common.joint_position import joint_position
+from regularize.adapters.common.names import listed
+from regularize.adapters.common.pose import rotation_between
+from regularize.adapters.mjcf.model import Model
+from regularize.lie.screw import Array, inverse, transform
+from regularize.model.diagnostic import Source
+from regularize.model.joint import joint_screws, perpendiculars
+from regularize.model.mechanism import Coupling, Joint
+
+SAME_POINT = 1e-9  # metres between two anchors that are one
+SAME_DISTANCE = 1e-4  # relative: two anchors as far apart on one body as on the other
+
+
+@dataclass(frozen=True, eq=False)
+class Connect:
+    """One ``<connect>``: a point of one body is a point of the other."""
+
+    name: str
+    bodies: tuple[int, int]
+    points: tuple[Array, Array]
+    source: Source
+
+
+def read_equalities(model: Model) -> None:
+    """Add every active equality constraint; say which are not read."""
+    connects: dict[tuple[int, int], list[Connect]] = {}
+    for i in range(model.m.neq):
+        kind = int(model.m.eq_type[i])
+        if not model.m.eq_active0[i]:
+            model.note(
+                "REG013",
+                "note",
+                f"equality constraint `{model.equality_name(i)}` is not active: not read",
+                model.equality_source(i),
+            )
+        elif kind == mujoco.mjtEq.mjEQ_CONNECT:
+            connect = _connect(model, i)
+            first, second = connect.bodies
+            key = (min(first, second), max(first, second))
+            connects.setdefault(key, []).append(connect)
+        elif kind == mujoco.mjtEq.mjEQ_WELD:
+            _weld(model, i)
+        elif kind in (mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtEq.mjEQ_TENDON):
+            _couple(model, i)
+        else:
+            model.note(
+                "REG013",
+                "warning",
+                f"equality constraint `{model.equality_name(i)}` is of a type that is not read",
+                model.equality_source(i),
+            )
+    for group in connects.values():
+        for part in _consistent(model, group):
+            _close(model, part)
+
+
+def _end(model: Model, i: int, which: int, point: Array) -> tuple[int, Array]:
+    """Body and frame of one end: a site, or a point of a body."""
+    number = int((model.m.eq_obj1id, model.m.eq_obj2id)[which][i])
+    if model.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
+        return int(model.m.site_bodyid[number]), model.site_frame(number)
+    return number, transform(translation=point)
+
+
+def _connect(model: Model, i: int) -> Connect:
+    data = model.m.eq_data[i]
+    (first, T_first), (second, T_second) = (
+        _end(model, i, which, data[3 * which : 3 * which + 3]) for which in (0, 1)
+    )
+    return Connect(
+        model.equality_name(i),
+        (first, second),
+        (T_first[:3, 3], T_second[:3, 3]),
+        model.equality_source(i),
+    )
+
+
+def _weld(model: Model, i: int) -> None:
+    # Engine: the point on the second body comes first, then that on the first body, then the
+    # orientation of the second body in the first one.
+    data = model.m.eq_data[i]
+    first, T_first = _end(model, i, 0, data[3:6])
+    second, T_second = _end(model, i, 1, data[0:3])
+    if model.m.eq_objtype[i] != mujoco.mjtObj.mjOBJ_SITE:
+        T_first = transform(model.rotation(data[6:10]), data[3:6])
+    _add(model, model.equality_name(i), "fixed", first, second, T_first, T_second, i)
+
+
+def _add(
+    model: Model,
+    name: str,
+    kind: str,
+    first: int,
+    second: int,
+    T_first: Array,
+    T_second: Array,
+    source: int | Source,
+) -> None:
+    """Add a closing joint, unless it joins a body to itself."""
+    where = source if isinstance(source, Source) else model.equality_source(source)
+    if first == second:
+        model.note(
+            "REG013",
+            "warning",
+            f"equality constraint `{name}` joins body `{model.bodies[first]}` to itself: not read",
+            where,
+        )
+        return
+    joint = Joint(
+        model.new_joint_name(name),
+        model.bodies[first],
+        model.bodies[second],
+        kind,
+        joint_screws(kind),
+        T_first,
+        T_second,
+        actuated=False if model.has_actuators else None,
+        closure=True,
+        source=where,
+    )
+    T_relative = inverse(model.reference[first] @ T_first) @ model.reference[second] @ T_second
+    model.add_joint(joint, joint_position(joint, T_relative))
+
+
+def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect]]:
+    """Connects of one body pair, turned alike, together where their points are equally apart."""
+    first, second = group[0].bodies
+    turned = [
+        connect
+        if connect.bodies == (first, second)
+        else Connect(connect.name, (first, second), connect.points[::-1], connect.source)
+        for connect in group
+    ]
+    one, other = (np.array([connect.points[side] for connect in turned]) for side in (0, 1))
+    distances = [np.linalg.norm(points[:, None] - points[None], axis=-1) for points in (one, other)]
+    allowed = SAME_DISTANCE * float(np.max(distances[0])) + SAME_POINT
+    if len(group) == 1 or np.max(np.abs(distances[0] - distances[1])) <= allowed:
+        yield turned
+        return
+    model.note(
+        "REG013",
+        "warning",
+        f"connects {listed(c.name for c in turned)} of bodies `{model.bodies[first]}` and "
+        f"`{model.bodies[second]}` have their points at different distances on the two bodies: "
+        "they cannot all hold",
+        turned[1].source,
+        "move the sites so that the points are equally far apart on both bodies",
+    )
+    for connect in turned:
+        yield [connect]
+
+
+def _close(model: Model, connects: Sequence[Connect]) -> None:
+    """One closing joint for all connects of a body pair."""
+    (first, second), points = connects[0].bodies, [np.array(c.points) for c in connects]
+    arms = np.array([p - points[0] for p in points])  # (connects, 2, 3)
+    size = float(np.max(np.linalg.norm(arms[:, 0], axis=-1)))
+    rank = 0
+    if size > SAME_POINT:
+        values = np.linalg.svd(arms[:, 0], compute_uv=False)
+        rank = int(np.sum(values > 1e-6 * values[0]))
+    kind = ("spherical", "revolute", "fixed", "fixed")[rank]
+    R_first, R_second = (model.start[body][:3, :3] for body in (first, second))
+    R = R_second.T @ R_first  # turns directions of the first body into the second
+    T_first, T_second = transform(translation=points[0][0]), transform(R, points[0][1])
+    if kind == "revolute":
+        far = arms[int(np.argmax(np.linalg.norm(arms[:, 0], axis=-1)))]
+        x, y = perpendiculars(far[0])
+        basis = np.column_stack([x, y, far[0] / np.linalg.norm(far[0])])
+        T_first = transform(basis, points[0][0])
+        T_second = transform(rotation_between(R @ far[0], far[1]) @ R @ basis, points[0][1])
+    elif kind == "fixed":
+        # The rotation that turns the arms on one body into those on the other best.
+        u, _, vt = np.linalg.svd(arms[:, 1].T @ arms[:, 0])
+        fit = u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
+        T_second = transform(fit, points[0][1])
+    if len(connects) > 1 and first != second:
+        _report_doubled(model, connects, kind)
+    _add(model, connects[0].name, kind, first, second, T_first, T_second, connects[0].source)
+
+
+def _report_doubled(model: Model, connects: Sequence[Connect], kind: str) -> None:
+    first, second = (model.bodies[body] for body in connects[0].bodies)
+    written = 3 * len(connects)
+    needed = {"spherical": 3, "revolute": 5, "fixed": 6}[kind]
+    names = listed(c.name for c in connects)
+    what = {"spherical": "ball joint", "revolute": "hinge", "fixed": "rigid joint"}[kind]
+    extra = written - needed
+    which = "the sixth row is redundant" if extra == 1 else f"{extra} rows are redundant"
+    model.note(
+        "REG211",
+        "warning",
+        f"doubled closure: connects {names} close one {what} between `{first}` and `{second}`: "
+        f"they write {written} rows where it has {needed}, so {which}",
+        connects[1].source,
+        f"read as one {what}; engines with ball and weld closures only need the doubled rows, "
+        "exporters to others do not",
+        joints=(connects[0].name,),
+    )
+
+
+def _couple(model: Model, i: int) -> None:
+    r"""Add :math:`y - y_0 = a_0 + a_1 (x - x_0)` of two joints or fixed tendons."""
+    tendon = int(model.m.eq_type[i]) == mujoco.mjtEq.mjEQ_TENDON
+    name, data = model.equality_name(i), model.m.eq_data[i]
+    numbers = [int(model.m.eq_obj1id[i]), int(model.m.eq_obj2id[i])]
+    sides = [_linear(model, n, tendon) if n >= 0 else ([], 0.0) for n in numbers]
+    if None in sides or np.any(data[2:5] != 0.0):
+        model.note(
+            "REG013",
+            "warning",
+            f"equality constraint `{name}` is not linear in the joint coordinates: not read, so "
+            "the mobility may be counted one too high",
+            model.equality_source(i),
+            "replace it by a linear relation (polycoef with two numbers other than zero)",
+        )
+        return
+    terms: dict[str, float] = {}
+    offset = float(data[0])
+    for side, factor in zip(sides, (1.0, -float(data[1])), strict=True):
+        if side is None:
+            continue
+        for joint, coefficient in side[0]:
+            terms[joint] = terms.get(joint, 0.0) + factor * coefficient
+        offset += factor * side[1]
+    kept = tuple((joint, 0, value) for joint, value in terms.items() if value != 0.0)
+    model.couplings.append(
+        Coupling(
+            model.new_coupling_name(name),
+            "mimic" if not tendon else "gear",
+            kept,
+            offset,
+            model.equality_source(i),
+        )
+    )
+
+
+def _linear(
+    model: Model, number: int, tendon: bool
+) -> tuple[list[tuple[str, float]], float] | None:
+    """Coefficients of joint coordinates and the value at the start; None if not linear."""
+    m = model.m
+    if not tendon:
+        if m.jnt_type[number] not in model.SCALAR:
+            return None
+        return [(model.joint_names[number], 1.0)], float(m.qpos0[m.jnt_qposadr[number]])
+    start, count = int(m.tendon_adr[number]), int(m.tendon_num[number])
+    terms = []
+    for w in range(start, start + count):
+        if m.wrap_type[w] != mujoco.mjtWrap.mjWRAP_JOINT:
+            return None
+        terms.append((model.joint_names[int(m.wrap_objid[w])], float(m.wrap_prm[w])))
+    return terms, float(m.tendon_length0[number])

@@ -1,0 +1,133 @@
+"""A compiled MJCF model while it is being read: names, frames and what was noticed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from regularize.adapters.common.names import unique
+from regularize.adapters.common.notes import Notes
+from regularize.adapters.common.pose import rotation_quaternion
+from regularize.adapters.mjcf.compiled import Compiled
+from regularize.lie.screw import Array, transform
+from regularize.model.diagnostic import Diagnostic, Source
+from regularize.model.mechanism import Coupling, Joint
+
+
+@dataclass(eq=False)
+class Model(Notes):
+    """The model, and the mechanism that grows out of it.
+
+    Attributes:
+        compiled: MuJoCo's compiled model and the XML.
+        path: The file as the user named it.
+        bodies: Name of each body, the world first.
+        joint_names: Name of each joint.
+        start: Pose of every body where all coordinates have their start values, (nbody, 4, 4).
+        reference: Pose of every body at the reference pose, (nbody, 4, 4).
+        joints: Joints so far.
+        couplings: Couplings so far.
+        findings: What was noticed.
+    """
+
+    compiled: Compiled
+    path: str
+    bodies: list[str]
+    joint_names: list[str]
+    start: Array
+    reference: Array
+    joints: dict[str, Joint] = field(default_factory=dict)
+    couplings: list[Coupling] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
+
+    SCALAR = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+
+    @property
+    def m(self) -> Any:
+        """The ``mujoco.MjModel``."""
+        return self.compiled.model
+
+    @property
+    def has_actuators(self) -> bool:
+        """Whether the model says which joints are motors."""
+        return bool(self.m.nu)
+
+    @property
+    def whole(self) -> Source:
+        """The file, for findings that name no place in it."""
+        return Source(self.path)
+
+    def add_joint(self, joint: Joint, position: Array) -> None:
+        """Add a joint at the given coordinates."""
+        self.joints[joint.name] = replace(joint, position=position)
+
+    def new_joint_name(self, name: str) -> str:
+        """A name that neither a joint of the file nor one added so far has."""
+        return unique(name, {*self.joint_names, *self.joints})
+
+    def new_coupling_name(self, name: str) -> str:
+        """A name that no coupling has."""
+        return unique(name, {coupling.name for coupling in self.couplings})
+
+    @staticmethod
+    def rotation(wxyz: Array) -> Array:
+        """Rotation matrix of a quaternion in MuJoCo's order."""
+        w, x, y, z = (float(value) for value in wxyz)
+        return rotation_quaternion(x, y, z, w)
+
+    def body_frame(self, number: int) -> Array:
+        """Frame of a body in its parent, all coordinates at their start values."""
+        return transform(self.rotation(self.m.body_quat[number]), self.m.body_pos[number])
+
+    def site_frame(self, number: int) -> Array:
+        """Frame of a site in its body."""
+        return transform(self.rotation(self.m.site_quat[number]), self.m.site_pos[number])
+
+    def equality_name(self, number: int) -> str:
+        """Name of an equality constraint, or one made of what it joins."""
+        name = self.m.eq(number).name
+        if name:
+            return str(name)
+        kind = str(mujoco.mjtEq(int(self.m.eq_type[number])).name).removeprefix("mjEQ_").lower()
+        ends = []
+        for numbers in (self.m.eq_obj1id, self.m.eq_obj2id):
+            if numbers[number] >= 0:
+                ends.append(self._object(number, int(numbers[number])))
+        return f"{kind}_{'_'.join(ends)}"
+
+    def _object(self, equality: int, number: int) -> str:
+        kind = int(self.m.eq_type[equality])
+        if kind == mujoco.mjtEq.mjEQ_JOINT:
+            return self.joint_names[number]
+        if kind == mujoco.mjtEq.mjEQ_TENDON:
+            return str(self.m.tendon(number).name) or f"tendon_{number}"
+        if self.m.eq_objtype[equality] == mujoco.mjtObj.mjOBJ_SITE:
+            return str(self.m.site(number).name) or f"site_{number}"
+        if self.m.eq_objtype[equality] == mujoco.mjtObj.mjOBJ_BODY:
+            return self.bodies[number]
+        return str(number)
+
+    def equality_source(self, number: int) -> Source:
+        """Where an equality constraint stands."""
+        rows = self.compiled.rows
+        if len(rows) == self.m.neq:
+            return rows[number].source
+        name = self.equality_name(number)
+        for tag in ("connect", "weld", "joint", "tendon"):
+            if (tag, name) in self.compiled.texts:
+                return self.compiled.texts[tag, name].source
+        return Source(self.path, element=f"equality[{number + 1}]")
+
+
+def poses(m: Any, q: Array) -> Array:
+    """World pose of every body at a configuration, by MuJoCo's own kinematics, (nbody, 4, 4)."""
+    data = mujoco.MjData(m)
+    data.qpos[:] = q
+    mujoco.mj_kinematics(m, data)
+    T = np.tile(np.eye(4), (m.nbody, 1, 1))
+    T[:, :3, :3] = data.xmat.reshape(-1, 3, 3)
+    T[:, :3, 3] = data.xpos
+    return T

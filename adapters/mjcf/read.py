@@ -1,0 +1,276 @@
+"""MJCF files, compiled by MuJoCo; meshes are never opened.
+
+A body of MJCF hangs on its parent by any number of joints that move one after another. Each of
+them becomes a joint of its own, under its own name; the bodies between them are called
+``<body>/<joint>`` and have no mass. A body without a joint is fixed to its parent.
+
+Coordinates are MuJoCo's: a hinge at its ``ref`` stands as the file places it. Free and ball joints
+count from the pose in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from regularize.adapters.common.names import listed, suggestion, unique
+from regularize.adapters.mjcf.compiled import MeshShape, compiled
+from regularize.adapters.mjcf.equality import read_equalities
+from regularize.adapters.mjcf.model import Model, poses
+from regularize.errors import ReadError
+from regularize.lie.screw import (
+    Array,
+    exp,
+    inverse,
+    log,
+    log_rotation,
+    transform,
+)
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import (
+    Body,
+    Geometry,
+    Inertia,
+    Joint,
+    Mechanism,
+)
+
+HOME = "home"  # the keyframe that is taken for the reference pose unasked
+MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
+    """Read an MJCF file.
+
+    Args:
+        path: The file.
+        keyframe: Name of the keyframe that is the reference pose; None for ``home`` if there is
+            one, else the pose in which the file places the bodies; False for the latter in any
+            case.
+
+    Raises:
+        ReadError: The file is not MJCF, MuJoCo refuses it, or it has no such keyframe.
+    """
+    source = compiled(path)
+    m = source.model
+    bodies = _names("body", (m.body(i).name for i in range(m.nbody)))
+    q, shown = _reference(m, path, keyframe)
+    model = Model(source, path, bodies, _joint_names(m, bodies), poses(m, m.qpos0), poses(m, q))
+    if shown:
+        model.note("REG016", "note", f"the reference pose is the keyframe `{shown}`")
+    between: list[Body] = []
+    for i in range(1, m.nbody):
+        between += _join(model, i, q)
+    read_equalities(model)
+    _report(model)
+    parts = [_body(model, i) for i in range(m.nbody)]
+    return Mechanism(
+        name=_model_name(source.model) or Path(path).stem,
+        bodies=(*parts, *between),
+        joints=tuple(model.joints.values()),
+        couplings=tuple(model.couplings),
+        ground=bodies[0],
+        gravity=m.opt.gravity,
+        findings=tuple(model.findings),
+        path=path,
+        format="mjcf",
+        files=source.files,
+    )
+
+
+def _model_name(m: Any) -> str:
+    name: str = m.names[: m.names.index(b"\0")].decode()
+    return name if name != "MuJoCo Model" else ""
+
+
+def _names(what: str, names: Iterable[str]) -> list[str]:
+    """Names, with new ones for the unnamed."""
+    listed_names = list(names)
+    taken = {name for name in listed_names if name}
+    for i, name in enumerate(listed_names):
+        if not name:
+            listed_names[i] = unique(f"{what}_{i}", taken)
+            taken.add(listed_names[i])
+    return listed_names
+
+
+def _joint_names(m: Any, bodies: list[str]) -> list[str]:
+    names = [m.joint(i).name for i in range(m.njnt)]
+    taken = {name for name in names if name}
+    for i, name in enumerate(names):
+        if not name:
+            names[i] = unique(f"{bodies[m.jnt_bodyid[i]]}_joint", taken)
+            taken.add(names[i])
+    return names
+
+
+def _reference(m: Any, path: str, keyframe: str | bool | None) -> tuple[Array, str | None]:
+    names = [str(m.key(i).name) for i in range(m.nkey)]
+    if keyframe is None or keyframe is True:
+        if HOME not in names and keyframe is None:
+            return np.array(m.qpos0), None
+        keyframe = HOME if HOME in names or not names else names[0]
+    if keyframe is False:
+        return np.array(m.qpos0), None
+    if keyframe not in names:
+        raise ReadError(path, f"there is no keyframe `{keyframe}`{suggestion(keyframe, names)}")
+    return np.array(m.key_qpos[names.index(keyframe)]), keyframe
+
+
+def _join(model: Model, i: int, q: Array) -> list[Body]:
+    """Add the joints of a body; returns the massless bodies between them."""
+    m, name, between = model.m, model.bodies[i], []
+    parent, T = model.bodies[int(m.body_parentid[i])], model.body_frame(i)
+    first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
+    where = model.compiled.source("body", name, model.path)
+    if count == 0:
+        joint = Joint(
+            model.new_joint_name(f"{name}_fixed"),
+            parent,
+            name,
+            "fixed",
+            joint_screws("fixed"),
+            T,
+            source=where,
+        )
+        model.add_joint(joint, np.zeros(0))
+        return []
+    moved = _actuated(m)
+    for j in range(first, first + count):
+        child = name
+        if j < first + count - 1:
+            child = unique(f"{name}/{model.joint_names[j]}", model.bodies)
+            between.append(Body(child, MASSLESS, source=where))
+        joint, position = _joint(model, j, parent, child, T, q)
+        actuated = j in moved if model.has_actuators else None
+        model.joints[joint.name] = Joint(
+            joint.name,
+            joint.parent,
+            joint.child,
+            joint.kind,
+            joint.screws,
+            joint.T_parent_joint,
+            joint.T_child_joint,
+            position,
+            actuated,
+            limits=_limits(m, j),
+            source=model.compiled.source("joint", joint.name, model.path),
+        )
+        parent, T = child, np.eye(4)
+    return between
+
+
+def _joint(
+    model: Model, j: int, parent: str, child: str, T: Array, q: Array
+) -> tuple[Joint, Array]:
+    """One joint and its coordinates at the reference pose."""
+    m, kind, at = model.m, int(model.m.jnt_type[j]), int(model.m.jnt_qposadr[j])
+    name, place = model.joint_names[j], transform(translation=m.jnt_pos[j])
+    if kind == mujoco.mjtJoint.mjJNT_FREE:
+        now = transform(model.rotation(q[at + 3 : at + 7]), q[at : at + 3])
+        return Joint(name, parent, child, "free", np.eye(6), T), log(inverse(T) @ now)
+    if kind == mujoco.mjtJoint.mjJNT_BALL:
+        screws = joint_screws("spherical")
+        position = log_rotation(model.rotation(q[at : at + 4]))
+        return Joint(name, parent, child, "spherical", screws, T @ place, place), position
+    what = "revolute" if kind == mujoco.mjtJoint.mjJNT_HINGE else "prismatic"
+    screws = joint_screws(what, m.jnt_axis[j])
+    back = exp(-screws[:, 0] * float(m.qpos0[at]))  # stands as the file places it at q = ref
+    return Joint(name, parent, child, what, screws, T @ place @ back, place), q[at : at + 1]
+
+
+def _actuated(m: Any) -> set[int]:
+    """Numbers of the joints that an actuator moves, directly or by a fixed tendon."""
+    moved = set()
+    direct = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+    for i in range(m.nu):
+        target = int(m.actuator_trnid[i, 0])
+        if int(m.actuator_trntype[i]) in direct:
+            moved.add(target)
+        elif m.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON:
+            start = int(m.tendon_adr[target])
+            for w in range(start, start + int(m.tendon_num[target])):
+                if m.wrap_type[w] == mujoco.mjtWrap.mjWRAP_JOINT:
+                    moved.add(int(m.wrap_objid[w]))
+    return moved
+
+
+def _limits(m: Any, j: int) -> Array | None:
+    if not m.jnt_limited[j] or m.jnt_type[j] not in Model.SCALAR:
+        return None
+    return np.array(m.jnt_range[j]).reshape(1, 2)
+
+
+def _body(model: Model, i: int) -> Body:
+    m = model.m
+    inertia = None
+    if i > 0 and i not in model.compiled.unknown:
+        R = model.rotation(m.body_iquat[i])
+        matrix = R @ np.diag(m.body_inertia[i]) @ R.T
+        inertia = Inertia(float(m.body_mass[i]), m.body_ipos[i], (matrix + matrix.T) / 2)
+    first, count = int(m.body_geomadr[i]), int(m.body_geomnum[i])
+    shapes = [_shape(model, g, model.compiled.meshes.get(g)) for g in range(first, first + count)]
+    return Body(
+        model.bodies[i],
+        inertia,
+        tuple(shape for shape in shapes if shape is not None),
+        model.compiled.source("body", model.bodies[i], model.path),
+    )
+
+
+def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
+    m, kind = model.m, int(model.m.geom_type[g])
+    a, b, c = (float(x) for x in m.geom_size[g])
+    shapes: dict[int, tuple[str, list[float]]] = {
+        int(mujoco.mjtGeom.mjGEOM_SPHERE): ("sphere", [a]),
+        int(mujoco.mjtGeom.mjGEOM_CAPSULE): ("capsule", [a, 2 * b]),
+        int(mujoco.mjtGeom.mjGEOM_CYLINDER): ("cylinder", [a, 2 * b]),
+        int(mujoco.mjtGeom.mjGEOM_BOX): ("box", [2 * a, 2 * b, 2 * c]),
+    }
+    if mesh is not None:
+        name, size = "mesh", [*mesh.scale]
+    elif kind in shapes:
+        name, size = shapes[kind]
+    else:
+        return None
+    red, green, blue, opacity = (float(x) for x in m.geom_rgba[g])
+    return Geometry(
+        name,
+        np.array(size),
+        transform(model.rotation(m.geom_quat[g]), m.geom_pos[g]),
+        None if mesh is None else mesh.uri,
+        (red, green, blue, opacity),
+        collision=bool(m.geom_contype[g] or m.geom_conaffinity[g]),
+    )
+
+
+def _report(model: Model) -> None:
+    """Say what the mechanism does not hold."""
+    m = model.m
+    for lost in model.compiled.lost:
+        model.note("REG013", "warning", f"{lost} are not read")
+    unknown = [model.bodies[i] for i in sorted(model.compiled.unknown)]
+    if unknown:
+        model.note(
+            "REG014",
+            "note",
+            f"no mass properties without opening meshes: {listed(unknown)}",
+            None,
+            "write an <inertial> into these bodies, or give a density",
+        )
+    ignored = {
+        "armature (rotor inertia) of joints": np.any(m.dof_armature),
+        "springs of joints": np.any(m.jnt_stiffness),
+        "damping of joints": np.any(m.dof_damping),
+        "friction of joints": np.any(m.dof_frictionloss),
+        "gravity compensation of bodies": np.any(m.body_gravcomp),
+        "spatial tendons": np.any(m.wrap_type == mujoco.mjtWrap.mjWRAP_SITE),
+        "bodies moved from outside (mocap), which are read as fixed": bool(m.nmocap),
+    }
+    named = [what for what, present in ignored.items() if present]
+    if named:
+        model.note("REG013", "note", f"not a part of the mechanism: {'; '.join(named)}")

@@ -1,0 +1,170 @@
+"""Reading the project's own JSON, with the place of every fault."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from regularize.adapters.common.json_value import Value, load
+from regularize.lie.screw import Array
+from regularize.model.diagnostic import SEVERITIES, Diagnostic, Source
+from regularize.model.mechanism import (
+    Body,
+    Coupling,
+    Geometry,
+    Inertia,
+    Joint,
+    Mechanism,
+)
+
+MARK = "regularize-mechanism"
+VERSION = 1
+
+T = TypeVar("T")
+
+
+def read(path: str) -> Mechanism:
+    """Read the project's own JSON.
+
+    The origin that the file names (path and format before it was written) is listed in the
+    mechanism's ``files``.
+
+    Raises:
+        ReadError: The file is not what its schema says.
+    """
+    return _decode(load(path))
+
+
+def _decode(root: Value) -> Mechanism:
+    """The mechanism that a file describes."""
+    mark = root["format"]
+    if mark.text() != MARK:
+        raise mark.error(f"expected {MARK!r}; this is another kind of JSON file")
+    version = root["version"]
+    if version.integer() != VERSION:
+        raise version.error(f"version {version.data} is unknown; version {VERSION} is read")
+    origin = root.get("origin")
+    return Mechanism(
+        name=root["name"].text(),
+        bodies=tuple(_read_body(body) for body in root["bodies"].items()),
+        joints=tuple(_read_joint(joint) for joint in root["joints"].items()),
+        couplings=tuple(_read_coupling(c) for c in _optional(root, "couplings")),
+        ground=root["ground"].text(),
+        gravity=root["gravity"].numbers(3),
+        findings=tuple(_read_finding(f) for f in _optional(root, "findings")),
+        path=root.path,
+        format="json",
+        files=() if origin is None else tuple(f.text() for f in _optional(origin, "files")),
+    )
+
+
+def _optional(value: Value, key: str) -> Sequence[Value]:
+    found = value.get(key)
+    return () if found is None else found.items()
+
+
+def _maybe(value: Value, key: str, read_value: Callable[[Value], T]) -> T | None:
+    found = value.get(key)
+    return None if found is None else read_value(found)
+
+
+def _read_source(value: Value) -> Source:
+    return Source(
+        value["path"].text(),
+        _maybe(value, "line", Value.integer),
+        _maybe(value, "element", Value.text),
+    )
+
+
+def _read_inertia(value: Value) -> Inertia:
+    return Inertia(
+        value["mass"].number(), value["center"].numbers(3), value["matrix"].numbers(3, 3)
+    )
+
+
+def _read_geometry(value: Value) -> Geometry:
+    color = value.get("color")
+    red, green, blue, opacity = (1.0,) * 4 if color is None else color.numbers(4).tolist()
+    return Geometry(
+        value["kind"].text(),
+        value["size"].numbers(-1),
+        value["T_body_geometry"].numbers(4, 4),
+        _maybe(value, "uri", Value.text),
+        None if color is None else (red, green, blue, opacity),
+        bool(_maybe(value, "collision", Value.flag)),
+    )
+
+
+def _read_body(value: Value) -> Body:
+    return Body(
+        value["name"].text(),
+        _maybe(value, "inertia", _read_inertia),
+        tuple(_read_geometry(g) for g in _optional(value, "geometry")),
+        _maybe(value, "source", _read_source),
+    )
+
+
+def _read_limits(value: Value) -> Array:
+    rows = []
+    for row in value.items():
+        pair = row.items()
+        if len(pair) != 2:
+            raise row.error(f"expected a lower and an upper bound, found {len(pair)} entries")
+        rows.append(
+            [
+                unbounded if bound.data is None else bound.number()
+                for bound, unbounded in zip(pair, (-math.inf, math.inf), strict=True)
+            ]
+        )
+    return np.array(rows).reshape(-1, 2)
+
+
+def _read_joint(value: Value) -> Joint:
+    screws = value["screws"].numbers(-1, 6).reshape(-1, 6).T
+    position = value.get("position")
+    return Joint(
+        value["name"].text(),
+        value["parent"].text(),
+        value["child"].text(),
+        value["kind"].text(),
+        screws,
+        value["T_parent_joint"].numbers(4, 4),
+        value["T_child_joint"].numbers(4, 4),
+        np.zeros(screws.shape[1]) if position is None else position.numbers(screws.shape[1]),
+        _maybe(value, "actuated", Value.flag),
+        bool(_maybe(value, "closure", Value.flag)),
+        _maybe(value, "limits", _read_limits),
+        _maybe(value, "source", _read_source),
+    )
+
+
+def _read_coupling(value: Value) -> Coupling:
+    return Coupling(
+        value["name"].text(),
+        value["kind"].text(),
+        tuple(
+            (term["joint"].text(), term["freedom"].integer(), term["coefficient"].number())
+            for term in value["terms"].items()
+        ),
+        _maybe(value, "offset", Value.number) or 0.0,
+        _maybe(value, "source", _read_source),
+    )
+
+
+def _read_finding(value: Value) -> Diagnostic:
+    severity = value["severity"].text()
+    for known in SEVERITIES:
+        if severity == known:
+            return Diagnostic(
+                value["code"].text(),
+                known,
+                value["message"].text(),
+                _maybe(value, "loop", Value.text),
+                tuple(joint.text() for joint in _optional(value, "joints")),
+                _maybe(value, "source", _read_source),
+                tuple(line.text() for line in _optional(value, "help")),
+            )
+    raise value["severity"].error(f"expected one of {', '.join(SEVERITIES)}, found {severity!r}")

@@ -1,0 +1,1 @@
+"""Onshape assembly definitions."""

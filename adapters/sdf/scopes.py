@@ -1,0 +1,237 @@
+"""The models of an SDF file: worlds, nested models and included files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+from regularize.adapters.common.draft import Draft
+from regularize.adapters.common.xml import Node, parse
+from regularize.adapters.sdf.constraints import READ, UNREAD
+from regularize.adapters.sdf.frames import (
+    MODEL,
+    WORLD,
+    Frame,
+    Scope,
+    pose_of,
+    relative_to,
+    true,
+)
+from regularize.adapters.sdf.joint import Found, Reading, declare_joint
+from regularize.adapters.sdf.link import read_link
+from regularize.lie.screw import IDENTITY, Array, inverse
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Body, Joint
+
+DEPTH = 30  # models inside models
+QUIET = frozenset(
+    {
+        *("pose", "static", "self_collide", "allow_auto_disable", "enable_wind", "plugin"),
+        *("gripper", "joint", "link", "frame", "model", "include", "gravity", "physics", "scene"),
+        *("light", "atmosphere", "magnetic_field", "spherical_coordinates", "state", "gui"),
+        *("audio", "wind", "road", "population", "actor", "drake:collision_filter_group"),
+        *("name", "uri", "placement_frame"),
+    }
+)
+
+
+@dataclass(eq=False)
+class Content:
+    """What was found besides links and joints.
+
+    Attributes:
+        reading: The file while it is being read.
+        constraints: Drake's constraints and their scopes.
+        silent: Links that state no mass properties.
+        static: Full names of the links of static models.
+        bases: First link of each top-level model.
+        files: Included files.
+    """
+
+    reading: Reading
+    constraints: list[tuple[Node, Scope]] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list)
+    static: list[str] = field(default_factory=list)
+    bases: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    _pending: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def draft(self) -> Draft:
+        """Bodies, joints and couplings so far."""
+        return self.reading.draft
+
+    def add_world(self, node: Node) -> None:
+        """Read the models of a ``<world>``."""
+        scope = Scope("", WORLD)
+        for model in node.children("model", "include"):
+            self._add_any(model, scope, depth=0, path=(node.path,))
+        self._add_members(node, scope)
+
+    def add_single(self, node: Node) -> None:
+        """Read a model that is the only one of its file: its links keep their names."""
+        self._add_model(node, Scope("", WORLD), "", depth=0, path=(node.path,))
+
+    def place(self) -> None:
+        """Place the models whose pose is that of one of their frames."""
+        for place in self._pending:
+            place()
+
+    def _add_any(self, node: Node, outer: Scope, depth: int, path: tuple[str, ...]) -> None:
+        if node.tag == "include":
+            self._include(node, outer, depth, path)
+        else:
+            self._add_model(node, outer, f"{outer.prefix}{node.text('name')}::", depth, path)
+
+    def _include(self, node: Node, outer: Scope, depth: int, path: tuple[str, ...]) -> None:
+        uri = node.need("uri").text()
+        file = _find(uri, node.path)
+        if file is None:
+            self.draft.note(
+                "REG013",
+                "warning",
+                f"the included model `{uri}` is not found beside the file: not read",
+                node.source,
+                "copy it beside the file, or include it by a path",
+            )
+            return
+        if file in path:
+            raise node.error(f"includes `{uri}`, which includes itself; break the circle")
+        self.files.append(file)
+        model = parse(file).child("model")
+        if model is None:
+            raise node.error(f"the included file {file} has no <model>; include another one")
+        named = node.child("name")
+        name = model.text("name") if named is None else named.text()
+        merged = true(node.get("merge"))
+        prefix = outer.prefix if merged else f"{outer.prefix}{name}::"
+        self._add_model(model, outer, prefix, depth, (*path, file), by=node, merged=merged)
+
+    def _add_model(
+        self,
+        node: Node,
+        outer: Scope,
+        prefix: str,
+        depth: int,
+        path: tuple[str, ...],
+        *,
+        by: Node | None = None,
+        merged: bool = False,
+    ) -> None:
+        """Read a ``<model>``; ``by`` is the ``<include>`` that asks for it."""
+        if depth > DEPTH:
+            raise node.error(f"models are nested more than {DEPTH} deep; flatten the file")
+        frame = f"{prefix}{MODEL}"
+        if merged:
+            frame = f"{prefix}_merged_{len(self.files)}{MODEL}"
+        scope = Scope(prefix, frame)
+        posed = by if by is not None and by.child("pose") is not None else node
+        pose = posed.child("pose")
+        before = len(self.draft.bodies)
+        entry = Frame(pose_of(pose), relative_to(pose, outer, outer.frame), None, node)
+        self.reading.frames.add(frame, entry, taken="model")
+        if prefix and not merged:
+            # The name of a nested model is that of its frame.
+            alias = Frame(IDENTITY, frame, frame, node)
+            self.reading.frames.add(prefix.removesuffix("::"), alias, taken="model")
+        self._add_members(node, scope)
+        for model in node.children("model", "include"):
+            self._add_any(model, scope, depth + 1, path)
+        links = [*self.draft.bodies][before:]
+        if not links:
+            raise node.error("the model has no <link>; a model needs at least one")
+        canonical = node.get("canonical_link")
+        carrier = scope.full(canonical) if canonical else links[0]
+        self.reading.frames.known(carrier, node)
+        self.reading.frames.entries[frame] = Frame(entry.T, entry.relative_to, carrier, node)
+        if depth == 0:
+            self.bases.append(carrier)
+        static = (
+            node.child("static") if by is None or by.child("static") is None else by.child("static")
+        )
+        if static is not None and true(static.element.text):
+            self.static += links
+        placed = (by or node).get("placement_frame") or node.get("placement_frame")
+        if by is not None and by.child("placement_frame") is not None:
+            placed = by.need("placement_frame").text()
+        if placed:
+            self._pending.append(lambda: self._place(frame, scope.full(placed), node))
+
+    def _place(self, frame: str, placed: str, node: Node) -> None:
+        """Move a model so that one of its frames, and not its own, has the pose given."""
+        frames = self.reading.frames
+        frames.known(placed, node)
+        T: Array = frames.relative(frame, placed)
+        entry = frames.entries[frame]
+        frames.poses = {WORLD: IDENTITY}
+        frames.entries[frame] = Frame(
+            entry.T @ inverse(T), entry.relative_to, entry.attached_to, node
+        )
+
+    def _add_members(self, node: Node, scope: Scope) -> None:
+        frames = self.reading.frames
+        for link in node.children("link"):
+            name, pose = scope.full(link.text("name")), link.child("pose")
+            entry = Frame(pose_of(pose), relative_to(pose, scope, scope.frame), None, link)
+            frames.add(name, entry, taken="link, joint and frame")
+            read_link(link, name, self.draft, self.silent)
+        for each in node.children("frame"):
+            name, pose = scope.full(each.text("name")), each.child("pose")
+            attached = each.get("attached_to")
+            carrier = scope.full(attached) if attached else scope.frame
+            entry = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, each)
+            frames.add(name, entry, taken="link, joint and frame")
+        for joint in node.children("joint"):
+            name = scope.full(joint.text("name"))
+            declare_joint(Found(joint, scope, name), self.reading)
+        for each in node.children():
+            if each.tag in READ:
+                self.constraints.append((each, scope))
+            elif each.tag in UNREAD:
+                self.draft.note(
+                    "REG013",
+                    "warning",
+                    f"<{each.tag}> joins links but is not read: the mechanism has fewer joints "
+                    "than the file",
+                    each.source,
+                )
+            elif each.tag not in QUIET:
+                self.draft.ignored.setdefault(each.tag, []).append(each)
+
+    def fix_static(self) -> None:
+        """Fix the links of static models to the world."""
+        joined = {joint.child for joint in self.draft.joints.values() if joint.kind == "fixed"}
+        for name in self.static:
+            if name in joined:
+                continue
+            node = self.reading.frames.entries[name].node
+            joint = Joint(
+                f"{name}_static",
+                WORLD,
+                name,
+                "fixed",
+                joint_screws("fixed"),
+                self.reading.frames.pose(name),
+                source=node.source,
+            )
+            self.draft.add_joint(joint, node)
+
+
+def _find(uri: str, path: str) -> str | None:
+    """The SDF file that a URI means, searched beside the including file and above it."""
+    name = unquote(uri.split("://", 1)[-1])
+    folder = Path(path).parent
+    for base in (folder, *folder.resolve().parents[:3]):
+        target = base / name
+        candidates = [target, target / "model.sdf", *sorted(target.glob("*.sdf"))]
+        for candidate in candidates:
+            if candidate.is_file() and candidate.suffix in (".sdf", ".world", ".xml"):
+                return str(candidate)
+    return None
+
+
+def world_body(node: Node) -> Body:
+    """The body that stands for the world."""
+    return Body(WORLD, source=node.source)

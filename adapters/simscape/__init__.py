@@ -1,0 +1,1 @@
+"""Simscape Multibody import XML."""

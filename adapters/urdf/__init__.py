@@ -1,0 +1,1 @@
+"""URDF with all dialects of loops."""

@@ -1,0 +1,145 @@
+"""URDF links: mass properties and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from regularize.adapters.common.draft import Draft
+from regularize.adapters.common.names import listed
+from regularize.adapters.common.pose import pose
+from regularize.adapters.common.xml import Node
+from regularize.model.mechanism import Body, Geometry, Inertia
+
+Color = tuple[float, float, float, float]
+
+#: A moment of inertia below this share of the largest one counts as zero.
+ROUNDING = 1e-9
+
+#: Attributes that make up the size of each shape, with their numbers of values.
+SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
+    "box": (("size", 3),),
+    "cylinder": (("radius", 1), ("length", 1)),
+    "sphere": (("radius", 1),),
+    "capsule": (("radius", 1), ("length", 1)),
+}
+
+
+def read_links(draft: Draft) -> None:
+    """Add every ``<link>`` as a body, and say which have doubtful mass properties."""
+    colors = _colors(draft.root)
+    for node in draft.root.children("link"):
+        name = node.text("name")
+        inertia = _inertia(name, node.child("inertial"), draft)
+        draft.add_body(Body(name, inertia, _shapes(node, colors, draft), node.source), node)
+    _judge(draft)
+
+
+def _inertia(link: str, node: Node | None, draft: Draft) -> Inertia | None:
+    """Mass properties about the centre of mass in the axes of the link."""
+    if node is None:
+        return None
+    mass, inertia = node.child("mass"), node.child("inertia")
+    if mass is None or inertia is None:
+        draft.note(
+            "REG014",
+            "warning",
+            f"link `{link}` has an <inertial> without "
+            f"<{'mass' if mass is None else 'inertia'}>: read as a link without mass properties",
+            node.source,
+            "give both <mass> and <inertia>, or leave out <inertial>",
+        )
+        return None
+    T = pose(node.child("origin"))
+    names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    xx, yy, zz, xy, xz, yz = (inertia.number(name) for name in names)
+    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return Inertia(mass.number("value"), np.zeros(3), matrix).transformed(T)
+
+
+def _judge(draft: Draft) -> None:
+    """Report mass properties that no body has (negative), and those of idealised ones (zero)."""
+    impossible, ideal = [], []
+    for body in draft.bodies.values():
+        if body.inertia is None:
+            continue
+        moments = np.linalg.eigvalsh(body.inertia.matrix)
+        rounding = ROUNDING * float(np.max(np.abs(moments)))
+        if body.inertia.mass < 0.0 or moments[0] < -rounding:
+            impossible.append(body)
+        elif body.inertia.mass == 0.0 or moments[0] <= rounding:
+            ideal.append(body)
+    if impossible:
+        draft.note(
+            "REG014",
+            "warning",
+            "negative mass, or an inertia that is not positive definite: "
+            + listed(body.name for body in impossible),
+            impossible[0].source,
+            "correct the mass properties before you simulate; the loops do not depend on them",
+        )
+    if ideal:
+        draft.note(
+            "REG014",
+            "note",
+            f"a mass or a moment of inertia of zero: {listed(body.name for body in ideal)}",
+            ideal[0].source,
+            "dynamics can be singular with it: give the value, or join the link to another one by "
+            "a fixed joint",
+        )
+
+
+def _colors(root: Node) -> dict[str, Color]:
+    """Colours by material name; a material may be defined anywhere and used everywhere."""
+    materials = root.children("material")
+    for link in root.children("link"):
+        for visual in link.children("visual"):
+            materials += visual.children("material")
+    colors: dict[str, Color] = {}
+    for material in materials:
+        name, color = material.get("name"), material.child("color")
+        if name and color is not None:
+            colors.setdefault(name, _rgba(color))
+    return colors
+
+
+def _rgba(node: Node) -> Color:
+    red, green, blue, opacity = (float(value) for value in node.numbers("rgba", 4))
+    return red, green, blue, opacity
+
+
+def _shapes(link: Node, colors: Mapping[str, Color], draft: Draft) -> tuple[Geometry, ...]:
+    shapes = []
+    for node in link.children("visual", "collision"):
+        geometry = node.child("geometry")
+        shape = next(iter(geometry.children()), None) if geometry is not None else None
+        if shape is None:
+            continue
+        if shape.tag != "mesh" and shape.tag not in SHAPES:
+            draft.ignored.setdefault(shape.tag, []).append(shape)
+            continue
+        if shape.tag == "mesh":
+            size, uri = shape.numbers("scale", 3, np.ones(3)), shape.text("filename")
+        else:
+            size = np.concatenate([shape.numbers(*entry) for entry in SHAPES[shape.tag]])
+            uri = None
+        shapes.append(
+            Geometry(
+                kind=shape.tag,
+                size=size,
+                T_body_geometry=pose(node.child("origin")),
+                uri=uri,
+                color=_color(node, colors),
+                collision=node.tag == "collision",
+            )
+        )
+    return tuple(shapes)
+
+
+def _color(visual: Node, colors: Mapping[str, Color]) -> Color | None:
+    material = visual.child("material")
+    if material is None:
+        return None
+    color = material.child("color")
+    return _rgba(color) if color is not None else colors.get(material.get("name") or "")

@@ -1,0 +1,254 @@
+r"""Loops in URDF: the dialects that describe a closing joint by two frames.
+
+=====================  ==============================================================
+``<loop>``             URDF+: ``<predecessor link>`` and ``<successor link>``, each with
+                       an ``<origin>``, and one ``<axis>``
+``<constraint>``       the same, or the proposal of 2026 for urdfdom: ``<parent link>``,
+                       ``<parent_origin>``, ``<parent_axis>`` and the same for ``child``
+``<loop_joint>``       Isaac Sim: ``<link1 link xyz rpy>`` and ``<link2 ...>``; its manual
+                       calls both ``<link1>``, so the first two are taken in order; or, by an
+                       exporter of Fusion 360, ``<parent link>``, ``<parent_origin xyz>``, the
+                       same for ``child``, and ``<axis frame="parent">`` in that link's frame
+``drake:`` elements    ``ball_constraint`` with two points, ``weld_constraint`` with two
+                       frames
+=====================  ==============================================================
+
+The two frames of a closing joint coincide up to its motion. The axis is given in the first one;
+where the second one has an axis of its own, the joint turns the two axes into one another.
+
+The reference implementation of URDF+ closes the *positions* of the two origins and never reads
+the orientation of the successor's. So where a file is assembled as it stands (the origins
+coincide at zero coordinates) and only the orientations disagree by more than the joint allows, it
+is the pose of the file that counts: the successor's frame is turned to agree with it, and a note
+says so. Where the origins are apart too, the model is stored open and both frames are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from regularize.adapters.common.draft import Draft
+from regularize.adapters.common.names import unique
+from regularize.adapters.common.pose import pose, rotation_between
+from regularize.adapters.common.xml import Node
+from regularize.adapters.urdf.coupling import read_coupling
+from regularize.adapters.urdf.joint import (
+    AXIAL,
+    TYPES,
+    axis,
+    kind_of,
+    limits,
+)
+from regularize.lie.screw import (
+    IDENTITY,
+    Array,
+    inverse,
+    log_rotation,
+    transform,
+)
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Joint
+
+#: Tags that name the two ends of a closing joint.
+ENDS = (("predecessor", "successor"), ("parent", "child"), ("link1", "link2"), ("link1", "link1"))
+LOOP_TYPES = tuple(name for name in TYPES if name != "floating")
+CLOSED = 1e-6  # metres: origins that coincide in a file of six decimals
+MISALIGNED = 1e-3  # radians: beyond the rounding of angles such as 3.1416 and 1.571
+
+
+def read_loop(node: Node, draft: Draft) -> None:
+    """Add the closing joint of a ``<loop>``, ``<constraint>`` or ``<loop_joint>``."""
+    if node.child("ratio") is not None:
+        read_coupling(node, draft)
+        return
+    kind = kind_of(node, LOOP_TYPES)
+    first, second = _ends(node)
+    screws, turn = _motion(node, kind)
+    _report_axis(node, kind, draft)
+    joint = Joint(
+        node.get("name") or unique("loop", draft.joints),
+        draft.body_name(first.text("link"), first),
+        draft.body_name(second.text("link"), second),
+        kind,
+        screws,
+        _frame(node, first),
+        _frame(node, second) @ turn,
+        closure=True,
+        limits=limits(node, kind),
+        source=node.source,
+    )
+    if first.tag == "predecessor":
+        joint = _aligned(joint, draft)
+    draft.add_joint(_oriented(joint, node, draft), node)
+
+
+def _motion(node: Node, kind: str) -> tuple[Array, Array]:
+    """Freedoms of a closing joint, and the turn that brings its own axis into the child's."""
+    if kind not in AXIAL:
+        return joint_screws(kind), IDENTITY
+    axes = node.children("axis")
+    first = axis(node.child("parent_axis") or (axes[0] if axes else None))
+    second = node.child("child_axis") or (axes[1] if len(axes) > 1 else None)
+    if kind != "universal":
+        turn = IDENTITY if second is None else transform(rotation_between(first, axis(second)))
+        return joint_screws(kind, first), turn
+    if second is None:
+        raise node.error("a universal joint has two axes; add a second <axis>")
+    return joint_screws(kind, first, axis(second)), IDENTITY
+
+
+def _ends(node: Node) -> tuple[Node, Node]:
+    for one, other in ENDS:
+        found = node.children(one, other)
+        if len(found) == 2 and [found[0].tag, found[1].tag] in ([one, other], [other, one]):
+            first, second = found if found[0].tag == one else reversed(found)
+            return first, second
+    one, other = ("link1", "link2") if node.tag == "loop_joint" else ENDS[0]
+    raise node.error(f"<{node.tag}> needs two links; add <{one} link=...> and <{other} link=...>")
+
+
+def _frame(node: Node, end: Node) -> Array:
+    """Frame of the joint on one link: on the end itself, inside it, or beside it."""
+    if end.get("xyz") is not None or end.get("rpy") is not None:
+        return pose(end)
+    return pose(end.child("origin") or node.child(f"{end.tag}_origin"))
+
+
+def _aligned(joint: Joint, draft: Draft) -> Joint:
+    """The joint with its child frame turned, if the file is closed but for the orientation."""
+    root, T_parent = draft.rest_pose(joint.parent)
+    other_root, T_child = draft.rest_pose(joint.child)
+    if root != other_root or joint.kind == "universal":
+        return joint
+    gap = inverse(T_parent @ joint.T_parent_joint) @ T_child @ joint.T_child_joint
+    turn = log_rotation(gap[:3, :3])
+    if _outside(gap[:3, 3], joint.screws[:3]) > CLOSED:
+        return joint
+    if _outside(turn, joint.screws[3:]) <= MISALIGNED:
+        return joint
+    draft.note(
+        "REG015",
+        "note",
+        f"the frames of loop `{joint.name}` coincide at zero coordinates but are turned by "
+        f"{np.degrees(np.linalg.norm(turn)):.3g}° against each other: the frame on "
+        f"`{joint.child}` is read as turned back, for URDF+ closes positions only",
+        joint.source,
+        "write the orientation into the <origin> of <successor>",
+        joints=(joint.name,),
+    )
+    T_child_joint = joint.T_child_joint @ transform(gap[:3, :3].T)
+    return replace(joint, T_child_joint=T_child_joint)
+
+
+def _oriented(joint: Joint, node: Node, draft: Draft) -> Joint:
+    """The joint with the orientation of one frame taken from the pose at zero coordinates.
+
+    That is where the axis says in which link's frame it is given, and the other link has only a
+    point.
+    """
+    given = node.child("axis")
+    link = None if given is None else given.get("frame")
+    if link not in ("parent", "child"):
+        return joint
+    (root, T_parent), (other, T_child) = (
+        draft.rest_pose(joint.parent),
+        draft.rest_pose(joint.child),
+    )
+    if root != other:
+        raise node.error(
+            f"links `{joint.parent}` and `{joint.child}` hang on different roots; join their trees"
+        )
+    R_parent_child = (inverse(T_parent) @ T_child)[:3, :3]
+    T_parent_joint, T_child_joint = joint.T_parent_joint, joint.T_child_joint
+    if link == "parent":
+        R = R_parent_child.T @ T_parent_joint[:3, :3]
+        return replace(joint, T_child_joint=transform(R, T_child_joint[:3, 3]))
+    R = R_parent_child @ T_child_joint[:3, :3]
+    return replace(joint, T_parent_joint=transform(R, T_parent_joint[:3, 3]))
+
+
+def _report_axis(node: Node, kind: str, draft: Draft) -> None:
+    """Say which axis a ``<loop_joint>`` without one turns about; its makers do not."""
+    if node.tag != "loop_joint" or kind not in AXIAL or node.child("axis", "parent_axis"):
+        return
+    draft.note(
+        "REG013",
+        "warning",
+        f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
+        "default of URDF",
+        node.source,
+        "add an <axis xyz=...>, or make it spherical",
+    )
+
+
+def _outside(vector: Array, directions: Array) -> float:
+    """Length of the part of a vector that is not in the span of some columns."""
+    if directions.shape[1] == 0:
+        return float(np.linalg.norm(vector))
+    basis = np.linalg.svd(directions)[0][:, : np.linalg.matrix_rank(directions)]
+    return float(np.linalg.norm(vector - basis @ (basis.T @ vector)))
+
+
+def read_ball(node: Node, draft: Draft) -> None:
+    """Add the spherical closure of a ``drake:ball_constraint``."""
+    ends = []
+    for body, point in (("body_A", "p_AP"), ("body_B", "p_BQ")):
+        named = node.need(f"{node.tag}_{body}")
+        link = draft.body_name(named.text("name"), named)
+        place = node.need(f"{node.tag}_{point}").numbers("value", 3)
+        ends.append((link, transform(translation=place)))
+    _close(node, draft, "spherical", ends[0], ends[1])
+
+
+def read_weld(node: Node, draft: Draft) -> None:
+    """Add the fixed closure of a ``drake:weld_constraint`` between two links or frames."""
+    ends = []
+    for tag in ("parent", "child"):
+        end = node.child(tag, f"drake:{tag}")
+        if end is None:
+            raise node.error(f"<{node.tag}> has no <{tag}>; name the two frames that it welds")
+        attribute = next((a for a in ("link", "frame", "name") if end.get(a)), None)
+        ends.append(_named_frame(end.text(attribute), end, draft))
+    _close(node, draft, "fixed", ends[0], ends[1])
+
+
+def _named_frame(name: str, node: Node, draft: Draft) -> tuple[str, Array]:
+    """Link and transform of a link or of a Drake ``<frame>``."""
+    frames = {frame.get("name"): frame for frame in draft.root.children("frame", "drake:frame")}
+    if name not in draft.bodies and name in frames:
+        frame = frames[name]
+        return draft.body_name(frame.text("link"), frame), pose(frame)
+    return draft.body_name(name, node), np.eye(4)
+
+
+def _close(
+    node: Node, draft: Draft, kind: str, first: tuple[str, Array], second: tuple[str, Array]
+) -> None:
+    name = node.get("name") or unique(f"{first[0]}-{second[0]}", draft.joints)
+    screws = joint_screws(kind)
+    joint = Joint(
+        name,
+        first[0],
+        second[0],
+        kind,
+        screws,
+        first[1],
+        second[1],
+        closure=True,
+        source=node.source,
+    )
+    draft.add_joint(joint, node)
+
+
+#: What each element under ``<robot>`` is read by; further dialects are further entries.
+DIALECTS: dict[str, Callable[[Node, Draft], None]] = {
+    "loop": read_loop,
+    "constraint": read_loop,
+    "loop_joint": read_loop,
+    "coupling": read_coupling,
+    "drake:ball_constraint": read_ball,
+    "drake:weld_constraint": read_weld,
+}

@@ -1,0 +1,171 @@
+"""URDF files, with the loops that its dialects add to the tree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from regularize.adapters.common.draft import WORLD, Draft
+from regularize.adapters.common.ground import connect, free_joint
+from regularize.adapters.common.names import unique
+from regularize.adapters.common.xml import Node, parse
+from regularize.adapters.urdf import gepetto as gepetto
+from regularize.adapters.urdf import loop_files as loop_files
+from regularize.adapters.urdf.joint import read_joints, read_mimics
+from regularize.adapters.urdf.link import read_links
+from regularize.adapters.urdf.loops import DIALECTS as LOOPS
+from regularize.adapters.urdf.more_loops import DIALECTS as MORE
+from regularize.adapters.urdf.more_loops import read_closing_frames
+from regularize.adapters.urdf.sidecar import find
+from regularize.model.mechanism import Body, Mechanism
+
+DIALECTS = {**LOOPS, **MORE}
+#: Elements under ``<robot>`` that are read elsewhere, or say nothing about the mechanism.
+QUIET = frozenset(
+    {
+        *("link", "joint", "material", "transmission", "gazebo", "ros2_control", "frame"),
+        *("sensor", "fixed_frame", "mujoco", "xacro:property", "xacro:arg", "plugin"),
+        *("drake:collision_filter_group", "collision_filter_group", "disable_collisions"),
+        *("group", "group_state", "end_effector", "virtual_joint", "passive_joint"),
+    }
+)
+#: Elements under ``<robot>`` that join links in a way that is not read.
+UNREAD = frozenset({"drake:joint", "drake:tendon_constraint"})
+
+
+def read(
+    path: str, *, floating: bool = False, loops: str | os.PathLike[str] | bool | None = None
+) -> Mechanism:
+    """Read a URDF file.
+
+    The ground is the link without a parent; where there are several, the first one, and every
+    part without a path to it gets a free joint. Mass properties are never invented.
+
+    Args:
+        path: The file.
+        floating: Whether the ground link of the file moves freely in a new ground.
+        loops: File that describes the loops (Gepetto YAML, ``loop_closures.yaml`` or
+            ``robot_data.yaml``); None to take one that lies beside the model, False to read none.
+
+    Raises:
+        ReadError: The file is not URDF, or contradicts itself.
+    """
+    return read_root(parse(path), path, format="urdf", floating=floating, loops=loops)
+
+
+def read_root(
+    root: Node,
+    path: str,
+    *,
+    format: str,
+    floating: bool,
+    loops: str | os.PathLike[str] | bool | None,
+) -> Mechanism:
+    """Read the root element of a URDF model; see ``read``."""
+    if root.tag != "robot":
+        raise root.error(f"the root element is <{root.tag}>, expected <robot>; this is not URDF")
+    for node in root.walk():
+        if node.tag.startswith("xacro:") and node.tag not in QUIET:
+            raise node.error(f"<{node.tag}> is not expanded; run xacro on the file first")
+    if not root.children("link"):
+        raise root.error("has no <link>; a model needs at least one")
+    draft = Draft(root)
+    read_links(draft)
+    read_joints(draft)
+    files = loop_files.find(path, loops)
+    # A file named by the user is of one kind; one found beside the model may be of either.
+    named = loops is not None and not isinstance(loops, bool)
+    sidecar = None if files and named else find(path, None if files else loops)
+    if sidecar is not None:
+        gepetto.retype(sidecar, draft)
+    draft.mark_closures()
+    roots = draft.roots
+    for node in root.children():
+        if node.tag in DIALECTS:
+            DIALECTS[node.tag](node, draft)
+        else:
+            _pass_over(node, draft)
+    read_mimics(draft)
+    if sidecar is not None:
+        gepetto.close(sidecar, draft)
+    elif files:
+        files[0].close(files[0].path, draft)
+    read_files = [sidecar.path] if sidecar is not None else [file.path for file in files[:1]]
+    loop_files.report_unread([f for f in files if f.path not in read_files], read_files, draft)
+    read_closing_frames(draft)
+    _report_ignored(draft)
+    ground = _ground(draft, roots, floating)
+    return Mechanism(
+        name=root.get("name") or Path(path).stem,
+        bodies=tuple(draft.bodies.values()),
+        joints=tuple(draft.joints.values()),
+        couplings=tuple(draft.couplings),
+        ground=ground,
+        findings=tuple(draft.findings),
+        path=path,
+        format=format,
+        files=tuple(read_files),
+    )
+
+
+def _pass_over(node: Node, draft: Draft) -> None:
+    """Decide what an element means that no dialect reads."""
+    if node.tag in UNREAD:
+        draft.note(
+            "REG013",
+            "warning",
+            f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than the "
+            "file",
+            node.source,
+            "describe the loop by a URDF+ <loop> or a Gepetto YAML file",
+        )
+    elif node.tag not in QUIET:
+        draft.ignored.setdefault(node.tag, []).append(node)
+
+
+def _report_ignored(draft: Draft) -> None:
+    for tag, nodes in draft.ignored.items():
+        times = "" if len(nodes) == 1 else f" ({len(nodes)} times)"
+        draft.note(
+            "REG013",
+            "note",
+            f"element <{tag}> ignored{times}: it is not a part of URDF",
+            nodes[0].source,
+        )
+
+
+def _ground(draft: Draft, roots: list[str], floating: bool) -> str:
+    """Name of the ground body; adds the base joints that the model lacks."""
+    if draft.implicit_world:
+        ground = WORLD
+    elif roots:
+        ground = roots[0]
+    else:
+        ground = next(iter(draft.bodies))
+        draft.note(
+            "REG102",
+            "warning",
+            f"every link has a parent joint, so none is the ground: `{ground}` is taken, the "
+            "first one of the file",
+            draft.bodies[ground].source,
+            "leave out the joint that leads into the link that stands still, or write it as a "
+            "URDF+ <loop>",
+        )
+    if floating:
+        ground = _float(draft, ground)
+    added, findings = connect(tuple(draft.bodies.values()), tuple(draft.joints.values()), ground)
+    draft.joints.update({joint.name: joint for joint in added})
+    draft.findings += findings
+    return ground
+
+
+def _float(draft: Draft, base: str) -> str:
+    if draft.implicit_world:
+        raise draft.root.error(
+            f"the file joins itself to `{WORLD}`, so it cannot float; read it without `floating`"
+        )
+    ground = Body(unique(WORLD, draft.bodies), source=draft.bodies[base].source)
+    joint = free_joint(unique("floating_base", draft.joints), ground.name, draft.bodies[base])
+    draft.bodies = {ground.name: ground, **draft.bodies}
+    draft.joints = {joint.name: joint, **draft.joints}
+    return ground.name

@@ -1,0 +1,1 @@
+"""USD Physics stages."""

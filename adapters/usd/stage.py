@@ -1,0 +1,124 @@
+"""A USD stage while it is being read: its units, its gravity, and what was found on it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pxr import Tf, Usd, UsdGeom, UsdPhysics
+
+from regularize.adapters.usd.body import Places
+from regularize.errors import ReadError
+from regularize.lie.screw import Array
+from regularize.model.diagnostic import Diagnostic, Severity, Source
+from regularize.model.mechanism import Coupling, Joint
+
+WORLD = "world"
+EARTH = 9.81
+_FAULT = re.compile(r":(\d+):\d+: (.*?)(?:' Error in|$)")  # line and message
+
+
+@dataclass(eq=False)
+class Stage:
+    """A stage while it is being read.
+
+    Attributes:
+        path: The file as the user named it.
+        places: Poses of prims.
+        names: Name of each body by the path of its prim.
+        joint_names: Name of each joint by the path of its prim.
+        prims: Prim of each body by name.
+        joints: Joints so far, by name.
+        freedoms: Names of each joint's freedoms, as in ``rotX``.
+        couplings: Couplings so far.
+        findings: What was noticed.
+    """
+
+    path: str
+    places: Places
+    names: dict[str, str] = field(default_factory=dict)
+    joint_names: dict[str, str] = field(default_factory=dict)
+    prims: dict[str, Any] = field(default_factory=dict)
+    joints: dict[str, Joint] = field(default_factory=dict)
+    freedoms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    couplings: list[Coupling] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
+
+    def source(self, prim: Any) -> Source:
+        """Where a prim stands."""
+        return Source(self.path, element=str(prim.GetPath()))
+
+    def error(self, prim: Any, reason: str) -> ReadError:
+        """The error to raise about a prim."""
+        return ReadError(self.path, reason, element=str(prim.GetPath()))
+
+    def note(
+        self, code: str, severity: Severity, message: str, prim: Any = None, *help: str
+    ) -> None:
+        """Add a finding."""
+        source = Source(self.path) if prim is None else self.source(prim)
+        self.findings.append(Diagnostic(code, severity, message, source=source, help=help))
+
+    def pose(self, body: str) -> Array:
+        """World pose of a body in metres."""
+        return np.eye(4) if body == WORLD else self.places.pose(self.prims[body])
+
+
+def open_stage(path: str) -> Any:
+    """The stage in a file; raises ``ReadError`` with USD's own reason and line."""
+    try:
+        return Usd.Stage.Open(path)
+    except Tf.ErrorException as error:
+        reason = " ".join(str(error).split())
+        fault = _FAULT.search(reason)
+        if fault is None:
+            raise ReadError(path, f"USD cannot open it: {reason[:200]}") from error
+        found = re.sub(r"pxrInternal\S*::", "", fault[2])
+        raise ReadError(path, f"USD cannot read it: {found}", line=int(fault[1])) from error
+
+
+def units(stage: Any) -> tuple[float, float]:
+    """Metres per unit of length and kilograms per unit of mass."""
+    return (
+        float(UsdGeom.GetStageMetersPerUnit(stage)),
+        float(UsdPhysics.GetStageKilogramsPerUnit(stage)),
+    )
+
+
+def report_units(stage: Any, reading: Stage) -> None:
+    """Note units that were converted or assumed."""
+    unit, kilogram = units(stage)
+    if not UsdGeom.StageHasAuthoredMetersPerUnit(stage):
+        reading.note(
+            "REG012",
+            "warning",
+            "the stage does not say what its length unit is: read as centimetres, USD's default",
+            None,
+            "write metersPerUnit into the stage",
+        )
+    elif not math.isclose(unit, 1.0) or not math.isclose(kilogram, 1.0):
+        reading.note(
+            "REG012",
+            "note",
+            f"units of {unit:g} m and {kilogram:g} kg converted to metres and kilograms",
+        )
+    if str(UsdGeom.GetStageUpAxis(stage)) == "Y":
+        reading.note("REG012", "note", "up is Y on this stage: gravity points along -Y")
+
+
+def gravity(stage: Any, prims: list[Any], unit: float) -> Array:
+    """Acceleration of free fall in m/s², shape (3,)."""
+    down: Array = -np.eye(3)["XYZ".index(str(UsdGeom.GetStageUpAxis(stage)))]
+    scenes = [prim for prim in prims if prim.IsA(UsdPhysics.Scene)]
+    if not scenes:
+        return down * EARTH
+    scene = UsdPhysics.Scene(scenes[0])
+    direction = np.array(scene.GetGravityDirectionAttr().Get(), dtype=np.float64)
+    magnitude = float(scene.GetGravityMagnitudeAttr().Get())
+    size = EARTH if not math.isfinite(magnitude) or magnitude < 0.0 else magnitude * unit
+    length = float(np.linalg.norm(direction))
+    toward: Array = down if length == 0.0 else direction / length
+    return toward * size

@@ -1,0 +1,1 @@
+"""All ways to assemble a mechanism: formulas, eigenvalues, iteration."""

@@ -1,0 +1,17 @@
+"""Closed-form kinematics of loops with all branches."""
+
+from regularize.assembly_modes.closed_form.branches import Branch
+from regularize.assembly_modes.closed_form.loops import LoopSolution
+from regularize.assembly_modes.closed_form.solutions import Solutions
+from regularize.assembly_modes.closed_form.solver import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form.track import Meeting, Track
+
+__all__ = [
+    "Branch",
+    "ClosedForm",
+    "LoopSolution",
+    "Meeting",
+    "Solutions",
+    "Track",
+    "closed_form",
+]

@@ -1,0 +1,56 @@
+"""The branches of a solution and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from regularize.assembly_modes.closed_form.plan import Step
+
+#: What the two solutions of a step are called where nothing tells up from down.
+WORDS = {
+    "elbow": ("bent to the positive side", "bent to the negative side"),
+    "shoulder": ("left", "right"),
+    "wrist": ("plain", "flipped"),
+    "stroke": ("far", "near"),
+    "numeric": ("", ""),
+}
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One way to assemble the mechanism.
+
+    Attributes:
+        index: Position in the results.
+        name: What tells it from the others, such as ``elbow J3 up, wrist J5 flipped``.
+        signs: +1 or -1 for every step with two solutions, in order of the steps.
+    """
+
+    index: int
+    name: str
+    signs: tuple[int, ...]
+
+    @cached_property
+    def choices(self) -> tuple[tuple[int], ...]:
+        """The signs to try at every step: one each."""
+        return tuple((sign,) for sign in self.signs)
+
+
+def branches_of(steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> tuple[Branch, ...]:
+    """All combinations of the two solutions of the steps.
+
+    Args:
+        steps: Those with two solutions.
+        words: What their positive and negative solutions are called.
+    """
+    found = []
+    for index, signs in enumerate(product((1, -1), repeat=len(steps))):
+        parts = [
+            f"{step.role} {step.joint} {pair[0 if sign > 0 else 1]}".strip()
+            for step, pair, sign in zip(steps, words, signs, strict=True)
+        ]
+        found.append(Branch(index, ", ".join(parts) or "the only one", signs))
+    return tuple(found)

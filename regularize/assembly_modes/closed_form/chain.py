@@ -1,0 +1,195 @@
+r"""One closed loop as a cyclic chain of elementary motions and links.
+
+.. math:: M_0 L_0 M_1 L_1 \dots M_{m-1} L_{m-1} = I
+
+as in Klein and Kecskeméthy, eq. 1. The frames before and after a motion have their z axes on the
+joint axis and their x axes on the common normals with the neighbouring axes (Denavit and
+Hartenberg), so that parallel, perpendicular and intersecting axes show as zeros and ones. All of it
+follows from the joints' own geometry; the loop need not be closed at the file's zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regularize.assembly_modes.closed_form.axes import ROUNDING, Line, frames
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.model.cycles import Cycle
+from regularize.model.graph import Edge, Graph
+
+#: Sizes of loops below this fraction of the coordinates of their joints are rounding.
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """An elementary motion of a loop.
+
+    Attributes:
+        kind: ``R``, ``P``, ``S`` (spherical) or ``F`` (free).
+        name: Name of the joint.
+        columns: Its coordinates among all coordinates of the mechanism.
+        sign: +1 where the loop passes from parent to child.
+        before: Frame in front of the motion at zero coordinates, in the loop's frame, (4, 4).
+        after: Frame behind the motion at zero coordinates, shape (4, 4).
+        angle: Rotation about z between the two frames at zero coordinates.
+        shift: Translation along z between them, in metres.
+        pitch: Translation in metres per radian; zero but for helical joints.
+    """
+
+    kind: str
+    name: str
+    columns: tuple[int, ...]
+    sign: int
+    before: Array
+    after: Array
+    angle: float = 0.0
+    shift: float = 0.0
+    pitch: float = 0.0
+
+    @property
+    def axis(self) -> Array:
+        """Direction of the joint axis in the loop's frame at zero coordinates, shape (3,)."""
+        return np.asarray(self.before[:3, 2])
+
+    @property
+    def point(self) -> Array:
+        """A point of the joint axis, or the centre, shape (3,)."""
+        return np.asarray(self.before[:3, 3])
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """A loop, cut open nowhere.
+
+    Attributes:
+        items: The motions in order.
+        links: Constant transforms that follow each of them, shape (m, 4, 4).
+        size: Largest distance within the loop in metres.
+        cycle: Where in the graph it is.
+    """
+
+    items: tuple[Item, ...]
+    links: Array
+    size: float
+    cycle: Cycle
+
+    def __len__(self) -> int:
+        """Number of motions."""
+        return len(self.items)
+
+
+def chain_of(graph: Graph, cycle: Cycle) -> Chain:
+    """The chain of a cycle of the graph."""
+    lines, closing = _lines(graph, cycle)
+    first = next((i for i, line in enumerate(lines) if line.point is not None), 0)
+    # The chain starts at a motion with a place, so that translations can take theirs from it.
+    moved = [line.moved(closing) for line in lines[:first]]
+    lines, m = lines[first:] + moved, len(lines)
+    points: list[Array] = []
+    for line in lines:
+        previous = points[-1] if points else np.zeros(3)
+        points.append(previous if line.point is None else line.point)
+    places = np.array([*points, (closing @ [*points[0], 1.0])[:3]])
+    size = float(np.max(np.ptp(places, axis=0)))
+    # Where all axes meet in one point, what is left of their distances is rounding.
+    edges = [graph.edges[e] for e in cycle.edges]
+    reach = max(np.max(np.abs(T[:3, 3])) for e in edges for T in (e.T_parent, e.T_child))
+    size = size if size > SMALLEST * reach else 1.0
+    lines = [replace(line, point=point) for line, point in zip(lines, points, strict=True)]
+    befores, afters = frames(lines, closing, size)
+    items, links = [], np.zeros((m, 4, 4))
+    for i, line in enumerate(lines):
+        relative = screw.inverse(befores[i]) @ afters[i]
+        angle = float(np.arctan2(relative[1, 0], relative[0, 0])) if line.kind in "RP" else 0.0
+        shift = float(relative[2, 3]) if line.kind in "RP" else 0.0
+        following = befores[i + 1] if i + 1 < m else closing @ befores[0]
+        links[i] = _snapped(screw.inverse(afters[i]) @ following, size)
+        items.append(
+            Item(
+                line.kind,
+                line.name,
+                line.columns,
+                line.sign,
+                befores[i],
+                afters[i],
+                _snap_angle(angle),
+                0.0 if abs(shift) <= ROUNDING * size else shift,
+                line.pitch,
+            )
+        )
+    return Chain(tuple(items), links, size, cycle)
+
+
+def _lines(graph: Graph, cycle: Cycle) -> tuple[list[Line], Array]:
+    """The motions at zero coordinates in the frame of the first joint, and the loop's gap."""
+    lines: list[Line] = []
+    frame, behind = np.eye(4), _ends(graph, cycle, 0)[0]
+    for k, node in enumerate(cycle.nodes):
+        edge = graph.edges[cycle.edges[k]]
+        into, out = _ends(graph, cycle, k)
+        frame = frame @ _relative(behind, into)
+        lines += _edge_lines(edge, frame, 1 if node == edge.parent else -1)
+        behind = out
+    return lines, frame @ _relative(behind, _ends(graph, cycle, 0)[0])
+
+
+def _ends(graph: Graph, cycle: Cycle, k: int) -> tuple[Array, Array]:
+    """Frames of a joint on the bodies in front of it and behind it."""
+    edge = graph.edges[cycle.edges[k]]
+    ends = edge.T_parent, edge.T_child
+    return ends if cycle.nodes[k] == edge.parent else ends[::-1]
+
+
+def _relative(a: Array, b: Array) -> Array:
+    """Pose of frame b in frame a; exact differences where both are far from their origin."""
+    rotation = a[:3, :3].T
+    return screw.transform(rotation @ b[:3, :3], rotation @ (b[:3, 3] - a[:3, 3]))
+
+
+def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
+    name = edge.joint.name
+    if edge.group:
+        kind = "S" if edge.joint.kind == "spherical" else "F"
+        return [Line(kind, name, edge.columns, sign, None, frame[:3, 3], frame)]
+    lines = []
+    order = range(edge.freedoms) if sign > 0 else reversed(range(edge.freedoms))
+    for k in order:
+        world = screw.adjoint(frame) @ edge.screws[:, k]
+        direction, point, _ = screw.axis_of(world)
+        # In the joint's own frame, where it is exact.
+        pitch = float(edge.screws[:3, k] @ edge.screws[3:, k])
+        length = float(np.linalg.norm(world[3:])) or float(np.linalg.norm(world[:3]))
+        # Traversed backwards, a joint turns about the opposite axis; its coordinate stays.
+        column = (edge.columns[k],)
+        if not np.isclose(length, 1.0, rtol=0.0, atol=1e-14):
+            lines.append(Line("F", name, column, sign, None, frame[:3, 3], frame))
+        elif point is None:
+            lines.append(Line("P", name, column, sign, sign * direction, None, frame))
+        else:
+            point = frame[:3, 3] if _on_line(frame[:3, 3], point, direction) else point
+            lines.append(Line("R", name, column, sign, sign * direction, point, frame, pitch))
+    return lines
+
+
+def _on_line(q: Array, point: Array, direction: Array) -> bool:
+    off = np.linalg.norm(screw.cross(q - point, direction))
+    return bool(off <= 1e-14 * max(1.0, float(np.linalg.norm(q))))
+
+
+def _snap_angle(angle: float) -> float:
+    quarter = np.round(angle / (np.pi / 2)) * np.pi / 2
+    return float(quarter) if abs(angle - quarter) <= ROUNDING else angle
+
+
+def _snapped(T: Array, size: float) -> Array:
+    T = T.copy()
+    rotation = T[:3, :3]
+    near = np.abs(rotation - np.round(rotation)) <= ROUNDING
+    rotation[near] = np.round(rotation[near])
+    small = np.abs(T[:3, 3]) <= ROUNDING * size
+    T[:3, 3][small] = 0.0
+    return T

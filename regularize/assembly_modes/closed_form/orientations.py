@@ -1,0 +1,66 @@
+"""Orientations of spherical joints that follow from the rest of their loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from regularize.assembly_modes.closed_form import equations, vectors
+from regularize.assembly_modes.closed_form.chain import Chain
+from regularize.assembly_modes.closed_form.coefficients import vanishes
+from regularize.assembly_modes.closed_form.motions import Known
+from regularize.assembly_modes.closed_form.vectors import Matrix, Vector
+
+#: Position of a spherical joint in its loop, and the rotation from behind it to in front of it.
+Orientation: TypeAlias = tuple[int, Matrix]
+
+
+def last_rotation(chain: Chain, known: Known) -> Orientation | None:
+    """That of a spherical joint that is the last unknown rotation of its loop."""
+    left = [i for i, item in enumerate(chain.items) if item.kind != "P" and not known.has(item)]
+    if len(left) != 1 or chain.items[left[0]].kind != "S":
+        return None
+    axes = (vectors.vector(known.tape, e) for e in np.eye(3))
+    x, y, z = (known.direction_around(chain, left[0], e) for e in axes)
+    return left[0], vectors.columns((x, y, z))
+
+
+def rod(chain: Chain, known: Known) -> Orientation | None:
+    """That of the first of two spherical joints that are left in a loop.
+
+    The body between them does not spin about their line.
+    """
+    left = [i for i, item in enumerate(chain.items) if not known.has(item)]
+    if len(left) != 2 or any(chain.items[i].kind != "S" for i in left):
+        return None
+    u, w = left
+    m, tape = len(chain), known.tape
+    center = known.element("point", np.zeros(3), None)
+    v = vectors.position_of(known.carried(chain, center, 2 * w, 2 * u + 1))
+    goal = vectors.position_of(known.carried(chain, center, 2 * w + 1, 2 * u + 2 * m))
+    length = vectors.dot(v, v)
+    if vanishes([length], chain.size**2):
+        return None
+    # The turn from v to the goal about their common normal: two reflections. Where they are
+    # opposite to each other, any normal will do.
+    middle = equations.across(tape, vectors.add(v, goal), vectors.subtract(v, goal))
+    first = vectors.scale(tape.scalar(-2.0) / length, v)
+    second = vectors.scale(-2.0, middle)
+    x, y, z = (
+        _reflected(_reflected(vectors.vector(tape, e), v, first), middle, second) for e in np.eye(3)
+    )
+    return u, vectors.columns((x, y, z))
+
+
+def _reflected(x: Vector, normal: Vector, scaled: Vector) -> Vector:
+    """X + (normal . x) scaled, where scaled is normal by -2 over its square."""
+    return vectors.add(x, vectors.scale(vectors.dot(normal, x), scaled))
+
+
+#: Ways to find an orientation, by the reason that is given for it; the first come first.
+ORIENTATIONS: dict[str, Callable[[Chain, Known], Orientation | None]] = {
+    "orientation of the rest": last_rotation,
+    "direction of the rod, no spin": rod,
+}

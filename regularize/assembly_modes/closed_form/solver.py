@@ -1,0 +1,258 @@
+"""Closed-form solutions of a mechanism's loops, for one or many inputs at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.assembly_modes.closed_form.branches import WORDS, Branch, branches_of
+from regularize.assembly_modes.closed_form.codegen import c_source, python_source
+from regularize.assembly_modes.closed_form.evaluation import Evaluation
+from regularize.assembly_modes.closed_form.explanation import solved_loops, why_not
+from regularize.assembly_modes.closed_form.inputs import (
+    Inputs,
+    at_least_zero,
+    graph_of,
+    index_of,
+    inputs_of,
+    together,
+)
+from regularize.assembly_modes.closed_form.listing import Listing, Operations
+from regularize.assembly_modes.closed_form.loops import loops_of
+from regularize.assembly_modes.closed_form.plan import Plan
+from regularize.assembly_modes.closed_form.planner import Planner
+from regularize.assembly_modes.closed_form.solutions import Solutions, spread
+from regularize.assembly_modes.closed_form.track import Track
+from regularize.assembly_modes.closed_form.tracking import Tracker
+from regularize.assembly_modes.closed_form.unwrapping import Turns
+from regularize.assembly_modes.closed_form.verification import unclosed_branch
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.model.graph import Graph, coordinate_names
+from regularize.model.mechanism import Mechanism
+
+
+class ClosedForm:
+    """Solutions of the loops of a mechanism for given inputs.
+
+    Attributes:
+        graph: The mechanism's graph.
+        inputs: Names of the input coordinates, in the order of the values.
+        unknowns: Names of the coordinates that could not be found.
+        loops: How each independent loop is solved, or why not.
+        branches: All ways to assemble, in the order of the results.
+        columns: Positions of the inputs among all coordinates.
+    """
+
+    def __init__(self, graph: Graph, inputs: Inputs, plan: Plan) -> None:
+        """Compile the plan."""
+        self.graph, self._plan, self.given = graph, plan, inputs
+        self.inputs, self.columns = inputs.names, inputs.columns
+        self._names = coordinate_names(graph.mechanism)
+        found = plan.known.coordinates
+        self.unknowns = tuple(n for c, n in enumerate(self._names) if c not in found)
+        self._choices = plan.choices
+        self.branches = branches_of(self._choices, [WORDS[step.role] for step in self._choices])
+        self._refuted = None if self.unknowns else self._unclosed()
+        self.loops = solved_loops(graph, plan, self._names, self._refuted)
+
+    def __repr__(self) -> str:
+        """The mechanism, the inputs and how many branches there are."""
+        name, given = self.graph.mechanism.name, ", ".join(self.inputs)
+        result = f"{len(self.branches)} branches" if self.solved else "not solved"
+        return f"<ClosedForm of {name!r} for [{given}]: {result}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the listing, which can be made again, and holds modules."""
+        return {name: value for name, value in vars(self).items() if name != "_listing"}
+
+    @property
+    def solved(self) -> bool:
+        """Whether every coordinate follows from the inputs in closed form."""
+        return not self.unknowns and self._refuted is None
+
+    def solve(
+        self, values: ArrayLike | Mapping[str, ArrayLike], branch: int | None = None
+    ) -> Solutions:
+        """All branches, or one.
+
+        Args:
+            values: Inputs in radians and metres, shape (..., inputs), in the order of ``inputs``;
+                for one input also shape (...); or one array per input, by name.
+            branch: Index of the only branch wanted; its axis stays, with length one.
+
+        Raises:
+            ModelError: Some loop has no closed form, or the values do not fit the inputs.
+        """
+        chosen = None if branch is None else self._branch(branch)
+        if isinstance(values, float) and len(self.inputs) == 1:
+            return self._evaluation.one((float(values),), chosen)
+        x = self.given.values(values)
+        if x.ndim == 1:
+            return self._evaluation.one(x.tolist(), chosen)
+        shape = x.shape[:-1]
+        found = self._evaluation.many(x.reshape(math.prod(shape), len(self.inputs)), chosen)
+        if x.ndim == 2:
+            return found
+        return Solutions(
+            spread(found.q, shape), spread(found.assembled, shape), spread(found.margin, shape)
+        )
+
+    def velocities(
+        self,
+        values: ArrayLike | Mapping[str, ArrayLike],
+        rates: ArrayLike | Mapping[str, ArrayLike],
+        branch: int | None = None,
+    ) -> Array:
+        """Joint velocities of all branches, or of one, shape (..., branches, n).
+
+        They are NaN where a branch cannot be assembled or meets another.
+
+        Args:
+            values: Inputs, as of ``solve``.
+            rates: Their time derivatives, likewise; of spherical and free joints twists in the
+                moving frame.
+            branch: As of ``solve``.
+
+        Raises:
+            ModelError: As ``solve``, or the shapes of values and rates do not fit together.
+        """
+        return self._derivatives(branch, {"values": values, "rates": rates})
+
+    def accelerations(
+        self,
+        values: ArrayLike | Mapping[str, ArrayLike],
+        rates: ArrayLike | Mapping[str, ArrayLike],
+        accelerations: ArrayLike | Mapping[str, ArrayLike],
+        branch: int | None = None,
+    ) -> Array:
+        """Joint accelerations, shape (..., branches, n); arguments as of ``velocities``."""
+        given = {"values": values, "rates": rates, "accelerations": accelerations}
+        return self._derivatives(branch, given)
+
+    def track(
+        self, path: ArrayLike | Mapping[str, ArrayLike], branch: int = 0, tolerance: float = 1e-8
+    ) -> Track:
+        """Follow one way of moving along a path of inputs.
+
+        Where branches touch and part again, the track goes on smoothly, on whichever of them.
+        Between samples the inputs are taken to change linearly.
+
+        Args:
+            path: Inputs at successive samples, shape (N, inputs); for one input also (N,).
+            branch: Index of the branch at the beginning.
+            tolerance: Scaled discriminants below this count as branches that meet.
+
+        Raises:
+            ModelError: Some loop has no closed form, or the path does not fit the inputs.
+        """
+        chosen, least = self._branch(branch), at_least_zero(tolerance, "tolerance")
+        x = np.atleast_2d(self.given.values(path, "path"))
+        if x.ndim != 2:
+            raise ModelError(
+                f"a path of {x.ndim - 1} axes of samples; it needs one, of shape "
+                f"(samples, {len(self.inputs)})"
+            )
+        turns = Turns(self.graph, self.columns)
+        joints = [step.joint for step in self._choices]
+        return Tracker(self._evaluation, self.branches, joints, turns, x, least).follow(chosen)
+
+    def to_python(self, name: str = "solve") -> str:
+        """Source of a self-contained Python function of the inputs and the branch."""
+        return python_source(self._listing, self.inputs, self._names, len(self._plan.gaps), name)
+
+    def to_c(self, name: str = "solve") -> str:
+        """C99 source of a self-contained function of the inputs and the branch."""
+        return c_source(self._listing, self.inputs, self._names, len(self._plan.gaps), name)
+
+    @property
+    def operations(self) -> Operations:
+        """Number of operations for one solution, common subexpressions counted once."""
+        return self._listing.operations
+
+    @cached_property
+    def _listing(self) -> Listing:
+        self._require_solved()
+        found = self._plan.known.coordinates
+        results = [found[c] for c in range(self.graph.freedoms)]
+        return Listing(self._plan.tape, [*results, *self._plan.gaps, *self._plan.divisors])
+
+    # Inputs --------------------------------------------------------------------------------------
+
+    def _branch(self, position: int) -> Branch:
+        return self.branches[index_of(position, len(self.branches), "branch")]
+
+    def _derivatives(
+        self, branch: int | None, given: Mapping[str, ArrayLike | Mapping[str, ArrayLike]]
+    ) -> Array:
+        chosen = None if branch is None else self._branch(branch)
+        arrays = together({what: self.given.values(each, what) for what, each in given.items()})
+        shape = arrays[0].shape[:-1]
+        flat = [a.reshape(math.prod(shape), len(self.inputs)) for a in arrays]
+        return spread(self._evaluation.derivatives(flat, chosen), shape)
+
+    @cached_property
+    def _evaluation(self) -> Evaluation:
+        self._require_solved()
+        return self._compiled
+
+    @cached_property
+    def _compiled(self) -> Evaluation:
+        return Evaluation(self._plan, self.graph, self.columns)
+
+    def _unclosed(self) -> Branch | None:
+        """A branch that does not close the loops, if there is one."""
+        columns = list(self.columns)
+        stored, units = self.graph.position[columns], self._compiled.units[columns]
+        return unclosed_branch(self._compiled, self.branches, stored, units)
+
+    def _require_solved(self) -> None:
+        if not self.solved:
+            raise ModelError(why_not(self.loops, self.unknowns, self._refuted))
+
+
+def closed_form(
+    mechanism: Mechanism | Graph, inputs: Sequence[str], *, rtol: float = 1e-9
+) -> ClosedForm:
+    """Find the closed-form solution of a mechanism's loops.
+
+    Joints outside all loops that are no inputs keep their stored coordinates.
+
+    Args:
+        mechanism: The mechanism, or its graph.
+        inputs: Names of the joints whose coordinates are given, or of single coordinates of joints
+            with several, such as ``wrist[1]``.
+        rtol: Angles, and distances relative to the size of a loop, that count as none when axes
+            are compared. Solutions are as exact as this geometry.
+
+    Raises:
+        ModelError: An input is unknown, or the inputs contradict each other.
+    """
+    rtol = at_least_zero(rtol, "rtol")
+    graph = graph_of(mechanism)
+    chosen = inputs_of(graph, inputs)
+    columns = chosen.columns
+    in_loops = {c for cell in graph.cells for c in graph.columns(cell)}
+    held = {
+        c: float(graph.position[c])
+        for c in range(graph.freedoms)
+        if c not in in_loops and c not in columns
+    }
+    basis, further = loops_of(graph)
+    plan = Planner(graph, basis, further, columns, held, rtol).plan()
+    if plan.inconsistent:
+        # Where an angle was taken as free that is not, no branch closes.
+        plan = Planner(graph, basis, further, columns, held, rtol).plan(folding=False)
+    if plan.inconsistent:
+        if not columns:
+            raise ModelError("nothing closes all loops of this mechanism, which does not move")
+        raise ModelError(
+            f"the inputs {', '.join(chosen.names)} cannot be chosen freely; "
+            "give as many inputs as the mechanism has freedoms"
+        )
+    return ClosedForm(graph, chosen, plan)

@@ -1,0 +1,160 @@
+"""What ``regularize reduce`` writes: the isostatic model in its own format, and the reduction."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regularize.adapters import adapters
+from regularize.files import save
+from regularize.lie.screw import Array
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Mechanism
+from regularize.pinocchio_model.isostatic_mechanism import Isostatic
+from regularize.reduction.cuts import Cut
+from regularize.reduction.reduce import Reduction
+from regularize.version import __version__
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Written:
+    """Files that were written.
+
+    Attributes:
+        model: The isostatic model.
+        reduction: The rows, frames and the guarantee as JSON.
+        format: Format of the model.
+        findings: What the format cannot hold, and what was found on the way.
+    """
+
+    model: Path
+    reduction: Path
+    format: str
+    findings: tuple[Diagnostic, ...]
+
+
+def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None = None) -> Written:
+    """Write the isostatic model and ``reduction.json`` into a folder.
+
+    Args:
+        report: From ``isostatic``.
+        folder: Where to write; made if it is not there.
+        format: Format of the model; by default the one that it was read from, or the project's
+            JSON where that format cannot be written.
+
+    Raises:
+        UnknownFormat: There is no writer for the format asked for.
+        MissingExtra: The format needs a package that is not installed.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = format or _format(report.mechanism)
+    path = folder / _file_name(report.mechanism, chosen)
+    findings = (*report.findings, *save(report.mechanism, path, format=chosen))
+    target = folder / "reduction.json"
+    entry = as_dict(report)
+    entry["model"]["reduced"] = path.name
+    text = json.dumps(entry, indent=1, ensure_ascii=False, allow_nan=False)
+    target.write_text(text + "\n", encoding="utf-8")
+    return Written(path, target, chosen, findings)
+
+
+def _format(mechanism: Mechanism) -> str:
+    """The format that a model came in, if it can be written."""
+    name = mechanism.format
+    if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
+        return "urdf+"
+    adapter = adapters().get(name)
+    return name if adapter is not None and adapter.writer is not None else "json"
+
+
+def _file_name(mechanism: Mechanism, format: str) -> str:
+    stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
+    suffix = {"urdf+": ".urdf", "mjcf": ".xml"}.get(format) or adapters()[format].suffixes[0]
+    return f"{stem or 'model'}{suffix}"
+
+
+def as_dict(report: Isostatic) -> dict[str, Any]:
+    """The reduction as plain dictionaries, lists, numbers and strings."""
+    reduction = report.reduction
+    mechanism = reduction.mechanism
+    return {
+        "schema_version": VERSION,
+        "tool": {"name": "regularize", "version": __version__},
+        "model": {"name": mechanism.name, "path": mechanism.path, "format": mechanism.format},
+        "mobility": {
+            "actual": reduction.mobility,
+            "finite": reduction.finite_mobility,
+            "redundant": reduction.redundant,
+        },
+        "constraints": reduction.constraints,
+        "kept": reduction.kept,
+        "guarantee": {
+            "proved": report.proved,
+            "remaining_redundant": reduction.remaining,
+            "certified_configurations": reduction.certificate.configurations,
+            "solved_configurations": reduction.certificate.solved,
+            "worst_closure_error": reduction.certificate.worst,
+            "rtol": reduction.rtol,
+            "statement": _statement(report),
+        },
+        "cuts": [_cut(reduction, cut) for cut in reduction.cuts],
+        "changes": [
+            {
+                "joint": change.joint,
+                "kind": change.kind,
+                "before": change.before,
+                "after": change.after,
+                "added": list(change.added),
+                "message": str(change),
+            }
+            for change in report.changes
+        ],
+        "result": {
+            "mobility": report.result.mobility,
+            "finite": report.result.finite_mobility,
+            "redundant": report.result.redundant,
+            "equivalent": report.equivalent,
+        },
+        "diagnostics": [finding.as_dict() for finding in report.findings],
+    }
+
+
+def _statement(report: Isostatic) -> str:
+    where = "on the connected set of configurations that contains the assembled one"
+    if report.proved:
+        return f"the rows left out follow from the directions of the joint axes, {where}"
+    return (
+        "some rows left out follow from the dimensions; they were found dependent at the "
+        f"configurations visited, {where} on this assembly mode"
+    )
+
+
+def _cut(reduction: Reduction, cut: Cut) -> dict[str, Any]:
+    """A cut with its frame on a body and its rows in physical units."""
+    graph = reduction.graph
+    edge = cut.edge
+    body = graph.nodes[cut.node]
+
+    def rows(covectors: Array) -> list[list[float]]:
+        physical = covectors.copy()
+        physical[:3] /= cut.length
+        return [[float(x) for x in row] for row in physical.T]
+
+    return {
+        "joint": edge.joint.name,
+        "part": edge.name,
+        "parent": graph.nodes[edge.parent],
+        "child": graph.nodes[edge.child],
+        "frame": {"body": body, "pose": [[float(x) for x in row] for row in cut.T_node_frame]},
+        "length": float(cut.length),
+        "freedoms": rows(cut.freedoms),
+        "kept": rows(cut.rows),
+        "removed": rows(cut.removed),
+        "thinned": rows(cut.thinned),
+        "numerical": rows(cut.numerical),
+    }

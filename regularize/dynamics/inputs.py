@@ -1,0 +1,64 @@
+"""Checks of what a simulation is asked for, before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+
+#: Smallest relative error that numbers of double precision can keep.
+FINEST = 100 * float(np.finfo(np.float64).eps)
+
+
+def check_numbers(
+    duration: float,
+    rtol: float,
+    torques: Mapping[str, float | Callable[[float], float]] | None = None,
+    rates: Mapping[str, float] | None = None,
+    *,
+    atol: float | None = None,
+    max_step: float = np.inf,
+) -> None:
+    """Refuse numbers with which nothing can be simulated.
+
+    Args:
+        duration: In seconds.
+        rtol: Relative error per step.
+        torques: Joint forces by name; functions of time are not looked at.
+        rates: Joint rates by name.
+        atol: Absolute error per step.
+        max_step: Largest step in seconds.
+
+    Raises:
+        ModelError: Naming the argument and its value.
+    """
+    if not (np.isfinite(duration) and duration > 0):
+        raise ModelError(f"the duration must be a positive number of seconds, got {duration}")
+    if not FINEST <= rtol <= 1:
+        raise ModelError(
+            f"the relative error per step must lie between {FINEST:.1e} and 1, got rtol = {rtol}"
+        )
+    for given, value in (("absolute error per step", atol), ("largest step", max_step)):
+        if value is not None and not value > 0:
+            raise ModelError(f"the {given} must be a positive number, got {value}")
+    for what, values in (("torque or force", torques), ("rate", rates)):
+        for name, number in (values or {}).items():
+            if not callable(number) and not np.isfinite(number):
+                raise ModelError(f"the {what} of joint {name!r} is no finite number: {number}")
+
+
+def checked_array(values: Array, size: int, name: str) -> Array:
+    """A copy of a configuration or velocity.
+
+    Raises:
+        ModelError: It does not have that many finite entries.
+    """
+    result = np.array(values, dtype=np.float64)
+    if result.shape != (size,):
+        raise ModelError(f"{name} has shape {result.shape}, but the model needs ({size},)")
+    if not np.all(np.isfinite(result)):
+        raise ModelError(f"{name} must consist of finite numbers, got {result}")
+    return result

@@ -1,0 +1,298 @@
+r"""An error-controlled Runge-Kutta method on the manifold of closed loops.
+
+The state is a configuration and a velocity. Within a step the configuration is written as a tangent
+step from its beginning, :math:`q = q_n \oplus \theta`, so that rotations are integrated as such;
+after each accepted step both are projected back onto the loops, which keeps the order of the method
+(Hairer, Lubich, Wanner, Geometric Numerical Integration, IV.4). Coefficients are those of the
+8(5,3) pair of Dormand and Prince (Hairer, Nørsett, Wanner, Solving ODEs I).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from scipy.integrate import DOP853
+
+from regularize.dynamics.constrained import energy
+from regularize.dynamics.projection import SINGULAR, Projection, balanced
+from regularize.errors import RegularizeError
+from regularize.lie.screw import Array
+from regularize.pinocchio_model.robot import Robot
+
+A, B, C = DOP853.A, DOP853.B, DOP853.C
+E3, E5 = DOP853.E3, DOP853.E5
+A_EXTRA, C_EXTRA, D = DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D
+STAGES = len(B)
+
+#: Fraction of the usual step below which a singular configuration is suspected ahead.
+LEAP = 0.05
+#: Lengths that are tried to pass it, in usual steps, and the error that is then accepted.
+LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
+TOLERATED = 1e4
+#: Fraction of the best conditioning met so far below which the stages are projected, too.
+DEPENDENT = 0.1
+
+#: Joint forces and torques at a time, configuration and velocity, shape (nv,).
+Forces = Callable[[float, Array, Array], Array]
+
+
+class StepTooSmall(RegularizeError):
+    """The step size has shrunk to nothing.
+
+    Attributes:
+        time: Where the integration stopped, in seconds.
+    """
+
+    def __init__(self, time: float) -> None:
+        """Say when, and what may help."""
+        self.time = time
+        super().__init__(
+            f"the step size vanishes at {time:.6g} s: the motion runs into a dead centre or the "
+            "forces are discontinuous; loosen rtol, or end the simulation before that time"
+        )
+
+
+@dataclass
+class Counters:
+    """What an integration has cost.
+
+    Attributes:
+        steps: Accepted steps.
+        leaps: Steps among them that pass a singular configuration beyond the tolerance.
+        rejected: Rejected steps.
+        correction: Sum of what was corrected in the energy balance, without sign, in J.
+        evaluations: Evaluations of the acceleration.
+    """
+
+    steps: int = 0
+    leaps: int = 0
+    rejected: int = 0
+    correction: float = 0.0
+    evaluations: int = 0
+
+
+@dataclass
+class Integrator:
+    """Integrates a robot's motion.
+
+    Attributes:
+        robot: The robot.
+        forces: Joint forces and torques.
+        rtol: Relative error per step.
+        atol: Absolute error per step, in radians, metres and their rates.
+        time: Where it stands, in seconds.
+        q: Configuration there, shape (nq,).
+        v: Velocity there, shape (nv,).
+        work: Work of the joint forces so far, in J.
+        max_step: Largest step in seconds.
+        conserve: Whether every step ends on the energy balance as well.
+        counters: What it has cost so far.
+    """
+
+    robot: Robot
+    forces: Forces
+    rtol: float
+    atol: float
+    time: float
+    q: Array
+    v: Array
+    work: float = 0.0
+    max_step: float = np.inf
+    conserve: bool = False
+    counters: Counters = field(default_factory=Counters)
+
+    def __post_init__(self) -> None:
+        """Evaluate the beginning and guess a step."""
+        self._projection = Projection(self.robot)
+        self._best = self._look()
+        self._projection.dependent = self._best < SINGULAR
+        self._flat = self.robot.model.nq == self.robot.model.nv
+        self._n = int(self.robot.model.nv)
+        self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
+        self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
+        self._total = energy(self.robot, self.q, self.v) - self.work
+        self._h = self._usual = self._first_step()
+        self._interval = (self.time, 0.0, self.q)
+        self._values: Array = np.zeros((2, 2 * self._n + 1))
+
+    def _slope(self, t: float, y: Array, v: Array) -> Array:
+        """Derivative of (tangent step, velocity, work)."""
+        q = self._at(y[: self._n])
+        if self._projection.careful:
+            q, v = self._projection.project(q, v)
+        tau = self.forces(t, q, v)
+        self.counters.evaluations += 1
+        slope = np.zeros(2 * self._n + 1)
+        slope[: self._n] = v if self._flat else self._step_rate(q, v)
+        slope[self._n : -1] = self._acceleration(q, v, tau)
+        slope[-1] = tau @ v
+        return slope
+
+    def _at(self, step: Array) -> Array:
+        if self._flat:
+            return self.q + step
+        return np.asarray(pin.integrate(self.robot.model, self.q, step))
+
+    def _step_rate(self, q: Array, v: Array) -> Array:
+        """Rate of the tangent step from the step's beginning at a velocity."""
+        rate = pin.dDifference(self.robot.model, self.q, q, pin.ArgumentPosition.ARG1)
+        return np.asarray(rate @ v)
+
+    def _first_step(self) -> float:
+        """The rule of Hairer, Nørsett, Wanner, II.4, without its extra evaluation."""
+        slope = self._slopes[0, :-1]
+        scale = self.atol + self.rtol * np.concatenate([np.zeros(self._n), np.abs(self.v)])
+        size = float(np.sqrt(np.mean((slope / scale) ** 2)))
+        return float(min(self.max_step, (1.0 / max(size, 1e-10)) ** (1 / 8), 0.01))
+
+    def step(self, until: float) -> None:
+        """Make one accepted step that does not pass a time.
+
+        Raises:
+            StepTooSmall: No step is small enough.
+        """
+        left = until - self.time
+        # Two equal steps rather than a full one and a tiny rest.
+        wanted = left if left <= self._h else min(self._h, max(0.5 * left, 1e-3 * self._h))
+        h, leapt = wanted, False
+        while True:
+            if h <= 1e-13 * max(1.0, abs(self.time)):
+                raise StepTooSmall(self.time)
+            y, norm = self._attempt(h)
+            if norm < 1.0:
+                break
+            self.counters.rejected += 1
+            h *= max(0.2, 0.9 * norm ** (-1 / 8)) if np.isfinite(norm) else 0.2
+            if h < LEAP * self._usual and not leapt:
+                leapt = True
+                best = self._leap(self._usual, left)
+                if best is not None:
+                    h, y, norm = best
+                    break
+        n = self._n
+        start = self._start()
+        self._usual = max(h, 0.95 * self._usual)
+        factor = min(6.0, 0.9 * norm ** (-1 / 8)) if norm > 0 else 6.0
+        self._interval, self._values = (self.time, h, self.q), np.array([start, y])
+        self._h = min(self.max_step, max(h * factor, self._h if left < self._h else 0.0))
+        q, v = self._projection.project(self._at(y[:n]), y[n:-1])
+        if self.conserve:
+            v = self._balanced(q, v, float(y[-1]))
+        self.counters.steps += 1
+        self._end = (self.time + h, q, v, float(y[-1]))
+        self._dense: Array | None = None
+
+    def _start(self) -> Array:
+        return np.concatenate([np.zeros(self._n), self.v, [self.work]])
+
+    def _attempt(self, h: float) -> tuple[Array, float]:
+        """End of a step of length h, and its error relative to the tolerance."""
+        n, K = self._n, self._slopes
+        start = y = self._start()
+        for s in range(1, STAGES):
+            y = start + h * (A[s, :s] @ K[:s])
+            K[s] = self._slope(self.time + C[s] * h, y, y[n:-1])
+        y = start + h * (B @ K[:STAGES])
+        norm = self._error(h, start, y)
+        return y, norm if np.isfinite(norm) else np.inf
+
+    def _leap(self, h: float, left: float) -> tuple[float, Array, float] | None:
+        """Step over a configuration in which the rows depend on each other.
+
+        The motion is smooth there but the acceleration cannot be computed close by, so steps of
+        several lengths are tried, and the one whose stages keep clear of it best is taken.
+        """
+        lengths = [factor * h for factor in LENGTHS if factor * h <= left]
+        self._projection.always = True
+        tried = [(self._attempt(length)[1], length) for length in lengths]
+        norm, length = min(tried, default=(np.inf, h))
+        if norm >= TOLERATED:
+            self._projection.always = False
+            return None
+        y, norm = self._attempt(length)
+        self._projection.always = False
+        self.counters.leaps += 1
+        return length, y, min(norm, 1.0)
+
+    def _error(self, h: float, start: Array, y: Array) -> float:
+        """Error estimate relative to the tolerance."""
+        n = self._n
+        scale = self.atol + self.rtol * np.maximum(np.abs(start[:-1]), np.abs(y[:-1]))
+        scale[:n] = self.atol + self.rtol
+        K = self._slopes[:STAGES, :-1]
+        fifth = (E5[:STAGES] @ K) / scale
+        third = (E3[:STAGES] @ K) / scale
+        fifth_norm, third_norm = float(fifth @ fifth), float(third @ third)
+        if fifth_norm == 0.0 and third_norm == 0.0:
+            return 0.0
+        denominator = (fifth_norm + 0.01 * third_norm) * len(scale)
+        return float(abs(h) * fifth_norm / np.sqrt(denominator))
+
+    def _balanced(self, q: Array, v: Array, work: float) -> Array:
+        """The velocity at which the energy balance holds."""
+        v, missing = balanced(self.robot, q, v, self._total + work)
+        self.counters.correction += abs(missing)
+        return v
+
+    def _look(self) -> float:
+        """Choose the acceleration's form at a step's beginning; how independent the rows are."""
+        left, ratio = self._projection.rows_at(self.q)
+        self._acceleration = self.robot.acceleration_near(left)
+        return ratio
+
+    def advance(self) -> None:
+        """Go to the end of the step made last."""
+        self.time, self.q, self.v, self.work = self._end
+        ratio = self._look()
+        self._best = max(self._best, ratio)
+        self._projection.dependent = ratio < DEPENDENT * self._best
+        self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
+
+    @property
+    def end(self) -> float:
+        """End of the step made last, in seconds."""
+        return self._end[0]
+
+    def sample(self, t: float) -> tuple[Array, Array, float]:
+        """Configuration, velocity and work within the step made last, by its dense output."""
+        start_time, h, q_start = self._interval
+        if t == self._end[0]:
+            return self._end[1], self._end[2], self._end[3]
+        if self._dense is None:
+            self._dense = self._polynomial(h)
+        x = (t - start_time) / h
+        y = np.zeros(2 * self._n + 1)
+        for i, coefficients in enumerate(self._dense[::-1]):
+            y = (y + coefficients) * (x if i % 2 == 0 else 1 - x)
+        y = y + self._values[0]
+        q = np.asarray(pin.integrate(self.robot.model, q_start, y[: self._n]))
+        q, v = self._projection.project(q, y[self._n : -1])
+        if self.conserve:
+            v = self._balanced(q, v, float(y[-1]))
+        return q, v, float(y[-1])
+
+    def _polynomial(self, h: float) -> Array:
+        """Coefficients of the dense output (Hairer, Nørsett, Wanner, II.6)."""
+        n, K = self._n, self._slopes
+        start, end = self._values
+        K[STAGES] = self._slope(self.time + h, end, end[n:-1])
+        for s, (a, c) in enumerate(zip(A_EXTRA, C_EXTRA, strict=True), start=STAGES + 1):
+            y = start + h * (a[:s] @ K[:s])
+            K[s] = self._slope(self.time + c * h, y, y[n:-1])
+        change = end - start
+        F = np.zeros((7, 2 * n + 1))
+        F[0] = change
+        F[1] = h * K[0] - change
+        F[2] = 2 * change - h * (K[STAGES] + K[0])
+        F[3:] = h * (D @ K)
+        return F
+
+
+def unforced(model: Any) -> Forces:
+    """No joint forces."""
+    zero = np.zeros(model.nv)
+    return lambda t, q, v: zero

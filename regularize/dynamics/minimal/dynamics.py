@@ -1,0 +1,220 @@
+r"""Equations of motion in minimal coordinates, on Pinocchio's terms and the reduced rows.
+
+With the coupling matrix B and the accelerations b of ``minimal.kinematics`` (Paul 2020):
+
+.. math::
+    (M_{uu} + M_{uv} B + B^T M_{vu} + B^T M_{vv} B)\, \ddot q_u + (M_{uv} + B^T M_{vv})\, b
+    + c_u + B^T c_v - Q_u - B^T Q_v = 0 \quad\text{(eq. 20)}
+
+The text prints the rate of :math:`q_v` for b in the second term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.dynamics.minimal.kinematics import (
+    PartitionedKinematics,
+    Pose,
+    Prescribed,
+    choice_at,
+)
+from regularize.dynamics.minimal.pivoting import columns_of
+from regularize.errors import ModelError, NotClosed
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.solving import center_and_length
+from regularize.model.graph import coordinate_names
+from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.reduction.reduce import Reduction
+
+
+class NoInertia(ModelError):
+    """The mechanism can move without moving any mass, so its accelerations are not determined."""
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalDynamics(PartitionedKinematics):
+    """Dynamics of a closed-loop mechanism in independent coordinates."""
+
+    def mass_matrix(self, pose: Pose) -> Array:
+        """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
+        # Pinocchio's bindings fill in the lower half.
+        M = pin.crba(self.robot.model, self._data, pose.q)
+        return np.asarray(pose.transmission.T @ M @ pose.transmission)
+
+    def forces(self, pose: Pose, v: Array, tau: Array) -> Array:
+        """Reduced forces :math:`F_r` (eq. 20 and 21), shape (known,).
+
+        ``M_r @ acceleration + F_r = 0`` holds for the independent coordinates.
+        """
+        return self._forces(pose, v, tau, self.bias(pose, v))
+
+    def _forces(self, pose: Pose, v: Array, tau: Array, bias: Array) -> Array:
+        terms = pin.rnea(self.robot.model, self._data, pose.q, v, bias)
+        return np.asarray(pose.transmission.T @ (terms - tau))
+
+    def acceleration(
+        self, pose: Pose, v: Array, tau: Array, prescribed: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Accelerations and the forces that the prescribed motions need.
+
+        Args:
+            pose: From ``pose`` or ``close``.
+            v: Velocities of all coordinates, shape (nv,).
+            tau: Joint forces, shape (nv,).
+            prescribed: Accelerations of the forced coordinates, shape (forced,).
+
+        Returns:
+            Accelerations of all coordinates, shape (nv,), and generalised forces at the forced
+            joints beyond those in ``tau``, shape (forced,).
+
+        Raises:
+            NoInertia: The reduced mass matrix is singular.
+        """
+        bias = self.bias(pose, v)
+        M, F = self.mass_matrix(pose), self._forces(pose, v, tau, bias)
+        free, driven = self.free, self.driven
+        known: Array = np.zeros(len(self.known))
+        known[driven] = 0.0 if prescribed is None else prescribed
+        try:
+            if driven:
+                rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
+                known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
+            else:
+                known = np.asarray(np.linalg.solve(M, -F))
+        except np.linalg.LinAlgError as error:
+            raise NoInertia(
+                f"the mass matrix of {', '.join(self.independent)} is singular: they can move "
+                "without moving any mass; give the bodies mass properties"
+            ) from error
+        needed = (M @ known + F)[driven] if driven else np.zeros(0)
+        return pose.transmission @ known + bias, needed
+
+    def inverse_dynamics(
+        self, pose: Pose, v: Array, known: Array, actuated: Iterable[str] | None = None
+    ) -> Array:
+        """Joint forces for given accelerations.
+
+        Args:
+            pose: From ``pose`` or ``close``.
+            v: Velocities of all coordinates, shape (nv,).
+            known: Accelerations of the known coordinates, shape (known,).
+            actuated: Names of the joints that have a motor; by default the known ones. With more
+                motors than freedoms, the forces with the smallest sum of squares.
+
+        Returns:
+            Joint forces, zero where there is no motor, shape (nv,).
+
+        Raises:
+            ModelError: The motors cannot produce the motion.
+        """
+        columns = self.known if actuated is None else columns_of(self.names, tuple(actuated))
+        nothing = np.zeros(self.robot.model.nv)
+        needed = self.mass_matrix(pose) @ known + self.forces(pose, v, nothing)
+        by_motors = pose.transmission[columns].T
+        tau = nothing.copy()
+        tau[columns] = np.linalg.lstsq(by_motors, needed, rcond=self.rtol)[0]
+        missing = by_motors @ tau[columns] - needed
+        if np.max(np.abs(missing), initial=0.0) > 1e-6 * np.max(np.abs(needed), initial=1e-300):
+            raise ModelError(
+                f"motors at {[self.names[c] for c in columns]} cannot produce the motion: the "
+                f"mechanism has {len(self.known)} freedoms, and they act on "
+                f"{np.linalg.matrix_rank(by_motors, tol=self.rtol)}"
+            )
+        return tau
+
+
+def minimal_dynamics(
+    reduction: Reduction,
+    independent: Iterable[str] = (),
+    *,
+    forced: Mapping[str, Prescribed] | None = None,
+    q: Array | None = None,
+    time: float = 0.0,
+    rtol: float | None = None,
+) -> MinimalDynamics:
+    """Equations of motion in minimal coordinates.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        independent: Joints whose coordinates have to be independent; the others are chosen.
+        forced: Prescribed motions by joint name: time to position, velocity and acceleration.
+        q: Configuration of the Pinocchio model to start from, shape (nq,); by default the assembled
+            one. Forced joints are moved to where they have to be.
+        time: Time at which the forced joints are looked up.
+        rtol: Relative tolerance of ranks; by default the reduction's.
+
+    Raises:
+        NotClosed: The loops are open.
+        NotIndependent: The coordinates asked for depend on each other.
+        SingularConfiguration: More coordinates could move at the start than elsewhere.
+        ModelError: A name is unknown, or its joint is one of the cuts.
+    """
+    assembly = reduction.assembly
+    if not assembly.closed:
+        worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
+        raise NotClosed(worst.joint, worst.translation, worst.rotation)
+    robot = to_pinocchio(reduction)
+    names = velocity_names(robot)
+    motions = dict(forced or {})
+    locked = tuple(independent)
+    cut = {c.edge.joint.name for c in reduction.cuts}
+    for name in (*locked, *motions):
+        if name.partition("[")[0] in cut and name not in names:
+            raise ModelError(
+                f"joint {name!r} closes a loop and has no coordinate of its own; choose other "
+                "cuts: reduce(mechanism, cuts=[...])"
+            )
+    columns_of(names, (*locked, *motions))
+    start = read_only(robot.q0 if q is None else q)
+    tolerance = reduction.rtol if rtol is None else rtol
+    units = _units(reduction, names)
+    choice = choice_at(robot, start, names, units, (*locked, *motions), tolerance)
+    dynamics = MinimalDynamics(
+        robot,
+        names,
+        choice,
+        MappingProxyType(motions),
+        start,
+        locked,
+        tolerance,
+        units,
+        robot.model.createData(),
+    )
+    if motions:
+        dynamics = dynamics.repartitioned(dynamics.moved(start, time).q)
+    return dynamics
+
+
+def velocity_names(robot: Robot) -> tuple[str, ...]:
+    """Name of the joint coordinate that every velocity of the model belongs to."""
+    mechanism = robot.reduction.mechanism
+    cut = {c.edge.joint.name for c in robot.reduction.cuts}
+    names = [""] * robot.model.nv
+    every = iter(coordinate_names(mechanism))
+    for joint in mechanism.joints:
+        for freedom in range(joint.freedoms):
+            name = next(every)
+            if joint.name not in cut:
+                names[robot.velocity_index(joint.name, freedom)] = name
+    # Parts of a joint that is cut in the middle keep the model's own names.
+    for j in range(1, robot.model.njoints):
+        start = robot.model.idx_vs[j]
+        for k in range(robot.model.nvs[j]):
+            names[start + k] = names[start + k] or f"{robot.model.names[j]}[{k}]"
+    return tuple(names)
+
+
+def _units(reduction: Reduction, names: tuple[str, ...]) -> Array:
+    """One unit of every velocity: 1 for angles, the size of the mechanism for lengths, (nv,)."""
+    loops = reduction.loops
+    _, length = center_and_length(loops, reduction.q)
+    units = LoopKinematics(loops.graph, loops.edges, reduction.tree, length=length).units
+    known = coordinate_names(reduction.mechanism)
+    return np.array([units[known.index(n)] if n in known else 1.0 for n in names])

@@ -1,0 +1,261 @@
+r"""Closed configurations, velocities and accelerations by independent coordinates.
+
+The thesis (Paul 2020, section 3.2) splits the coordinates into independent ones u and dependent
+ones v. With the kept rows J, the coupling matrix :math:`B = -J_v^{-1} J_u` gives
+
+.. math::
+    \dot q_v = B \dot q_u, \quad \ddot q_v = B \ddot q_u + b, \quad b = -J_v^{-1} \dot J \dot q
+    \quad\text{(eq. 17 to 19)}
+
+and the dependent positions follow by Newton's method (eq. 16). Coordinates are displacements from a
+reference configuration, so that quaternions need no treatment of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.dynamics.minimal.pivoting import Choice, choose, columns_of
+from regularize.dynamics.minimal.pose import Pose as Pose
+from regularize.errors import ModelError
+from regularize.lie.screw import Array, read_only
+from regularize.pinocchio_model.robot import Robot
+
+#: Closure errors to which Newton's method goes, lengths scaled, and those that are accepted.
+EXACT, CLOSED = 1e-14, 1e-12
+NEWTON_STEPS = 25
+
+#: A prescribed motion: time to position, velocity and acceleration.
+Prescribed = Callable[[float], tuple[float, float, float]]
+
+
+Self = TypeVar("Self", bound="PartitionedKinematics")
+
+
+class ClosureLost(ModelError):
+    """The dependent coordinates cannot follow the independent ones: there is no such pose."""
+
+
+class SingularConfiguration(ModelError):
+    """More coordinates could move than elsewhere, so none can be chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedKinematics:
+    """Motion of a closed-loop mechanism by independent coordinates.
+
+    Attributes:
+        robot: The Pinocchio model with the kept rows.
+        names: Name of every velocity of the model.
+        choice: Which columns are known and dependent, and which rows tie them.
+        forced: Prescribed motions by name; their coordinates are known, not independent.
+        reference: Configuration from which displacements are measured, shape (nq,).
+        locked: Names that the user wants to be independent.
+        rtol: Relative tolerance of ranks.
+        units: One unit of every velocity: 1 for angles, the size of the mechanism for lengths,
+            shape (nv,).
+    """
+
+    robot: Robot
+    names: tuple[str, ...]
+    choice: Choice
+    forced: Mapping[str, Prescribed]
+    reference: Array
+    locked: tuple[str, ...]
+    rtol: float
+    units: Array = field(repr=False)
+    _data: Any = field(repr=False)
+
+    @cached_property
+    def known(self) -> list[int]:
+        """Columns of the independent and the forced coordinates, increasing."""
+        return list(self.choice.independent)
+
+    @cached_property
+    def _split(self) -> tuple[Array, Array, Array, Array]:
+        """Rows (m, 1), dependent (1, m) and known columns (1, known), and the dependent units."""
+        rows = np.array(self.choice.rows, dtype=int)[:, None]
+        dependent = np.array(self.choice.dependent, dtype=int)[None]
+        return rows, dependent, np.array(self.known, dtype=int)[None], self.units[dependent[0]]
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Names of the independent coordinates."""
+        return tuple(self.names[c] for c in self.known if self.names[c] not in self.forced)
+
+    @property
+    def dependent(self) -> tuple[str, ...]:
+        """Names of the dependent coordinates."""
+        return tuple(self.names[c] for c in self.choice.dependent)
+
+    @cached_property
+    def free(self) -> list[int]:
+        """Positions of the independent coordinates among the known ones."""
+        return [i for i, c in enumerate(self.known) if self.names[c] not in self.forced]
+
+    @cached_property
+    def driven(self) -> list[int]:
+        """Positions of the forced coordinates among the known ones."""
+        return [i for i, c in enumerate(self.known) if self.names[c] in self.forced]
+
+    def repartitioned(self: Self, q: Array) -> Self:
+        """The same with the best choice of the other coordinates at a closed configuration."""
+        return self._chosen(q, self.locked)
+
+    def released(self: Self, q: Array) -> Self:
+        """The same with the best choice whatever the user wanted; forced coordinates stay."""
+        return self._chosen(q, ())
+
+    def at(self: Self, q: Array) -> Self:
+        """The same choice with displacements measured from a closed configuration."""
+        return replace(self, reference=read_only(q))
+
+    def _chosen(self: Self, q: Array, locked: tuple[str, ...]) -> Self:
+        names = (*locked, *(name for name in self.forced if name not in locked))
+        choice = choice_at(self.robot, q, self.names, self.units, names, self.rtol)
+        return replace(self, choice=choice, reference=read_only(q), locked=locked)
+
+    def displacement(self, q: Array) -> Array:
+        """Displacement from the reference configuration, shape (nv,)."""
+        return np.asarray(pin.difference(self.robot.model, self.reference, q))
+
+    def close(self, displacement: Array, steps: int = NEWTON_STEPS) -> Pose:
+        """Solve for the dependent coordinates by Newton's method (eq. 16).
+
+        Args:
+            displacement: From the reference, shape (nv,); the dependent entries are a first guess.
+            steps: Most steps that are made.
+
+        Raises:
+            ClosureLost: The guess is too far away, or there is no such configuration.
+        """
+        model = self.robot.model
+        x = np.array(displacement)
+        rows, dependent = list(self.choice.rows), list(self.choice.dependent)
+        previous = np.inf
+        for _ in range(steps):
+            q = pin.integrate(model, self.reference, x)
+            jacobian = self.robot.jacobian(q)
+            error = self.robot.residual(q)[rows]
+            worst = float(np.max(np.abs(error), initial=0.0))
+            if not np.isfinite(worst):
+                break
+            # Beyond the last digits Newton's steps get no better: that is where it stops.
+            if worst <= EXACT or (worst <= CLOSED and worst >= 0.5 * previous):
+                return self._pose(q, jacobian)
+            previous = worst
+            by_displacement = jacobian[rows] @ self.rates(x)[:, dependent]
+            step = np.linalg.lstsq(by_displacement, error, rcond=1e-10)[0]
+            x[dependent] -= step / max(1.0, float(np.max(np.abs(step))))
+        raise ClosureLost(
+            f"the loops do not close for the given {', '.join(self.independent) or 'coordinates'}: "
+            "the mechanism is at a limit of its motion, or the step was too large"
+        )
+
+    def rates(self, displacement: Array) -> Array:
+        """Velocities by rates of the displacement, shape (nv, nv): one but for group joints."""
+        model = self.robot.model
+        if model.nq == model.nv:
+            return np.eye(model.nv)
+        first = pin.ArgumentPosition.ARG1
+        return np.asarray(pin.dIntegrate(model, self.reference, displacement, first))
+
+    def pose_at(self, q: Array) -> Pose:
+        """What follows from a configuration that is closed, shape (nq,)."""
+        return self._pose(q, self.robot.jacobian(q))
+
+    def _pose(self, q: Array, jacobian: Array) -> Pose:
+        rows, dependent, given, units = self._split
+        transmission = np.zeros((self.robot.model.nv, len(self.known)))
+        transmission[self.known, range(len(self.known))] = 1.0
+        if not len(rows):
+            return Pose(np.asarray(q), transmission, 1.0, np.zeros((0, 0)), 1.0)
+        matrix = jacobian[rows, dependent]
+        try:
+            inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            inverse = np.full_like(matrix, np.inf)
+        norms = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
+        if not np.isfinite(norms):
+            raise ClosureLost(
+                f"{', '.join(self.independent) or 'the given coordinates'} do not determine the "
+                "others at a singular configuration"
+            )
+        transmission[dependent[0]] = -inverse @ jacobian[rows, given]
+        side = float(np.sign(np.linalg.det(matrix)))
+        return Pose(np.asarray(q), transmission, float(norms) / len(units), inverse, side)
+
+    def moved(self, q: Array, time: float) -> Pose:
+        """The closed configuration near ``q`` in which the forced joints are where they have to be.
+
+        They are moved there in small steps.
+        """
+        x = self.displacement(q)
+        columns = [self.known[i] for i in self.driven]
+        target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
+        change = target - self.positions(self.reference, columns) - x[columns]
+        largest = float(np.max(np.abs(change) / self.units[columns], initial=0.0))
+        steps = max(1, int(np.ceil(10 * largest)))
+        for _ in range(steps):
+            x[columns] += change / steps
+            pose = self.close(x)
+            x = self.displacement(pose.q)
+        return pose
+
+    def positions(self, q: Array, columns: list[int]) -> Array:
+        """Positions of coordinates that are one number each, shape (columns,)."""
+        model = self.robot.model
+        result = []
+        for column in columns:
+            j = next(
+                j for j in range(1, model.njoints) if 0 <= column - model.idx_vs[j] < model.nvs[j]
+            )
+            if model.nqs[j] != model.nvs[j]:
+                raise ModelError(
+                    f"the motion of {self.names[column]!r} cannot be prescribed: the joint's "
+                    "coordinates are no separate numbers; model it by hinges in series"
+                )
+            result.append(q[model.idx_qs[j] + column - model.idx_vs[j]])
+        return np.array(result)
+
+    def pose(self, q: Array) -> Pose:
+        """The closed configuration with the known coordinates of ``q``, shape (nq,)."""
+        return self.close(self.displacement(q))
+
+    def bias(self, pose: Pose, v: Array) -> Array:
+        """Accelerations of all coordinates where the known ones are zero (eq. 19), shape (nv,)."""
+        if pose.bend is not None:
+            known = v[self.known]
+            return np.asarray(pose.bend @ known @ known)
+        rows, dependent, _, _ = self._split
+        b = np.zeros(self.robot.model.nv)
+        b[dependent[0]] = -pose.inverse @ self.robot.bias(pose.q, v)[rows[:, 0]]
+        return b
+
+    def velocity(self, pose: Pose, known: Array) -> Array:
+        """Velocities of all coordinates from those of the known ones (eq. 17), shape (nv,)."""
+        return np.asarray(pose.transmission @ known)
+
+
+def choice_at(
+    robot: Robot, q: Array, names: tuple[str, ...], units: Array, locked: Iterable[str], rtol: float
+) -> Choice:
+    """The best choice at a closed configuration.
+
+    Raises:
+        SingularConfiguration: Coordinates chosen there would not do elsewhere.
+    """
+    expected = robot.model.nv - robot.reduction.mobility
+    choice = choose(robot.jacobian(q) * units, names, columns_of(names, locked), rtol)
+    if len(choice.dependent) < expected:
+        raise SingularConfiguration(
+            f"the configuration is singular: {len(choice.independent)} coordinates could move, "
+            f"{robot.reduction.mobility} elsewhere; start from another one"
+        )
+    return choice

@@ -1,0 +1,214 @@
+"""The same model in MuJoCo, for comparison: soft welds instead of exact constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.dynamics.integrator import Counters
+from regularize.errors import MissingExtra, UnsupportedExport
+from regularize.lie.screw import Array
+from regularize.pinocchio_model.robot import Robot
+
+AXES = dict(zip("XYZ", np.eye(3), strict=True))
+#: Impedance of the welds: as hard as MuJoCo allows.
+IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+
+
+def mujoco_model(robot: Robot, step: float) -> Any:
+    """A ``mujoco.MjModel`` with the robot's joints in their order, and a weld for every cut.
+
+    Args:
+        robot: A robot of the style ``legacy``, ``slack`` or ``anchors``; soft welds do not mind
+            redundant rows.
+        step: Time step in seconds; the welds' time constant is two steps.
+
+    Raises:
+        MissingExtra: MuJoCo is not installed.
+        UnsupportedExport: A joint or a coupling has no counterpart.
+    """
+    try:
+        import mujoco
+    except ImportError as error:
+        raise MissingExtra("this engine", "mujoco", "mujoco") from error
+    if len(robot.constraints.coupling):
+        raise UnsupportedExport("couplings are not carried over to MuJoCo; use the engine 'rows'")
+    model = robot.expanded.model
+    spec = mujoco.MjSpec()
+    spec.compiler.degree = False
+    spec.option.timestep = step
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    spec.option.gravity = np.array(model.gravity.linear)
+    spec.option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    spec.option.iterations, spec.option.tolerance = 100, 1e-14
+    # Joints of massless links move into the next body with mass; a body may have several.
+    bodies: dict[int, tuple[Any, Any]] = {0: (spec.worldbody, pin.SE3.Identity())}
+    waiting: dict[int, list[tuple[int, Any]]] = {}
+    for i in range(1, model.njoints):
+        parent = int(model.parents[i])
+        placement, before = model.jointPlacements[i], list[tuple[int, Any]]()
+        if parent in waiting:
+            inner, T_owner_parent, before = _pending(waiting[parent], bodies, model)
+            placement, owner = T_owner_parent * placement, inner
+        else:
+            owner = bodies[parent][0]
+        chain = [*before, (i, placement)]
+        if model.inertias[i].mass == 0.0:
+            waiting[i] = chain
+            continue
+        body = owner.add_body(
+            name=f"body {i}", pos=placement.translation, quat=_quaternion(placement)
+        )
+        for k, T_owner_joint in chain:
+            _add_joint(body, model, k, placement.actInv(T_owner_joint))
+        _set_inertia(body, model.inertias[i])
+        bodies[i] = (body, placement)
+    for closure in robot.expanded.constraints.closures:
+        _add_weld(spec, closure, step)
+    return spec.compile()
+
+
+def _pending(
+    chain: Sequence[tuple[int, Any]], bodies: dict[int, tuple[Any, Any]], model: Any
+) -> tuple[Any, Any, list[tuple[int, Any]]]:
+    """Body on which a chain of massless links hangs, its end's pose there, and its joints."""
+    first = int(model.parents[chain[0][0]])
+    return bodies[first][0], chain[-1][1], list(chain)
+
+
+def _quaternion(pose: Any) -> Array:
+    x, y, z, w = pin.Quaternion(pose.rotation).coeffs()
+    return np.array([w, x, y, z])
+
+
+def _add_joint(body: Any, model: Any, index: int, T_body_joint: Any) -> None:
+    import mujoco
+
+    kinds = mujoco.mjtJoint
+    joint, name = model.joints[index], str(model.names[index])
+    short = joint.shortname().removeprefix("JointModel")
+    point = T_body_joint.translation
+    if short == "FreeFlyer":
+        body.add_joint(name=name, type=kinds.mjJNT_FREE)
+        return
+    if short == "Spherical":
+        body.add_joint(name=name, type=kinds.mjJNT_BALL, pos=point)
+        return
+    if short in ("RevoluteUnaligned", "PrismaticUnaligned"):
+        axis = np.array(joint.extract().axis)
+    elif len(short) == 2 and short[0] in "RP":
+        axis = AXES[short[1]]
+    else:
+        raise UnsupportedExport(f"joint {name!r}: MuJoCo has no joint like Pinocchio's {short}")
+    kind = kinds.mjJNT_HINGE if short[0] == "R" else kinds.mjJNT_SLIDE
+    body.add_joint(name=name, type=kind, pos=point, axis=T_body_joint.rotation @ axis)
+
+
+def _set_inertia(body: Any, inertia: Any) -> None:
+    moments, axes = np.linalg.eigh(np.array(inertia.inertia))
+    axes = axes * np.sign(np.linalg.det(axes))
+    body.explicitinertial = True
+    body.mass, body.ipos = inertia.mass, np.array(inertia.lever)
+    body.inertia = moments
+    body.iquat = _quaternion(pin.SE3(axes, np.zeros(3)))
+
+
+def _add_weld(spec: Any, closure: Any, step: float) -> None:
+    import mujoco
+
+    names = [f"body {i}" if i else "world" for i in (closure.first, closure.second)]
+    weld = spec.add_equality()
+    weld.name1, weld.name2 = names
+    weld.objtype = mujoco.mjtObj.mjOBJ_BODY
+    weld.solref, weld.solimp = [2 * step, 1.0], IMPEDANCE
+    data = np.zeros(len(weld.data))
+    if closure.edge is None:
+        weld.type = mujoco.mjtEq.mjEQ_WELD
+        relative = closure.T_first_joint * closure.T_second_joint.inverse()
+        data[:3] = np.array(closure.T_second_joint.translation)
+        data[3:6] = np.array(closure.T_first_joint.translation)
+        data[6:10], data[10] = _quaternion(relative), 1.0
+    else:
+        weld.type = mujoco.mjtEq.mjEQ_CONNECT
+        data[:3] = np.array(closure.T_first_joint.translation)
+    weld.data = data
+
+
+def integrate(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    forces: Callable[[float, Array, Array], Array],
+    times: Array,
+    step: float,
+    progress: Callable[[float], None] | None,
+) -> tuple[Array, list[tuple[Array, Array, float]], Counters]:
+    """Step through the motion and record it at the multiples of the step nearest to the times.
+
+    Returns:
+        The times recorded, the samples (configuration, velocity, work), and the counters.
+    """
+    compiled = mujoco_model(robot, step)
+    import mujoco
+
+    data = mujoco.MjData(compiled)
+    state = _State(robot)
+    data.qpos[:], data.qvel[:] = state.to_mujoco(q, v)
+    counters, work, samples = Counters(), 0.0, []
+    marks = np.rint(times / step).astype(int)
+    for k in range(int(marks[-1]) + 1):
+        q, v = state.from_mujoco(data.qpos, data.qvel)
+        if k in marks:
+            samples.append((q, v, work))
+        if k == marks[-1]:
+            break
+        tau = forces(k * step, q, v)
+        data.qfrc_applied[:] = state.to_mujoco(q, tau)[1] if state.floating else tau
+        mujoco.mj_step(compiled, data)
+        work += step * float(tau @ (v + state.from_mujoco(data.qpos, data.qvel)[1])) / 2
+        counters.steps += 1
+        counters.evaluations += 4
+        if progress is not None and k % 100 == 99:
+            progress(k / marks[-1])
+    if progress is not None:
+        progress(1.0)
+    return step * np.unique(marks), samples, counters
+
+
+class _State:
+    """Conversion of configurations and velocities: quaternions, and velocities of free bodies."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.model = robot.expanded.model
+        self.quaternions, self.floating = [], []
+        for i in range(1, self.model.njoints):
+            short = self.model.joints[i].shortname()
+            start = int(self.model.idx_qs[i])
+            if short == "JointModelSpherical":
+                self.quaternions.append(start)
+            elif short == "JointModelFreeFlyer":
+                self.quaternions.append(start + 3)
+                self.floating.append((start, int(self.model.idx_vs[i])))
+
+    def to_mujoco(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Scalar first; linear velocities of free bodies along the ground's axes."""
+        q_new, v_new = np.array(q), np.array(v)
+        for start in self.quaternions:
+            q_new[start : start + 4] = q[[start + 3, start, start + 1, start + 2]]
+        for start, rate in self.floating:
+            R = pin.Quaternion(np.array(q[start + 3 : start + 7])).toRotationMatrix()
+            v_new[rate : rate + 3] = R @ v[rate : rate + 3]
+        return q_new, v_new
+
+    def from_mujoco(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """The way back."""
+        q_new, v_new = np.array(q), np.array(v)
+        for start in self.quaternions:
+            q_new[start : start + 4] = q[[start + 1, start + 2, start + 3, start]]
+        for start, rate in self.floating:
+            R = pin.Quaternion(q_new[start + 3 : start + 7]).toRotationMatrix()
+            v_new[rate : rate + 3] = R.T @ v[rate : rate + 3]
+        return q_new, v_new

@@ -1,0 +1,173 @@
+"""Computing the path of a mechanism with one freedom."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regularize.dynamics.minimal.dynamics import NoInertia
+from regularize.dynamics.one_freedom.curve import Curve
+from regularize.dynamics.one_freedom.nodes import (
+    Nodes,
+    Unresolved,
+    nodes_on,
+    resample,
+    tail,
+)
+from regularize.dynamics.one_freedom.path import Path
+from regularize.dynamics.one_freedom.states import States
+from regularize.dynamics.one_freedom.table import ROUND, Table, table_of
+from regularize.dynamics.one_freedom.walking import walk_round
+from regularize.errors import ModelError, NotClosed
+from regularize.lie.screw import Array, read_only
+from regularize.metamodels.idle_held import held
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.graph import coordinate_names
+from regularize.model.mechanism import Mechanism
+from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.reduction.reduce import Reduction
+from regularize.reduction.reduce import reduce as reduce_loops
+
+#: Strides that are tried one after another, lengths scaled.
+STRIDES = (0.4, 0.2, 0.1, 0.05)
+#: Relative size of the last Fourier coefficients of mass and potential that counts as none.
+TAIL = 1e-13
+#: Most samples.
+MOST = 16384
+#: Points at which the tables are compared with the mechanism itself.
+CHECKS = 61
+
+
+def path(model: Mechanism | Reduction | Robot, *, through: bool = False) -> Path:
+    """The path of a mechanism with one freedom, from its assembled configuration all around.
+
+    Args:
+        model: A mechanism, its reduction or its robot. Bodies that can spin idly between two
+            spherical joints are held, which is named in ``findings``.
+        through: Whether the path goes straight on at singular configurations where the motion may
+            branch, such as the flat pose of a parallelogram; they are named in ``findings``.
+
+    Raises:
+        ModelError: The mechanism has another number of freedoms.
+        NotClosed: The loops are open.
+        SingularPath: The curve of configurations runs through a singular one.
+        OpenPath: It never comes back.
+        NoInertia: The mechanism can move without moving any mass.
+    """
+    reduction, robot = _reduced(model)
+    assembly = reduction.assembly
+    if not assembly.closed:
+        worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
+        raise NotClosed(worst.joint, worst.translation, worst.rotation)
+    findings: tuple[Diagnostic, ...] = ()
+    if reduction.mobility > 1:
+        mechanism, findings = held(reduction)
+        if findings:
+            reduction = reduce_loops(mechanism, rtol=reduction.rtol, seed=reduction.seed)
+            robot = None
+    if reduction.mobility != 1:
+        raise ModelError(
+            f"the mechanism has {reduction.mobility} freedoms, and only one with a single freedom "
+            'moves along a path; simulate it in other coordinates: coordinates="minimal" or "all"'
+        )
+    robot = robot or to_pinocchio(reduction)
+    curve, states = Curve(reduction), States(robot)
+    nodes = _nodes(curve, np.array(reduction.q), through)
+    findings += tuple(
+        Diagnostic(
+            "REG313",
+            "warning",
+            f"the path goes straight on at a singular configuration ({curve.place(q)}), where the "
+            "motion may branch off",
+            source=reduction.mechanism.joints[0].source,
+            help=("stay away from it, or add a part that leads the mechanism through",),
+        )
+        for q in nodes.branches
+    )
+    shape, rates, functions, samples = _tables(curve, states, nodes)
+    result = Path(
+        robot,
+        curve,
+        coordinate_names(reduction.mechanism),
+        read_only(nodes.turns),
+        0.0,
+        samples,
+        findings,
+        states,
+        functions,
+        shape,
+        rates,
+    )
+    object.__setattr__(result, "error", _error(result))
+    return result
+
+
+def _nodes(curve: Curve, q: Array, through: bool) -> Nodes:
+    """Points once around, from shorter strides where longer ones lead to nothing."""
+    for stride in STRIDES[:-1]:
+        try:
+            return nodes_on(curve, walk_round(curve, q, stride), through=through)
+        except Unresolved:
+            continue
+    return nodes_on(curve, walk_round(curve, q, STRIDES[-1]), through=through)
+
+
+def _reduced(model: Mechanism | Reduction | Robot) -> tuple[Reduction, Robot | None]:
+    if isinstance(model, Robot):
+        return model.reduction, model if model.style == "rows" else None
+    return (reduce_loops(model) if isinstance(model, Mechanism) else model), None
+
+
+def _tables(curve: Curve, states: States, nodes: Nodes) -> tuple[Table, Table, Table, int]:
+    """Configurations, their rates, what decides the motion, and how many samples it took."""
+    N = len(nodes.q)
+    plain = len(curve.plain)
+    embedded = curve.embedded(nodes.q)
+    growth = np.zeros(embedded.shape[1])
+    growth[:plain] = nodes.turns[curve.plain]
+    straight = embedded - np.outer(np.arange(N) / N, growth)
+    count = N
+    while True:
+        sampled, v = straight, nodes.v
+        if count > N:
+            sampled, v = resample(straight, count), resample(nodes.v, count)
+        q = curve.restored(sampled + np.outer(np.arange(count) / count, growth))
+        inertia = states.inertia(q, v)
+        scale = np.append(inertia[:, 0].max(), np.repeat(np.max(np.abs(inertia[:, 1:])), 3))
+        if not inertia[:, 0].min() > 1e-10 * scale[0]:
+            raise NoInertia(
+                "the mechanism can move, or pass a dead centre, without moving any mass; give all "
+                "bodies mass properties"
+            )
+        if tail(inertia / np.maximum(scale, 1e-300)) < TAIL or 2 * count > MOST:
+            break
+        count *= 2
+    # Group joints have no coordinates that could do work one by one.
+    single = np.zeros((count, curve.n))
+    single[:, curve.plain] = sampled[:, :plain]
+    turns = np.zeros(curve.n + 4)
+    turns[: curve.n] = nodes.turns
+    return (
+        table_of(straight, growth),
+        table_of(nodes.v, np.zeros(curve.n)),
+        table_of(np.hstack([single, inertia]), turns),
+        count,
+    )
+
+
+def _error(path: Path) -> float:
+    """Largest error at points between the samples."""
+    curve = path.curve
+    # Steps of the golden section: never near the samples all at once.
+    s = ROUND * np.modf(np.arange(1, CHECKS + 1) * 0.6180339887498949)[0]
+    q, v = path.configuration(s), path.velocity(s)
+    points = curve.points(q, v)
+    scaled = v / curve.units
+    speed = np.linalg.norm(scaled, axis=1, keepdims=True)
+    exact = path.states.inertia(q, speed * points.tangent * curve.units)[:, 0]
+    return float(
+        max(
+            np.max(np.abs(points.correction)),
+            np.max(np.abs(scaled / speed - points.tangent)),
+            np.max(np.abs(path.mass(s) / exact - 1.0)),
+        )
+    )

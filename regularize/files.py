@@ -1,0 +1,72 @@
+"""Models in files: where the library reaches for an adapter."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from regularize.adapters import adapters, read
+from regularize.adapters.urdf.objects import from_urdf_object
+from regularize.errors import UnknownFormat
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Mechanism
+
+
+def load(
+    source: Any,
+    *,
+    format: str | None = None,
+    loops: str | PathLike[str] | bool | None = None,
+    **options: Any,
+) -> Mechanism:
+    """Read a model.
+
+    Args:
+        source: File, or a folder that holds one model; or a URDF object of urdfpy, urchin or
+            yourdfpy.
+        format: Name of the format; by default the content decides. See ``regularize formats``.
+        loops: Sidecar file that describes the loops; False ignores one that lies beside the model,
+            None takes it if it is there.
+        options: Passed on to the reader, for example ``floating=True`` for URDF.
+
+    Raises:
+        ReadError: The file cannot be read; the message names file, line and element.
+        UnknownFormat: No adapter recognises the file.
+        MissingExtra: The format needs a package that is not installed.
+        ModelError: The object is none that can be read.
+    """
+    if not isinstance(source, (str, PathLike)):
+        return from_urdf_object(source, **options)
+    if loops is not None:
+        options["loops"] = loops
+    return read(source, format=format, **options)
+
+
+def save(
+    mechanism: Mechanism, path: str | PathLike[str], *, format: str | None = None
+) -> tuple[Diagnostic, ...]:
+    """Write a mechanism.
+
+    Args:
+        mechanism: What to write.
+        path: The file; it is there whole or not at all.
+        format: Name of the format; by default the one that the suffix belongs to.
+
+    Returns:
+        What the format cannot hold.
+
+    Raises:
+        UnknownFormat: There is no writer for the format, or none for the suffix.
+        MissingExtra: The format needs a package that is not installed.
+    """
+    writers = {name: a for name, a in adapters().items() if a.writer is not None}
+    if format is None:
+        suffix = Path(path).suffix.lower()
+        matching = [name for name, a in writers.items() if suffix in a.suffixes]
+        if not matching:
+            raise UnknownFormat(str(path), sorted(writers))
+        format = matching[0]
+    if format not in writers:
+        raise UnknownFormat(format, sorted(writers))
+    return tuple(writers[format].load_writer()(mechanism, path))

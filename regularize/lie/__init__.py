@@ -1,0 +1,1 @@
+"""Screws, subspaces and subalgebras of se(3), and words for them."""

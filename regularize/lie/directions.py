@@ -1,0 +1,104 @@
+"""Words for spaces of forces and moments, or of translations and rotations.
+
+A space of covectors is seen from a point with the axes of the ground and split into directions that
+are purely linear, purely angular, and the rest. Axes of the ground are used where they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.lie import subalgebra
+from regularize.lie.screw import Array
+
+#: Directions are called parallel up to this angle in radians.
+TOLERANCE = 1e-4
+#: Axes tilted by less than this are named by the axis and the tilt, in radians.
+SLIGHT = 5e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """One direction of a space of covectors.
+
+    Attributes:
+        kind: ``linear``, ``angular`` or ``mixed``.
+        covector: Linear part first, ground axes, about the point of the space, shape (6,).
+    """
+
+    kind: str
+    covector: Array
+
+    def words(self, linear: str, angular: str) -> str:
+        """For example ``translation along Y`` or ``moment about (0.6, 0, 0.8)``."""
+        if self.kind == "linear":
+            return f"{linear} along {axis_words(self.covector[:3])}"
+        if self.kind == "angular":
+            return f"{angular} about {axis_words(self.covector[3:])}"
+        force, moment = self.covector[:3], self.covector[3:]
+        together = "with" if _flipped(force) == _flipped(moment) else "against"
+        return f"{linear} along {axis_words(force)} {together} {angular} about {axis_words(moment)}"
+
+
+def _flipped(vector: Array) -> bool:
+    """Whether the vector's largest component is negative, so that words name its opposite."""
+    return bool(vector[int(np.argmax(np.abs(vector)))] < 0)
+
+
+def axis_words(vector: Array) -> str:
+    """``X``, ``Y`` or ``Z`` where the vector is parallel to it, else its unit vector.
+
+    Example:
+        >>> axis_words(np.array([0, -2, 0])), axis_words(np.array([3, 0, 4]))
+        ('Y', '(0.6, 0, 0.8)')
+        >>> axis_words(np.array([0, 1, 0.0005]))
+        'Y tilted by 0.5 mrad'
+    """
+    unit = vector / np.linalg.norm(vector)
+    leading = int(np.argmax(np.abs(unit)))
+    tilt = float(np.linalg.norm(np.delete(unit, leading)))
+    if tilt < TOLERANCE:
+        return "XYZ"[leading]
+    if tilt < SLIGHT:
+        return f"{'XYZ'[leading]} tilted by {tilt * 1e3:.2g} mrad"
+    if unit[leading] < 0:
+        unit = -unit
+    return "(" + ", ".join(f"{x + 0.0:.3g}" for x in np.round(unit, 3)) + ")"
+
+
+def directions(space: Array) -> list[Direction]:
+    """A readable basis of a space of covectors given about one point.
+
+    Args:
+        space: Columns of covectors, lengths scaled to order one, shape (6, k).
+    """
+    basis = subalgebra.span(space, TOLERANCE)
+    linear = subalgebra.intersection(basis, np.eye(6)[:, :3], TOLERANCE)
+    angular = subalgebra.intersection(basis, np.eye(6)[:, 3:], TOLERANCE)
+    found = [Direction("linear", np.concatenate([axis, np.zeros(3)])) for axis in _axes(linear[:3])]
+    found += [
+        Direction("angular", np.concatenate([np.zeros(3), axis])) for axis in _axes(angular[3:])
+    ]
+    pure = np.hstack([linear, angular])
+    rest = subalgebra.span(subalgebra.residual(pure, basis), TOLERANCE)
+    found += [Direction("mixed", column) for column in _axes(rest)]
+    return found
+
+
+def _axes(vectors: Array) -> Iterator[Array]:
+    """Orthonormal basis of a space that depends on the space alone, shape (n,) each.
+
+    The coordinate axis that lies nearest to the space is projected on it, again and again in what
+    is left of it; so coordinate axes that lie in the space are found first.
+    """
+    projector = vectors @ vectors.T
+    for _ in range(vectors.shape[1]):
+        near = np.linalg.norm(projector, axis=0)
+        leading = int(np.argmax(near > np.max(near) - 1e-6))
+        axis = projector[:, leading] / near[leading]
+        axis = np.where(np.abs(axis) < TOLERANCE**2, 0.0, axis)
+        projector = projector - np.outer(axis, axis)
+        yield axis

@@ -1,0 +1,173 @@
+"""Closing the loops of a model that was saved open.
+
+Nonlinear least squares on the closure errors of all loops, from the stored coordinates first, then
+from seeded perturbations of them (singular starting values are left that way), then loop after
+loop, then by continuation. Coordinates that the user fixes are held; where they cannot be reached
+at once, they are moved there step by step from a configuration in which the loops are closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.obstacles import Obstacle
+from regularize.manifold.search import Search
+from regularize.manifold.solving import CLOSED as CLOSED
+from regularize.manifold.solving import Gap as Gap
+from regularize.manifold.solving import center_and_length as center_and_length
+from regularize.manifold.solving import center_and_radius as center_and_radius
+from regularize.manifold.solving import gaps, largest_error
+from regularize.model.graph import Graph, coordinate_names, spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """A configuration in which the loops are closed as far as they can be.
+
+    Attributes:
+        q: Coordinates of all joints, shape (n,).
+        closed: Whether every loop is closed within ``CLOSED``.
+        before: Gap of every loop at the stored coordinates.
+        after: Gap of every loop at ``q``.
+        starts: Number of starting points tried for the most stubborn part.
+        obstacles: Loops that keep the mechanism open; empty where it is closed.
+        reached: Where fixed values cannot be reached: the nearest values on the way to them at
+            which the loops could still be closed, by joint name.
+    """
+
+    q: Array
+    closed: bool
+    before: tuple[Gap, ...]
+    after: tuple[Gap, ...]
+    starts: int
+    obstacles: tuple[Obstacle, ...] = ()
+    reached: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def residual_before(self) -> tuple[float, float]:
+        """Largest gap in metres and largest angle in radians before closing."""
+        return _worst(self.before)
+
+    @property
+    def residual_after(self) -> tuple[float, float]:
+        """Largest gap in metres and largest angle in radians after closing."""
+        return _worst(self.after)
+
+    @property
+    def worst_before(self) -> tuple[float, float]:
+        """Same as ``residual_before``."""
+        return self.residual_before
+
+    @property
+    def worst_after(self) -> tuple[float, float]:
+        """Same as ``residual_after``."""
+        return self.residual_after
+
+
+def _worst(open_gaps: tuple[Gap, ...]) -> tuple[float, float]:
+    return (
+        max((gap.translation for gap in open_gaps), default=0.0),
+        max((gap.rotation for gap in open_gaps), default=0.0),
+    )
+
+
+def assemble(
+    mechanism: Mechanism | Graph,
+    q0: Array | None = None,
+    fixed: Mapping[str, float] | Iterable[str] | None = None,
+    *,
+    seed: int = 0,
+    starts: int = 8,
+) -> Assembly:
+    """Close all loops of a mechanism.
+
+    Args:
+        mechanism: The mechanism, or its graph.
+        q0: Starting coordinates of all joints, shape (n,); by default those of the file.
+        fixed: Coordinates to hold, by the name of their joint (``joint[1]`` for one of several
+            freedoms); radians or metres. Names alone are held where they start.
+        seed: Seed of the perturbed starting points.
+        starts: Number of starting points before continuation is tried.
+
+    Raises:
+        ModelError: ``fixed`` names an unknown joint or one with several freedoms, or ``q0`` does
+            not have one entry per freedom.
+    """
+    graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
+    q = np.array(graph.position if q0 is None else q0, dtype=np.float64)
+    if q.shape != (graph.freedoms,):
+        raise ModelError(f"q0 needs one entry per joint freedom, {graph.freedoms}, got {q.shape=}")
+    held = held_columns(graph, fixed, q)
+    stored = q.copy()
+    q[list(held)] = list(held.values())
+    free = np.ones(graph.freedoms, dtype=bool)
+    free[list(held)] = False
+    tree = spanning_tree(graph)
+    before: list[Gap] = []
+    after: list[Gap] = []
+    obstacles: list[Obstacle] = []
+    reached: dict[str, float] = {}
+    closed, most_starts = True, 1
+    for cell in graph.cells:
+        loops = LoopKinematics(graph, cell, tree)
+        loops.center, loops.length = center_and_length(loops, q[loops.columns])
+        search = Search(loops, stored, q, free, np.random.default_rng(seed), starts)
+        before += gaps(loops, search.start)
+        solution = search.run()
+        q[loops.columns] = solution
+        after += gaps(loops, solution)
+        obstacles += search.obstacles
+        reached |= search.reached
+        most_starts = max(most_starts, search.tried)
+        closed &= largest_error(loops, solution) <= CLOSED
+    return Assembly(
+        read_only(q),
+        closed,
+        tuple(before),
+        tuple(after),
+        most_starts,
+        tuple(obstacles),
+        MappingProxyType(reached),
+    )
+
+
+def with_coordinates(mechanism: Mechanism, q: Array) -> Mechanism:
+    """The mechanism with other stored coordinates, those of all joints in order, shape (n,)."""
+    positions, start = {}, 0
+    for joint in mechanism.joints:
+        positions[joint.name] = np.asarray(q)[start : start + joint.freedoms]
+        start += joint.freedoms
+    return mechanism.with_positions(positions)
+
+
+def held_columns(
+    graph: Graph, fixed: Mapping[str, float] | Iterable[str] | None, q: Array
+) -> dict[int, float]:
+    """Values of the held coordinates by column.
+
+    Raises:
+        ModelError: A name is unknown or stands for several freedoms.
+    """
+    known = {name: c for c, name in enumerate(coordinate_names(graph.mechanism))}
+    values: dict[int, float] = {}
+    for name in fixed or ():
+        if name not in known:
+            joint = graph.mechanism.joint(name)
+            raise ModelError(
+                f"joint {name!r} has {joint.freedoms} freedoms and cannot be fixed as a whole; "
+                f"name one of them: {name}[0]"
+            )
+        column = known[name]
+        values[column] = float(fixed[name]) if isinstance(fixed, Mapping) else float(q[column])
+        if not np.isfinite(values[column]):
+            raise ModelError(f"joint {name!r} cannot be fixed at {values[column]}")
+    return values

@@ -1,0 +1,248 @@
+r"""Kinematics of closed loops, vectorised over configurations.
+
+A ``LoopKinematics`` follows a spanning tree of a set of edges and closes its chords. All joints
+keep their coordinates, those of the chords included, so every loop has six closure equations
+whatever is cut. Coordinates are those of the joints (the file's own zero); velocities of group
+joints are twists in the moving frame. Leading axes of ``q`` are configurations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.manifold.joint_motion import JointMotions, product
+from regularize.model.graph import Graph
+from regularize.model.loop_tree import LoopTree
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Poses and screws at N configurations, in the frame of the root node.
+
+    Attributes:
+        q: Joint coordinates, shape (N, n).
+        T_world_node: Pose of every node, shape (N, nodes, 4, 4).
+        screws: World screw of every coordinate (6 per column), shape (N, n, 6).
+        T_world_chord: Chords' joint frames, moved by the chords' own coordinates, (N, L, 4, 4).
+        T_world_target: The frames on their children that they have to meet, shape (N, L, 4, 4).
+    """
+
+    q: Array
+    T_world_node: Array
+    screws: Array
+    T_world_chord: Array
+    T_world_target: Array
+
+
+class LoopKinematics(LoopTree):
+    """Closure equations of the loops of a connected set of edges.
+
+    Args:
+        graph: The mechanism's graph.
+        edges: The edges that take part.
+        tree: Those that form the spanning tree; the others are chords.
+        length: Length by which translations are divided, in metres.
+        center: Point about which twists are taken, in the root node's frame, shape (3,).
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        edges: Sequence[int],
+        tree: Sequence[int],
+        *,
+        length: float = 1.0,
+        center: Array | None = None,
+    ) -> None:
+        """Order the tree from its root and index the coordinates."""
+        super().__init__(graph, edges, tree)
+        self.length = length
+        self.center = np.zeros(3) if center is None else center
+        self.motions = JointMotions(self)
+        self.coupling, self.coupling_offset = self._couplings()
+
+    def _couplings(self) -> tuple[Array, Array]:
+        """Rows of unit length and offsets of the couplings among the coordinates, (C, n), (C,)."""
+        rows, offsets = [], []
+        for coupling in self.graph.couplings:
+            if not set(coupling.columns) <= set(self._local):
+                continue
+            row = np.zeros(self.freedoms)
+            for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
+                row[self._local[column]] += coefficient
+            norm = float(np.linalg.norm(row)) or 1.0
+            rows.append(row / norm)
+            offsets.append(coupling.offset / norm)
+        return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
+
+    @cached_property
+    def units(self) -> Array:
+        """Size of one unit of each coordinate: 1 for angles, ``length`` for translations, (n,)."""
+        units = np.ones(self.freedoms)
+        for index in self.edges:
+            edge = self.graph.edges[index]
+            translates = ~np.any(edge.screws[3:] != 0.0, axis=0)
+            units[self.local(index)] = np.where(translates, self.length, 1.0)
+        return units
+
+    def state(self, q: Array) -> State:
+        """Poses and world screws by the product of exponentials.
+
+        Args:
+            q: Coordinates of ``self.columns``, shape (n,) or (N, n).
+        """
+        q = np.atleast_2d(np.asarray(q, dtype=np.float64))
+        N = len(q)
+        T_world = np.zeros((N, len(self.nodes), 4, 4))
+        T_world[:, [self._row[root] for root in self.roots]] = np.eye(4)
+        screws = np.zeros((N, self.freedoms, 6))
+        factors = self.motions.factors(q)
+        for index, node in self.tree:
+            edge = self.graph.edges[index]
+            before = T_world[:, self._row[edge.other(node)]]
+            if node == edge.child:
+                frame = before @ edge.T_parent
+                T_world[:, self._row[node]] = self._move(index, frame, factors, screws) @ (
+                    screw.inverse(edge.T_child)
+                )
+            else:
+                moved = before @ edge.T_child
+                frame = moved @ screw.inverse(product(factors[index]))
+                self._move(index, frame, factors, screws)
+                T_world[:, self._row[node]] = frame @ screw.inverse(edge.T_parent)
+        L = len(self.chords)
+        T_chord, T_target = np.zeros((N, L, 4, 4)), np.zeros((N, L, 4, 4))
+        for i, index in enumerate(self.chords):
+            edge = self.graph.edges[index]
+            frame = T_world[:, self._row[edge.parent]] @ edge.T_parent
+            T_chord[:, i] = self._move(index, frame, factors, screws)
+            T_target[:, i] = T_world[:, self._row[edge.child]] @ edge.T_child
+        return State(q, T_world, screws, T_chord, T_target)
+
+    def _move(
+        self, index: int, frame: Array, factors: dict[int, list[Array]], screws: Array
+    ) -> Array:
+        """Frame after the joint's motion; writes the joint's world screws on the way."""
+        edge = self.graph.edges[index]
+        if edge.group:
+            frame = frame @ factors[index][0]
+            moved = screw.adjoint(frame) @ edge.screws
+            screws[:, self.local(index)] = np.swapaxes(moved, -1, -2)
+            return frame
+        for k, (column, factor) in enumerate(zip(self.local(index), factors[index], strict=True)):
+            screws[:, column] = screw.adjoint(frame) @ edge.screws[:, k]
+            frame = frame @ factor
+        return frame
+
+    def residual(self, state: State) -> Array:
+        """Closure errors, shape (N, 6 L + C).
+
+        Per loop the gap in units of ``length`` and the rotation vector; then the couplings' errors.
+        """
+        gap = state.T_world_target[..., :3, 3] - state.T_world_chord[..., :3, 3]
+        R = state.T_world_target[..., :3, :3] @ np.swapaxes(
+            state.T_world_chord[..., :3, :3], -1, -2
+        )
+        errors = np.concatenate([gap / self.length, screw.log_rotation(R)], axis=-1)
+        coupled = state.q @ self.coupling.T - self.coupling_offset
+        return np.hstack([errors.reshape(len(state.q), -1), coupled])
+
+    def residual_jacobian(self, state: State) -> Array:
+        """Exact derivative of ``residual`` by velocities, (N, 6 L + C, n), closed or not."""
+        v, w = state.screws[:, None, :, :3], state.screws[:, None, :, 3:]
+        parent, child = (side[None, ..., None] for side in self.sides)
+        target = state.T_world_target[:, :, None, :3, 3]
+        chord = state.T_world_chord[:, :, None, :3, 3]
+        gap = child * (v + screw.cross(w, target)) - parent * (v + screw.cross(w, chord))
+        # The error rotation R_t R_c^T turns with the child's rate from the left and carries the
+        # parent's rate through itself; its rotation vector follows by the left Jacobian.
+        L = len(self.chords)
+        error = self.residual(state)[:, : 6 * L].reshape(len(state.q), L, 6)[..., 3:]
+        R = state.T_world_target[..., :3, :3] @ np.swapaxes(
+            state.T_world_chord[..., :3, :3], -1, -2
+        )
+        turning = child * w - parent * (w @ np.swapaxes(R, -1, -2))
+        rotation = turning @ np.swapaxes(screw.inverse_left_jacobian(error), -1, -2)
+        rows = np.concatenate([gap / self.length, rotation], axis=-1)
+        return self._with_couplings(np.swapaxes(rows, -1, -2))
+
+    def jacobian(self, state: State, incidence: Array | None = None) -> Array:
+        """Twists around each loop, about ``center``, lengths scaled; couplings: (N, 6 L + C, n).
+
+        At a closed configuration its null space holds the velocities that keep the loops closed.
+
+        Args:
+            state: Where to take it.
+            incidence: Signs of the coordinates in other independent loops than those of the chords,
+                shape (L, n). Short loops are better conditioned.
+        """
+        signs = self.incidence if incidence is None else incidence
+        rows = signs[:, None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
+        return self._with_couplings(rows)
+
+    def _with_couplings(self, loop_rows: Array) -> Array:
+        """Stack the couplings below loop rows of shape (N, L, 6, n)."""
+        N = len(loop_rows)
+        coupling = np.broadcast_to(self.coupling, (N, *self.coupling.shape))
+        rows = loop_rows.reshape(N, 6 * loop_rows.shape[1], self.freedoms)
+        return np.concatenate([rows, coupling], axis=1)
+
+    def scaled(self, twists: Array) -> Array:
+        """Twists taken about ``center``, their linear part divided by ``length``."""
+        linear = twists[..., :3] + screw.cross(twists[..., 3:], self.center)
+        return np.concatenate([linear / self.length, twists[..., 3:]], axis=-1)
+
+    def bias(self, state: State, velocity: Array) -> Array:
+        """Time derivative of ``jacobian`` times the velocity, shape (N, 6 L + C).
+
+        A joint's screw is carried by the body before it, so its rate is the bracket of that
+        body's twist with the screw.
+        """
+        velocity = np.atleast_2d(velocity)
+        rates = self.scaled(self.screw_rates(state.screws, velocity)) * velocity[..., None]
+        loops = np.einsum("lk,nki->nli", self.incidence, rates).reshape(len(velocity), -1)
+        return np.hstack([loops, np.zeros((len(velocity), len(self.coupling)))])
+
+    def screw_rates(self, screws: Array, velocity: Array) -> Array:
+        """Rate of every world screw, linear in the velocity, shape (N, n, 6).
+
+        Args:
+            screws: World screws, ``State.screws``, shape (N, n, 6).
+            velocity: Joint velocities, shape (N, n).
+        """
+        rates = np.zeros_like(screws)
+        twists = np.zeros((len(velocity), len(self.nodes), 6))
+        order = [*self.tree, *((chord, -1) for chord in self.chords)]
+        for index, node in order:
+            edge = self.graph.edges[index]
+            local = self.local(index)
+            own = np.einsum("nk,nki->ni", velocity[:, local], screws[:, local])
+            if node == edge.parent:
+                carrier = twists[:, self._row[edge.child]] - own
+                twists[:, self._row[node]] = carrier
+            else:
+                carrier = twists[:, self._row[edge.parent]]
+                if node >= 0:
+                    twists[:, self._row[node]] = carrier + own
+            if edge.group:
+                # The screws of a group joint are fixed in the moving frame.
+                rates[:, local] = screw.bracket((carrier + own)[:, None], screws[:, local])
+                continue
+            for column in local:
+                rates[:, column] = screw.bracket(carrier, screws[:, column])
+                carrier = carrier + velocity[:, [column]] * screws[:, column]
+        return rates
+
+    def integrate(self, q: Array, velocity: Array) -> Array:
+        """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
+        return self.motions.integrate(q, velocity)
+
+    def integration_jacobian(self, velocity: Array) -> Array:
+        """Velocities at the end of ``integrate`` by its velocity argument, shape (n, n)."""
+        return self.motions.integration_jacobian(velocity)

@@ -1,0 +1,1 @@
+"""The one model that every reader produces, and its graph."""

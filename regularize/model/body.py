@@ -1,0 +1,93 @@
+"""Rigid bodies: what they weigh and what they look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regularize.lie.screw import IDENTITY, Array, read_only
+from regularize.model.diagnostic import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass properties of a body.
+
+    Attributes:
+        mass: Mass in kilograms.
+        center: Centre of mass in the body frame in metres, shape (3,).
+        matrix: Rotational inertia about the centre of mass, body axes, kg m², shape (3, 3).
+    """
+
+    mass: float
+    center: Array
+    matrix: Array
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        object.__setattr__(self, "center", read_only(self.center).reshape(3))
+        object.__setattr__(self, "matrix", read_only(self.matrix).reshape(3, 3))
+
+    def transformed(self, T: Array) -> Inertia:
+        """The same mass properties seen from frame a, given ``T_a_body``."""
+        R = T[:3, :3]
+        return Inertia(self.mass, R @ self.center + T[:3, 3], R @ self.matrix @ R.T)
+
+    @staticmethod
+    def total(parts: Iterable[Inertia]) -> Inertia:
+        """Mass properties of several parts that move as one; all in one frame."""
+        parts = list(parts)
+        mass = sum(part.mass for part in parts)
+        if mass == 0.0:
+            return Inertia(0.0, np.zeros(3), np.sum([p.matrix for p in parts], axis=0))
+        center = np.sum([part.mass * part.center for part in parts], axis=0) / mass
+        matrix = np.zeros((3, 3))
+        for part in parts:
+            d = part.center - center
+            matrix += part.matrix + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
+        return Inertia(mass, center, matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """What a body looks like. Meshes are named, never opened by a reader.
+
+    Attributes:
+        kind: ``box``, ``cylinder``, ``sphere``, ``capsule`` or ``mesh``.
+        size: Box edges; radius and length; radius; or mesh scale, in metres, shape (1 to 3,).
+        T_body_geometry: Frame of the shape in the body frame.
+        uri: The mesh file as written in the model.
+        color: Red, green, blue, opacity between 0 and 1.
+        collision: True for collision shapes, False for visual ones.
+    """
+
+    kind: str
+    size: Array
+    T_body_geometry: Array = field(default_factory=lambda: IDENTITY)
+    uri: str | None = None
+    color: tuple[float, float, float, float] | None = None
+    collision: bool = False
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        object.__setattr__(self, "size", read_only(self.size))
+        object.__setattr__(self, "T_body_geometry", read_only(self.T_body_geometry))
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body.
+
+    Attributes:
+        name: Name in the user's model.
+        inertia: Mass properties, or None where the model states none.
+        geometry: Shapes, in the body frame.
+        source: Where it stands in the user's files.
+    """
+
+    name: str
+    inertia: Inertia | None = None
+    geometry: tuple[Geometry, ...] = ()
+    source: Source | None = None

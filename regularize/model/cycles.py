@@ -1,0 +1,178 @@
+"""Short independent loops: a minimum cycle basis of a biconnected part.
+
+Chains of bodies with two joints are contracted first; then shortest-path cycles (Horton 1987) are
+taken in order of their number of joints, ties by joint order, as long as they are independent over
+the field of two elements.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regularize.model.graph import Graph, loop_count, nodes_of
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A closed walk through distinct nodes.
+
+    Attributes:
+        edges: Edge indices in walking order.
+        nodes: ``nodes[i]`` is left through ``edges[i]``; same length as ``edges``.
+    """
+
+    edges: tuple[int, ...]
+    nodes: tuple[int, ...]
+
+    @property
+    def length(self) -> int:
+        """Number of joints."""
+        return len(self.edges)
+
+    def direction(self, graph: Graph, edge: int) -> int:
+        """Whether the cycle passes an edge from parent to child (1), back (-1) or not (0)."""
+        if edge not in self.edges:
+            return 0
+        node = self.nodes[self.edges.index(edge)]
+        return 1 if node == graph.edges[edge].parent else -1
+
+
+def walk(graph: Graph, edges: Sequence[int]) -> Cycle:
+    """Order the edges of a simple cycle, starting at its lowest edge from its parent side."""
+    start = min(edges)
+    at: dict[int, list[int]] = {}
+    for e in edges:
+        for node in (graph.edges[e].parent, graph.edges[e].child):
+            at.setdefault(node, []).append(e)
+    order, nodes = [start], [graph.edges[start].parent]
+    node = graph.edges[start].child
+    while node != nodes[0]:
+        nodes.append(node)
+        first, second = at[node]
+        order.append(second if first == order[-1] else first)
+        node = graph.edges[order[-1]].other(node)
+    return Cycle(tuple(order), tuple(nodes))
+
+
+def candidate_cycles(graph: Graph, block: Sequence[int], longest: int | None = None) -> list[Cycle]:
+    """Shortest-path cycles of a biconnected part, shortest first, ties by joint order.
+
+    Args:
+        graph: The mechanism's graph.
+        block: Edges of the biconnected part.
+        longest: Leave out cycles of more joints than this.
+    """
+    longest = len(block) if longest is None else longest
+    chains = contract(graph, block)
+    branch = {n for start, end, _ in chains for n in (start, end)}
+    incident: dict[int, list[int]] = {n: [] for n in branch}
+    for i, (start, end, _) in enumerate(chains):
+        incident[start].append(i)
+        if end != start:
+            incident[end].append(i)
+    found: set[frozenset[int]] = set()
+    for start, end, edges in chains:
+        if start == end and len(edges) <= longest:
+            found.add(frozenset(edges))
+    for root in sorted(branch):
+        paths = _shortest_paths(root, chains, incident, (longest + 1) // 2)
+        for i in {i for node in paths for i in incident[node]}:
+            start, end, edges = chains[i]
+            if start == end or start not in paths or end not in paths:
+                continue
+            (one, first), (two, second) = paths[start], paths[end]
+            if one + two + len(edges) > longest or i in first or i in second:
+                continue
+            cycle = frozenset(edges).union(*(chains[c][2] for c in (*first, *second)))
+            if not set(first) & set(second) and _is_simple(graph, cycle):
+                found.add(cycle)
+    return [
+        walk(graph, sorted(cycle)) for cycle in sorted(found, key=lambda c: (len(c), sorted(c)))
+    ]
+
+
+def independent(cycles: Sequence[Cycle], count: int) -> list[Cycle]:
+    """The first ``count`` cycles that are independent of the ones before."""
+    pivots: dict[int, int] = {}
+    chosen = []
+    for cycle in cycles:
+        bits = sum(1 << e for e in cycle.edges)
+        while bits:
+            top = bits.bit_length()
+            if top not in pivots:
+                pivots[top] = bits
+                chosen.append(cycle)
+                break
+            bits ^= pivots[top]
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def minimum_cycle_basis(graph: Graph, block: Sequence[int]) -> list[Cycle]:
+    """Independent loops with the fewest joints, ties by joint order."""
+    count, longest = loop_count(graph, block), 8
+    while True:
+        # Short cycles are enough for most mechanisms, and far fewer than all.
+        cycles = independent(candidate_cycles(graph, block, longest), count)
+        if len(cycles) == count or longest >= len(block):
+            return cycles
+        longest *= 2
+
+
+def contract(graph: Graph, block: Sequence[int]) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Chains (start, end, edges) between the branch nodes of a block."""
+    allowed = set(block)
+    degree = {n: [e for e in graph.adjacency[n] if e in allowed] for n in nodes_of(graph, block)}
+    branch = [n for n, edges in degree.items() if len(edges) != 2]
+    if not branch:
+        branch = [min(degree)]
+    used: set[int] = set()
+    chains = []
+    for start in branch:
+        for first in degree[start]:
+            if first in used:
+                continue
+            edges, node = [first], graph.edges[first].other(start)
+            used.add(first)
+            while node not in branch:
+                a, b = degree[node]
+                step = b if a == edges[-1] else a
+                edges.append(step)
+                used.add(step)
+                node = graph.edges[step].other(node)
+            chains.append((start, node, tuple(edges)))
+    return chains
+
+
+def _shortest_paths(
+    root: int,
+    chains: Sequence[tuple[int, int, tuple[int, ...]]],
+    incident: dict[int, list[int]],
+    radius: int,
+) -> dict[int, tuple[int, tuple[int, ...]]]:
+    """Length and chains of one shortest path from the root to every branch node within reach."""
+    paths: dict[int, tuple[int, tuple[int, ...]]] = {}
+    queue: list[tuple[int, tuple[int, ...], int]] = [(0, (), root)]
+    while queue:
+        length, path, node = heapq.heappop(queue)
+        if node in paths:
+            continue
+        paths[node] = (length, path)
+        for i in incident[node]:
+            start, end, edges = chains[i]
+            other = end if start == node else start
+            if other not in paths and length + len(edges) <= radius:
+                heapq.heappush(queue, (length + len(edges), (*path, i), other))
+    return paths
+
+
+def _is_simple(graph: Graph, edges: frozenset[int]) -> bool:
+    """Whether every node of the edges is touched exactly twice."""
+    touched: dict[int, int] = {}
+    for e in edges:
+        for node in (graph.edges[e].parent, graph.edges[e].child):
+            touched[node] = touched.get(node, 0) + 1
+    return all(count == 2 for count in touched.values())

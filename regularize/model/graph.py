@@ -1,0 +1,257 @@
+"""The graph of a mechanism: nodes, elementary joints, biconnected parts, short independent loops.
+
+Bodies joined by fixed joints move as one and become one *node*. Joints become *edges*. A joint
+whose freedoms form no subgroup (universal, composite) is split into a series of edges with
+massless nodes between them, so that every edge moves in a subgroup of the rigid motions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.model.mechanism import Joint, Mechanism
+
+#: Kinds whose freedoms together form a subgroup, so that they need no splitting.
+SUBGROUP_KINDS = frozenset(
+    {"fixed", "revolute", "prismatic", "helical", "cylindrical", "spherical", "planar", "free"}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """An elementary joint between two nodes.
+
+    Attributes:
+        index: Position in ``Graph.edges``.
+        joint: The joint that it belongs to.
+        name: Name of the joint, with a suffix where the joint was split.
+        parent: Node on the parent side.
+        child: Node on the child side.
+        screws: Freedoms in the joint frame, shape (6, f).
+        T_parent: Joint frame in the parent node's frame.
+        T_child: Joint frame in the child node's frame.
+        columns: Indices of its coordinates among all coordinates of the mechanism, shape (f,).
+        group: Whether it moves by one exponential of all its screws.
+    """
+
+    index: int
+    joint: Joint
+    name: str
+    parent: int
+    child: int
+    screws: Array
+    T_parent: Array
+    T_child: Array
+    columns: tuple[int, ...]
+    group: bool
+
+    @property
+    def freedoms(self) -> int:
+        """Number of freedoms."""
+        return len(self.columns)
+
+    @property
+    def split(self) -> bool:
+        """Whether it is one part of a joint that had to be split."""
+        return self.joint.kind not in SUBGROUP_KINDS
+
+    def other(self, node: int) -> int:
+        """The node at the other end."""
+        return self.child if node == self.parent else self.parent
+
+
+@dataclass(frozen=True)
+class CouplingRow:
+    """A coupling with its coordinates resolved to columns.
+
+    Attributes:
+        name: Name in the user's model.
+        columns: Coordinates that it couples.
+        coefficients: One per column.
+        offset: Right-hand side.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    coefficients: tuple[float, ...]
+    offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes and edges of a mechanism.
+
+    Attributes:
+        mechanism: The mechanism.
+        nodes: Name of each node: its first body in file order, or the ground's.
+        members: Names of the bodies of each node; empty for a massless node of a split joint.
+        T_node_body: Frame of each body in the frame of its node.
+        node_of: Node of each body.
+        ground: The ground's node.
+        edges: All elementary joints.
+        freedoms: Number of joint coordinates.
+        couplings: Linear relations between coordinates.
+        rigid_loops: Fixed joints that join two bodies which other fixed joints join already.
+    """
+
+    mechanism: Mechanism
+    nodes: tuple[str, ...]
+    members: tuple[tuple[str, ...], ...]
+    T_node_body: dict[str, Array]
+    node_of: dict[str, int]
+    ground: int
+    edges: tuple[Edge, ...]
+    freedoms: int
+    couplings: tuple[CouplingRow, ...] = ()
+    rigid_loops: tuple[Joint, ...] = ()
+
+    @cached_property
+    def adjacency(self) -> tuple[tuple[int, ...], ...]:
+        """Indices of the edges at each node, in edge order."""
+        incident: list[list[int]] = [[] for _ in self.nodes]
+        for edge in self.edges:
+            incident[edge.parent].append(edge.index)
+            incident[edge.child].append(edge.index)
+        return tuple(tuple(entries) for entries in incident)
+
+    @cached_property
+    def position(self) -> Array:
+        """Stored coordinates of all joints, shape (freedoms,)."""
+        return np.concatenate([np.zeros(0), *(j.position for j in self.mechanism.joints)])
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """Edges of each biconnected part that contains a loop, in edge order."""
+        # Edges become vertices, so that two joints between the same two bodies form a cycle too.
+        subdivided: Any = nx.Graph()
+        for edge in self.edges:
+            subdivided.add_edge(edge.parent, ("edge", edge.index))
+            subdivided.add_edge(edge.child, ("edge", edge.index))
+        blocks = []
+        for part in nx.biconnected_components(subdivided):
+            indices = sorted(v[1] for v in list[Any](part) if isinstance(v, tuple))
+            if len(part) > 2:
+                blocks.append(tuple(indices))
+        return tuple(sorted(blocks))
+
+    @cached_property
+    def cells(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of edges whose constraints do not touch each other's coordinates.
+
+        A cell is a biconnected part with loops, or several that couplings tie together along with
+        the other joints that they couple.
+        """
+        edge_of = {c: edge.index for edge in self.edges for c in edge.columns}
+        sets: Any = nx.utils.UnionFind()
+        for block in self.blocks:
+            sets.union(*block)
+        for coupling in self.couplings:
+            sets.union(*(edge_of[c] for c in coupling.columns))
+        return tuple(sorted(tuple(sorted(cell)) for cell in sets.to_sets()))
+
+    @property
+    def loops(self) -> int:
+        """Number of independent loops."""
+        return sum(loop_count(self, block) for block in self.blocks)
+
+    def part(self, edges: Iterable[int]) -> Graph | None:
+        """The graph of some edges alone, numbered anew in the same order; nodes stay.
+
+        None where a joint with several edges has some of them elsewhere.
+        """
+        chosen = [self.edges[e] for e in sorted(edges)]
+        names = {edge.joint.name for edge in chosen}
+        joints = tuple(joint for joint in self.mechanism.joints if joint.name in names)
+        column = {c: k for k, c in enumerate(self.columns(edge.index for edge in chosen))}
+        if len(column) != sum(joint.freedoms for joint in joints):
+            return None
+        kept = [row for row in self.couplings if set(row.columns) <= set(column)]
+        used = {row.name for row in kept}
+        couplings = tuple(c for c in self.mechanism.couplings if c.name in used)
+        return replace(
+            self,
+            mechanism=replace(self.mechanism, joints=joints, couplings=couplings),
+            edges=tuple(
+                replace(edge, index=k, columns=tuple(column[c] for c in edge.columns))
+                for k, edge in enumerate(chosen)
+            ),
+            freedoms=len(column),
+            couplings=tuple(
+                replace(row, columns=tuple(column[c] for c in row.columns)) for row in kept
+            ),
+            rigid_loops=(),
+        )
+
+    def columns(self, edges: Iterable[int]) -> list[int]:
+        """Coordinates of the given edges, in increasing order."""
+        return sorted(c for e in edges for c in self.edges[e].columns)
+
+    def inertia_known(self, node: int) -> bool:
+        """Whether some body of the node states its mass properties."""
+        return any(self.mechanism.body(name).inertia is not None for name in self.members[node])
+
+
+def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """A name for every joint coordinate: the joint's, numbered where it has several freedoms."""
+    return tuple(
+        joint.name if joint.freedoms == 1 else f"{joint.name}[{i}]"
+        for joint in mechanism.joints
+        for i in range(joint.freedoms)
+    )
+
+
+def breadth_first(
+    graph: Graph, root: int, edges: Iterable[int] | None = None
+) -> list[tuple[int, int]]:
+    """(edge, newly reached node) in breadth-first order from ``root``, over the given edges."""
+    allowed = None if edges is None else set(edges)
+    seen, queue, order = {root}, deque([root]), []
+    while queue:
+        node = queue.popleft()
+        for index in graph.adjacency[node]:
+            if allowed is not None and index not in allowed:
+                continue
+            other = graph.edges[index].other(node)
+            if other not in seen:
+                seen.add(other)
+                queue.append(other)
+                order.append((index, other))
+    return order
+
+
+def spanning_tree(graph: Graph, preference: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Edges of a spanning tree, taken in order of preference (Kruskal).
+
+    By default the file's own closures come last, then joints with fewer freedoms, then file order.
+    """
+    if preference is None:
+        preference = sorted(
+            range(len(graph.edges)),
+            key=lambda i: (graph.edges[i].joint.closure, i),
+        )
+    sets = nx.utils.UnionFind(range(len(graph.nodes)))
+    tree = []
+    for index in preference:
+        edge = graph.edges[index]
+        if sets[edge.parent] != sets[edge.child]:
+            sets.union(edge.parent, edge.child)
+            tree.append(index)
+    return tuple(sorted(tree))
+
+
+def nodes_of(graph: Graph, edges: Iterable[int]) -> list[int]:
+    """Nodes that the edges touch, in increasing order."""
+    return sorted({n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)})
+
+
+def loop_count(graph: Graph, block: Sequence[int]) -> int:
+    """Number of independent loops of a connected set of edges."""
+    return len(block) - len(nodes_of(graph, block)) + 1

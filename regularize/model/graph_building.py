@@ -1,0 +1,151 @@
+"""The graph of a mechanism: bodies merged to nodes, joints split into edges.
+
+Bodies joined by fixed joints move as one and become one node. A joint whose freedoms form no
+subgroup (universal, composite) becomes a series of edges with massless nodes between them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie import screw
+from regularize.lie.screw import IDENTITY, Array
+from regularize.model.graph import (
+    SUBGROUP_KINDS,
+    CouplingRow,
+    Edge,
+    Graph,
+    breadth_first,
+)
+from regularize.model.joint import Joint
+from regularize.model.mechanism import Mechanism
+
+
+def build(mechanism: Mechanism) -> Graph:
+    """The graph of a mechanism.
+
+    Raises:
+        ModelError: A part has no path to ground.
+    """
+    T_node_body, node_of, members, rigid_loops = _merge_fixed(mechanism)
+    nodes = [group[0] for group in members]
+    nodes[node_of[mechanism.ground]] = mechanism.ground
+    first = _first_coordinate(mechanism)
+    edges: list[Edge] = []
+    all_members = list(members)
+    for joint in mechanism.joints:
+        if joint.kind == "fixed" and not joint.closure:
+            continue
+        parts = _elementary(joint)
+        node, column = node_of[joint.parent], first[joint.name]
+        if node == node_of[joint.child]:
+            # Fixed joints hold both its bodies together: it closes a loop of its own, which needs
+            # a node at which to be open.
+            parts = [*parts, np.zeros((6, 0))]
+        T_parent = T_node_body[joint.parent] @ joint.T_parent_joint
+        for k, screws in enumerate(parts):
+            last = k == len(parts) - 1
+            child = node_of[joint.child] if last else len(nodes)
+            if not last:
+                nodes.append(f"{joint.name}/{k + 1}")
+                all_members.append(())
+            edges.append(
+                Edge(
+                    index=len(edges),
+                    joint=joint,
+                    name=joint.name if len(parts) == 1 else f"{joint.name}/{k + 1}",
+                    parent=node,
+                    child=child,
+                    screws=screws,
+                    T_parent=T_parent,
+                    T_child=T_node_body[joint.child] @ joint.T_child_joint if last else IDENTITY,
+                    columns=tuple(range(column, column + screws.shape[1])),
+                    group=joint.group,
+                )
+            )
+            node, T_parent = child, IDENTITY
+            column += screws.shape[1]
+    graph = Graph(
+        mechanism=mechanism,
+        nodes=tuple(nodes),
+        members=tuple(all_members),
+        T_node_body=T_node_body,
+        node_of=node_of,
+        ground=node_of[mechanism.ground],
+        edges=tuple(edges),
+        freedoms=mechanism.freedoms,
+        couplings=tuple(
+            CouplingRow(
+                c.name,
+                tuple(first[name] + freedom for name, freedom, _ in c.terms),
+                tuple(coefficient for _, _, coefficient in c.terms),
+                c.offset,
+            )
+            for c in mechanism.couplings
+        ),
+        rigid_loops=rigid_loops,
+    )
+    reached = {graph.ground} | {node for _, node in breadth_first(graph, graph.ground)}
+    for i, name in enumerate(nodes):
+        if i not in reached:
+            raise ModelError(
+                f"body {name!r} has no path of joints to the ground {graph.nodes[0]!r}"
+            )
+    return graph
+
+
+def _first_coordinate(mechanism: Mechanism) -> dict[str, int]:
+    """Index of the first coordinate of each joint."""
+    first, total = {}, 0
+    for joint in mechanism.joints:
+        first[joint.name] = total
+        total += joint.freedoms
+    return first
+
+
+def _elementary(joint: Joint) -> list[Array]:
+    """The screws of each elementary joint, in order from parent to child."""
+    if joint.kind in SUBGROUP_KINDS:
+        return [joint.screws]
+    return [joint.screws[:, [i]] for i in range(joint.freedoms)]
+
+
+def _merge_fixed(
+    mechanism: Mechanism,
+) -> tuple[dict[str, Array], dict[str, int], list[tuple[str, ...]], tuple[Joint, ...]]:
+    """Groups of bodies joined by fixed joints, and their frames in the group's first body.
+
+    The last result lists fixed joints that join bodies of one group a second time.
+    """
+    neighbours: dict[str, list[tuple[str, Array, Joint]]] = {b.name: [] for b in mechanism.bodies}
+    for joint in mechanism.joints:
+        if joint.kind == "fixed" and not joint.closure:
+            T = joint.T_parent_joint @ screw.inverse(joint.T_child_joint)
+            neighbours[joint.parent].append((joint.child, T, joint))
+            neighbours[joint.child].append((joint.parent, screw.inverse(T), joint))
+    order = [mechanism.ground, *(b.name for b in mechanism.bodies if b.name != mechanism.ground)]
+    T_node_body: dict[str, Array] = {}
+    node_of: dict[str, int] = {}
+    groups: list[tuple[str, ...]] = []
+    used: set[str] = set()
+    for start in order:
+        if start in node_of:
+            continue
+        T_node_body[start], node_of[start] = IDENTITY, len(groups)
+        group, queue = [start], deque([start])
+        while queue:
+            body = queue.popleft()
+            for other, T, joint in neighbours[body]:
+                if other not in node_of:
+                    used.add(joint.name)
+                    T_node_body[other], node_of[other] = T_node_body[body] @ T, len(groups)
+                    group.append(other)
+                    queue.append(other)
+        groups.append(tuple(group))
+    spare = tuple(
+        j for j in mechanism.joints if j.kind == "fixed" and not j.closure and j.name not in used
+    )
+    return T_node_body, node_of, groups, spare

@@ -1,0 +1,111 @@
+"""The loops of a connected set of edges: a spanning tree and the chords that it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.model.graph import Graph, breadth_first, nodes_of
+
+
+class LoopTree:
+    """A spanning tree of a set of edges; every chord closes a loop over it.
+
+    Args:
+        graph: The mechanism's graph.
+        edges: The edges that take part.
+        tree: Those that form the spanning tree; the others are chords.
+
+    Attributes:
+        edges: The edges, in increasing order.
+        chords: Those that are not in the tree, one per loop.
+        nodes: The nodes that the edges touch.
+        tree: (edge, newly reached node) in the order in which the tree is followed.
+        roots: Where it starts, one node per connected part.
+        columns: Coordinates of the edges among all of the mechanism, shape (n,).
+    """
+
+    def __init__(self, graph: Graph, edges: Sequence[int], tree: Sequence[int]) -> None:
+        """Order the tree from its root and index the coordinates."""
+        self.graph = graph
+        self.edges = tuple(sorted(edges))
+        tree_set = set(tree) & set(self.edges)
+        self.chords = tuple(e for e in self.edges if e not in tree_set)
+        self.nodes = tuple(nodes_of(graph, self.edges))
+        self.tree, self.roots = self._grow(tree_set)
+        self.columns = np.array(graph.columns(self.edges), dtype=int)
+        self._local = {int(c): i for i, c in enumerate(self.columns)}
+        self._row = {node: i for i, node in enumerate(self.nodes)}
+        self._via = {node: edge for edge, node in self.tree}
+
+    def _grow(self, tree: set[int]) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
+        """The tree in breadth-first order from one root per connected part, and the roots."""
+        remaining, order, roots = set(self.nodes), [], []
+        while remaining:
+            root = self.graph.ground if self.graph.ground in remaining else min(remaining)
+            part = breadth_first(self.graph, root, tree)
+            remaining -= {root, *(node for _, node in part)}
+            order += part
+            roots.append(root)
+        return tuple(order), tuple(roots)
+
+    @property
+    def freedoms(self) -> int:
+        """Number of coordinates, chords included."""
+        return len(self.columns)
+
+    def local(self, edge: int) -> list[int]:
+        """Positions of an edge's coordinates in ``q``."""
+        return [self._local[c] for c in self.graph.edges[edge].columns]
+
+    def sign(self, loop: int, edge: int) -> int:
+        """Direction in which a loop passes an edge: 1 from parent to child, -1 back, 0 not."""
+        if edge == self.chords[loop]:
+            return -1
+        return self._edge_signs[loop].get(edge, 0)
+
+    @cached_property
+    def _edge_signs(self) -> list[dict[int, int]]:
+        signs: list[dict[int, int]] = []
+        for chord in self.chords:
+            edge = self.graph.edges[chord]
+            found: dict[int, int] = {}
+            for node, factor in ((edge.child, 1), (edge.parent, -1)):
+                for e, sign in self.path_to_root(node):
+                    found[e] = found.get(e, 0) + factor * sign
+            signs.append(found)
+        return signs
+
+    def row(self, node: int) -> int:
+        """Position of a node in ``nodes``."""
+        return self._row[node]
+
+    def path_to_root(self, node: int) -> list[tuple[int, int]]:
+        """(edge, sign) from the node to the root; sign +1 where the node is on the child side."""
+        path = []
+        while node not in self.roots:
+            edge = self.graph.edges[self._via[node]]
+            path.append((edge.index, 1 if edge.child == node else -1))
+            node = edge.other(node)
+        return path
+
+    @cached_property
+    def incidence(self) -> Array:
+        """Sign of every coordinate in every loop, shape (L, n): child side minus parent side."""
+        parent, child = self.sides
+        return child - parent
+
+    @cached_property
+    def sides(self) -> tuple[Array, Array]:
+        """Signs with which each coordinate moves the chord frame and the target frame, (L, n)."""
+        parent, child = np.zeros((2, len(self.chords), self.freedoms))
+        for row, chord in enumerate(self.chords):
+            edge = self.graph.edges[chord]
+            for node, part in ((edge.parent, parent), (edge.child, child)):
+                for e, sign in self.path_to_root(node):
+                    part[row, self.local(e)] += sign
+            parent[row, self.local(chord)] += 1
+        return parent, child

@@ -1,0 +1,177 @@
+"""The one model that every reader produces: bodies, joints, couplings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from numpy.typing import ArrayLike
+
+from regularize.errors import ModelError
+from regularize.lie import screw
+from regularize.lie.screw import Array, read_only
+from regularize.model.body import Body, Geometry, Inertia
+from regularize.model.diagnostic import Diagnostic, Source
+from regularize.model.joint import Joint, joint_screws
+
+#: A reader finds here all that a model consists of.
+__all__ = [
+    "STANDARD_GRAVITY",
+    "Body",
+    "Coupling",
+    "Geometry",
+    "Inertia",
+    "Joint",
+    "Mechanism",
+    "joint_in_world",
+    "mechanism_of",
+]
+
+STANDARD_GRAVITY = read_only([0.0, 0.0, -9.81])
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A linear relation between joint coordinates: sum of coefficient times coordinate = offset.
+
+    Attributes:
+        name: Name in the user's model.
+        kind: ``mimic``, ``gear``, ``rack``, ``screw`` or ``rolling``.
+        terms: One triple (joint name, freedom counted from 0, coefficient) per coordinate.
+        offset: Right-hand side; radians or metres.
+        source: Where it stands in the user's files.
+    """
+
+    name: str
+    kind: str
+    terms: tuple[tuple[str, int, float], ...]
+    offset: float = 0.0
+    source: Source | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """Bodies, joints and couplings, with one body as ground.
+
+    Attributes:
+        name: Name of the model.
+        bodies: All bodies, ground included.
+        joints: All joints, the loop closures included.
+        couplings: Linear relations between joint coordinates.
+        ground: Name of the body that does not move.
+        gravity: Acceleration of free fall in the ground frame, m/s², shape (3,).
+        findings: What the reader noticed.
+        path: The file as the user named it, or None.
+        format: Name of the format that it was read from.
+        files: Further files that were read, such as a sidecar.
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+    couplings: tuple[Coupling, ...] = ()
+    ground: str = "ground"
+    gravity: Array = field(default_factory=lambda: STANDARD_GRAVITY)
+    findings: tuple[Diagnostic, ...] = ()
+    path: str | None = None
+    format: str = "python"
+    files: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that every name is unique and every reference resolves."""
+        for field_name in ("bodies", "joints", "couplings", "findings", "files"):
+            object.__setattr__(self, field_name, tuple(getattr(self, field_name)))
+        object.__setattr__(self, "gravity", read_only(self.gravity).reshape(3))
+        bodies = unique_names("body", [body.name for body in self.bodies])
+        joints = unique_names("joint", [joint.name for joint in self.joints])
+        if self.ground not in bodies:
+            raise ModelError(f"the ground {self.ground!r} is not one of the bodies {[*bodies]}")
+        for joint in self.joints:
+            for end in (joint.parent, joint.child):
+                if end not in bodies:
+                    raise ModelError(f"joint {joint.name!r} names the unknown body {end!r}")
+            if joint.parent == joint.child:
+                raise ModelError(f"joint {joint.name!r} connects body {joint.child!r} to itself")
+        for coupling in self.couplings:
+            for name, freedom, _ in coupling.terms:
+                if name not in joints:
+                    raise ModelError(f"coupling {coupling.name!r} names unknown joint {name!r}")
+                if not 0 <= freedom < self.joints[joints[name]].freedoms:
+                    raise ModelError(
+                        f"coupling {coupling.name!r}: joint {name!r} has no freedom {freedom}"
+                    )
+
+    def body(self, name: str) -> Body:
+        """The body of that name; raises ``ModelError`` naming the bodies there are."""
+        return _find("body", name, self.bodies)
+
+    def joint(self, name: str) -> Joint:
+        """The joint of that name; raises ``ModelError`` naming the joints there are."""
+        return _find("joint", name, self.joints)
+
+    @property
+    def freedoms(self) -> int:
+        """Sum of the freedoms of all joints."""
+        return sum(joint.freedoms for joint in self.joints)
+
+    def with_positions(self, positions: dict[str, Array]) -> Mechanism:
+        """The same mechanism with other stored joint coordinates."""
+        joints = [
+            replace(j, position=positions[j.name]) if j.name in positions else j
+            for j in self.joints
+        ]
+        return replace(self, joints=tuple(joints))
+
+
+def joint_in_world(
+    name: str,
+    parent: str,
+    child: str,
+    kind: str,
+    axis: ArrayLike = (0, 0, 1),
+    point: ArrayLike = (0, 0, 0),
+    *,
+    axis2: ArrayLike = (0, 1, 0),
+    pitch: float = 0.0,
+    actuated: bool | None = None,
+    closure: bool = False,
+) -> Joint:
+    """A joint of bodies whose frames all coincide with the world at the reference pose.
+
+    This is the shortest way to write a mechanism down from its joint axes. Arguments as of
+    ``joint_screws``; ``point`` is a point of the axis, or the centre, in metres.
+    """
+    frame = screw.transform(None, point)
+    screws = joint_screws(kind, axis, axis2, pitch)
+    return Joint(
+        name, parent, child, kind, screws, frame, frame, actuated=actuated, closure=closure
+    )
+
+
+def mechanism_of(name: str, joints: Iterable[Joint], **attributes: Any) -> Mechanism:
+    """A mechanism whose bodies are those that its joints name; the first parent is the ground."""
+    joints = tuple(joints)
+    names = dict.fromkeys(body for joint in joints for body in (joint.parent, joint.child))
+    attributes.setdefault("ground", joints[0].parent)
+    return Mechanism(name, tuple(Body(body) for body in names), joints, **attributes)
+
+
+def unique_names(what: str, names: Sequence[str]) -> dict[str, int]:
+    """Index of each name; raises ``ModelError`` for a repeated one."""
+    index: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if name in index:
+            raise ModelError(f"two {what} entries are named {name!r}")
+        index[name] = i
+    return index
+
+
+Named = TypeVar("Named", Body, Joint)
+
+
+def _find(what: str, name: str, entries: Sequence[Named]) -> Named:
+    for entry in entries:
+        if entry.name == name:
+            return entry
+    raise ModelError(f"there is no {what} {name!r} in {[entry.name for entry in entries]}")

@@ -1,0 +1,45 @@
+"""What a Pinocchio model does not say of its mechanism, or what its solvers cannot do with it."""
+
+from __future__ import annotations
+
+from regularize.model.diagnostic import Diagnostic
+from regularize.reduction.reduce import Reduction
+
+
+def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
+    """What the constraint models of a style do not say."""
+    found = []
+    if reduction.remaining and style in ("anchors", "slack"):
+        found.append(
+            Diagnostic(
+                "REG304",
+                "warning",
+                f"{reduction.remaining} of the kept rows depend on the others, so the constraint "
+                "models need damping (mu > 0)",
+                help=("drop them on numerical evidence: reduce(mechanism, numerical=True)",),
+            )
+        )
+    if reduction.graph.couplings and style != "rows":
+        names = ", ".join(f"`{c.name}`" for c in reduction.graph.couplings)
+        found.append(
+            Diagnostic(
+                "REG305",
+                "warning",
+                f"Pinocchio has no constraint model for the couplings {names}: they are rows of "
+                "the robot's Jacobian and part of its forward dynamics only",
+                help=("use the style 'rows' or the robot's own forward_dynamics",),
+            )
+        )
+    return found
+
+
+def massless_tips() -> Diagnostic:
+    """The mass matrix of the tree is singular."""
+    return Diagnostic(
+        "REG306",
+        "warning",
+        "the mass matrix of the tree is singular at the reference configuration, since a chain "
+        "ends in bodies without mass or inertia: Pinocchio's own solvers fail on this model, "
+        "the robot's forward_dynamics does not",
+        help=("state mass properties for these bodies", "choose other cuts"),
+    )

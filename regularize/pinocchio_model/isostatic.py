@@ -1,0 +1,96 @@
+r"""The same mechanism with independent constraints, for engines that know whole joints only.
+
+Where a weld that closes a loop can become a ball joint without adding mobility, it does. Elsewhere
+*slack joints* are put beside the cut: one along every direction that the reduction proves useless.
+They never move, and they take exactly the redundant constraints away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from regularize.errors import UnsupportedExport
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Mechanism
+from regularize.pinocchio_model.isostatic_mechanism import Change, Isostatic
+from regularize.pinocchio_model.slack_joints import with_slack
+from regularize.reduction.reduce import Reduction, reduce
+
+
+def isostatic(mechanism: Mechanism, *, seed: int = 0) -> Isostatic:
+    """Make the constraints of a mechanism independent without changing its motion.
+
+    Where motion algebras do not prove a redundancy (special dimensions), it is removed on the
+    evidence of the configurations visited; the result holds on this assembly mode and says so.
+
+    Args:
+        mechanism: Any mechanism with loops.
+        seed: Seed of all random choices.
+
+    Raises:
+        UnsupportedExport: The loops are open, or a cut runs through the inside of a joint.
+    """
+    original = reduce(mechanism, seed=seed)
+    if not original.assembly.closed:
+        raise UnsupportedExport(
+            "the loops are open, so what is redundant depends on how they are closed; "
+            "see `regularize check`"
+        )
+    if original.redundant == 0:
+        return Isostatic(mechanism, original, (), original, ())
+    changed, changes, reduction = _lowered(mechanism, original, seed)
+    numerical = reduction.remaining > 0
+    if numerical:
+        reduction = reduce(changed, seed=seed, numerical=True)
+    findings: list[Diagnostic] = []
+    changed = with_slack(changed, reduction, changes, findings)
+    result = reduce(changed, seed=seed)
+    basis = reduce(mechanism, seed=seed, numerical=True) if numerical else original
+    report = Isostatic(changed, basis, tuple(changes), result, tuple(findings))
+    if numerical:
+        findings.append(
+            Diagnostic(
+                "REG307",
+                "warning",
+                f"{original.remaining} redundant constraints follow from special dimensions, not "
+                "from the directions of axes: they were removed on numerical evidence, which "
+                "holds on this assembly mode",
+            )
+        )
+    if not report.equivalent:
+        findings.append(
+            Diagnostic(
+                "REG308",
+                "error",
+                f"the changed mechanism has mobility {result.mobility} instead of "
+                f"{original.mobility} and {result.redundant} redundant constraints: do not use it",
+            )
+        )
+    return replace(report, findings=tuple(findings))
+
+
+def _lowered(
+    mechanism: Mechanism, reduction: Reduction, seed: int
+) -> tuple[Mechanism, list[Change], Reduction]:
+    """Welds that close loops made ball joints, as long as the mobility stays."""
+    changes: list[Change] = []
+    for joint in mechanism.joints:
+        if joint.kind != "fixed" or not joint.closure or reduction.redundant < 3:
+            continue
+        ball = replace(
+            joint, kind="spherical", screws=joint_screws("spherical"), position=np.zeros(3)
+        )
+        joints = tuple(ball if j.name == joint.name else j for j in mechanism.joints)
+        candidate = replace(mechanism, joints=joints)
+        found = reduce(candidate, seed=seed)
+        if (
+            found.assembly.closed
+            and found.mobility == reduction.mobility
+            and found.finite_mobility == reduction.finite_mobility
+        ):
+            mechanism, reduction = candidate, found
+            changes.append(Change(joint.name, "lowered", "fixed", "spherical"))
+    return mechanism, changes, reduction

@@ -1,0 +1,227 @@
+"""Closed-loop mechanisms in Pinocchio, with independent loop constraints.
+
+The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model``; the kept rows
+of the cuts become constraints. Everything is computed by Pinocchio from the model; nothing is
+decomposed at run time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.errors import UnsupportedExport
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.joint_motion import fit_joint
+from regularize.model.diagnostic import Diagnostic
+from regularize.pinocchio_model.coordinates import ModelCoordinates
+from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.rows import Closure, ConstraintRows
+from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
+from regularize.pinocchio_model.solvers import mass_matrix as mass_matrix
+from regularize.pinocchio_model.styles import (
+    PROXIMAL,
+    anchor_models,
+    rigid_models,
+    row_closures,
+    weld_closures,
+)
+from regularize.pinocchio_model.tree import TreeBuilder, TreeJoint
+from regularize.reduction.reduce import Reduction
+
+STYLES = ("rows", "anchors", "slack", "legacy")
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
+
+    Attributes:
+        model: The spanning tree.
+        reduction: What it was made from.
+        style: One of ``STYLES``; see ``styles``.
+        constraint_models: Constraints for Pinocchio's own solvers; empty in the style ``rows``.
+        proximal_settings: In the style ``legacy`` the settings that its redundant rows need.
+        q0: Assembled reference configuration, shape (nq,).
+        joints: How the model's joints stand for the mechanism's.
+        findings: What could not be carried over.
+    """
+
+    model: Any
+    reduction: Reduction
+    style: str
+    constraint_models: Any
+    proximal_settings: Any
+    q0: Array
+    joints: tuple[TreeJoint, ...]
+    findings: tuple[Diagnostic, ...]
+    constraints: ConstraintRows = field(repr=False)
+    data: Any = field(repr=False)
+    _coordinates: ModelCoordinates = field(repr=False)
+    _accelerate: Acceleration = field(repr=False)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, couplings included."""
+        return len(self.constraints)
+
+    @cached_property
+    def massive(self) -> bool:
+        """Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it."""
+        M = mass_matrix(self.model, self.data, self.q0)
+        scale = np.sqrt(np.abs(np.diag(M)))
+        if np.any(scale == 0.0):
+            return False
+        s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
+        return bool(s[-1] > 1e-11 * s[0])
+
+    @property
+    def rank(self) -> int:
+        """Number of independent rows at generic configurations."""
+        if self.style != "legacy":
+            return self.rows - self.reduction.remaining
+        return int(self.model.nv) - self.reduction.mobility
+
+    @cached_property
+    def expanded(self) -> Robot:
+        """The same robot without composite joints; coordinates are the same."""
+        if not any(joint.shortname() == "JointModelComposite" for joint in self.model.joints):
+            return self
+        return to_pinocchio(self.reduction, self.style, composite=False)
+
+    def residual(self, q: Array) -> Array:
+        """Errors of the rows, zero where the loops are closed, shape (m,)."""
+        return self.constraints.residual(self.data, q, self._coordinates.coupled(q))
+
+    def jacobian(self, q: Array) -> Array:
+        """Rows on velocities, shape (m, nv)."""
+        return self.constraints.jacobian(self.data, q)
+
+    def bias(self, q: Array, v: Array) -> Array:
+        """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
+
+        On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
+        """
+        return self.constraints.bias(self.data, q, v)
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        """Acceleration under the constraints, shape (nv,).
+
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            v: Velocity that keeps them closed, shape (nv,).
+            tau: Joint forces and torques, N and N m, shape (nv,).
+
+        In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
+        iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
+        """
+        return self._accelerate(q, v, tau)
+
+    def acceleration_near(self, left: Array) -> Acceleration:
+        """``forward_dynamics`` in a form that is quick near a configuration.
+
+        Where rows depend on each other, as many combinations of them as are independent are chosen
+        at a configuration, and stand for all rows in its neighbourhood.
+
+        Args:
+            left: Left singular vectors of the Jacobian there, shape (m, m).
+        """
+        if self.rank == self.rows or self.style == "legacy" or not self.massive:
+            return self._accelerate
+        combine = left[:, : self.rank].T
+
+        def accelerate(q: Array, v: Array, tau: Array) -> Array:
+            jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
+            jacobian, bias = combine @ jacobian, combine @ bias
+            return np.asarray(
+                pin.forwardDynamics(self.model, self.data, q, v, tau, jacobian, bias, 0.0)
+            )
+
+        return accelerate
+
+    def configuration(self, coordinates: Array) -> Array:
+        """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
+        return self._coordinates.configuration(coordinates)
+
+    def coordinates(self, q: Array) -> Array:
+        """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
+        result = self._coordinates.of_tree(q)
+        pin.forwardKinematics(self.model, self.data, q)
+        for closure in self.constraints.closures:
+            if closure.edge is not None and closure.edge.freedoms:
+                columns = list(closure.edge.columns)
+                result[columns] = fit_joint(closure.edge, closure.joint_pose(self.data))[1]
+        return result
+
+    def velocity_index(self, joint: str, freedom: int = 0) -> int:
+        """Index in v, a and tau of a joint's freedom.
+
+        Raises:
+            UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
+        """
+        return self._coordinates.velocity_index(joint, freedom)
+
+
+def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool = True) -> Robot:
+    """A Pinocchio model with the reduced constraints.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        style: ``rows``: the kept rows themselves, through ``Robot.jacobian``, ``Robot.bias`` and
+            ``Robot.forward_dynamics``. ``anchors``: ``pinocchio.ConstraintModel`` entries for
+            ``ConstraintCholeskyDecomposition`` without damping. ``slack``: slack joints and plain
+            6-row welds. ``legacy``: ``RigidConstraintModel`` entries, redundant rows included, with
+            the ``ProximalSettings`` that they need.
+        composite: Whether a joint of several freedoms is one joint of the model. Pinocchio's
+            analytical derivatives are right only where it is a series of joints; coordinates are
+            the same either way.
+
+    Raises:
+        UnsupportedExport: The style is unknown or cannot express the rows.
+    """
+    if style not in STYLES:
+        raise UnsupportedExport(f"unknown style {style!r}; known: {', '.join(STYLES)}")
+    if style == "rows":
+        builder, closures = row_closures(reduction, composite=composite)
+        models: Any = []
+    else:
+        builder, closures, welds = weld_closures(
+            reduction,
+            slack=style == "slack",
+            every_row=style == "legacy",
+            composite=composite,
+        )
+        make = rigid_models if style == "legacy" else anchor_models
+        models = make(builder.model, closures, welds)
+    return _robot(reduction, style, builder, closures, models)
+
+
+def _robot(
+    reduction: Reduction, style: str, builder: TreeBuilder, closures: list[Closure], models: Any
+) -> Robot:
+    model, data = builder.model, builder.model.createData()
+    coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
+    rows = ConstraintRows(model, closures, coordinates.velocity_rows())
+    robot = Robot(
+        model=model,
+        reduction=reduction,
+        style=style,
+        constraint_models=models,
+        proximal_settings=pin.ProximalSettings(*PROXIMAL) if style == "legacy" else None,
+        q0=np.zeros(0),
+        joints=tuple(builder.joints),
+        findings=(*builder.findings, *left_over(reduction, style)),
+        constraints=rows,
+        data=data,
+        _coordinates=coordinates,
+        _accelerate=lambda q, v, tau: np.zeros(model.nv),
+    )
+    object.__setattr__(robot, "q0", read_only(robot.configuration(reduction.q)))
+    object.__setattr__(robot, "_accelerate", acceleration_of(robot))
+    if not robot.massive:
+        object.__setattr__(robot, "findings", (*robot.findings, massless_tips()))
+    return robot

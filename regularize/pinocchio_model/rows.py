@@ -1,0 +1,184 @@
+r"""Constraint rows on a Pinocchio model: error, Jacobian and bias, in the frame of the cut.
+
+The row of a covector :math:`w` at a closure is :math:`w^T\,(V_{second} - V_{first})` in a frame on
+the first body, as in Pinocchio's ``FrameAnchorConstraintModel``, which computes it. The linear part
+of the twist is divided by the length of the part (see ``reduction.Cut``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.lie.screw import Array
+from regularize.manifold.joint_motion import fit_joint
+from regularize.model.graph import Edge
+from regularize.reduction.cuts import Cut
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """One closed loop of the model.
+
+    Attributes:
+        cut: Where it is closed.
+        edge: The joint that may move there, or None where the two frames have to coincide.
+        anchor: Pinocchio's model of the two frames; the first one is the row frame.
+        covectors: Rows, linear parts in units of 1/length, shape (m, 6).
+        T_first_joint: The joint frame on the first body seen from that body's Pinocchio joint.
+        T_second_joint: The same on the second body.
+        sign: 1 where the second body is the child of the cut joint, else -1.
+    """
+
+    cut: Cut
+    edge: Edge | None
+    anchor: Any
+    covectors: Array
+    T_first_joint: Any
+    T_second_joint: Any
+    sign: int
+
+    @property
+    def first(self) -> int:
+        """Pinocchio joint that carries the row frame."""
+        return int(self.anchor.joint1_id)
+
+    @property
+    def second(self) -> int:
+        """Pinocchio joint on the other side."""
+        return int(self.anchor.joint2_id)
+
+    def joint_pose(self, data: Any) -> Array:
+        """Relative pose of the two joint frames, parent to child, shape (4, 4)."""
+        first = data.oMi[self.first] * self.T_first_joint
+        second = data.oMi[self.second] * self.T_second_joint
+        pose = first.actInv(second) if self.sign > 0 else second.actInv(first)
+        return np.asarray(pose.homogeneous)
+
+    def motion(self, data: Any) -> Any:
+        """The joint motion nearest to the relative pose of the two joint frames."""
+        edge = self.edge
+        if edge is None or edge.freedoms == 0:
+            return pin.SE3.Identity()
+        pose = self.joint_pose(data)
+        if edge.freedoms == 1 and not edge.group:
+            return pin.exp6(edge.screws[:, 0] * _coordinate(edge.screws[:, 0], pose))
+        return pin.SE3(nearest_motion(edge, pose))
+
+    def error(self, data: Any) -> Array:
+        """Twist of the second body against the first that opened the loop, row frame, (6,)."""
+        frame = data.oMi[self.first] * self.anchor.joint1_placement
+        second = data.oMi[self.second] * self.T_second_joint
+        expected = data.oMi[self.first] * self.T_first_joint
+        motion = self.motion(data)
+        expected = expected * (motion if self.sign > 0 else motion.inverse())
+        gap = pin.log6(second * expected.inverse())
+        return np.asarray(frame.actInv(gap).vector)
+
+
+class ConstraintRows:
+    """All rows of a model: those of the closures, then those of the couplings.
+
+    Args:
+        model: The Pinocchio model.
+        closures: The closures.
+        coupling: Rows of the couplings on velocities, shape (C, nv).
+    """
+
+    def __init__(self, model: Any, closures: Sequence[Closure], coupling: Array) -> None:
+        """Stack the covectors of all closures."""
+        self.model, self.closures = model, tuple(closures)
+        self.anchors = pin.StdVec_ConstraintModel()
+        self.datas = pin.StdVec_ConstraintData()
+        for closure in closures:
+            self.anchors.append(pin.ConstraintModel(closure.anchor))
+            self.datas.append(pin.ConstraintModel(closure.anchor).createData())
+        self._pairs = list(zip(self.anchors, self.datas, strict=True))
+        self._inner = [data.extract() for data in self.datas]
+        total = sum(len(c.covectors) for c in closures)
+        self.projection = np.zeros((total, 6 * len(closures)))
+        row = 0
+        for i, closure in enumerate(closures):
+            count = len(closure.covectors)
+            self.projection[row : row + count, 6 * i : 6 * i + 6] = closure.covectors
+            row += count
+        self.coupling = coupling
+        self._no_acceleration = np.zeros(model.nv)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.projection) + len(self.coupling)
+
+    def jacobian(self, data: Any, q: Array) -> Array:
+        """Rows on velocities, shape (m, nv)."""
+        pin.computeJointJacobians(self.model, data, q)
+        return self.current_jacobian(data)
+
+    def current_jacobian(self, data: Any) -> Array:
+        """Rows on velocities where the joint Jacobians are up to date, shape (m, nv)."""
+        if not self.closures:
+            return self.coupling
+        for anchor, anchor_data in self._pairs:
+            anchor.calc(self.model, data, anchor_data)
+        twists = pin.getConstraintsJacobian(self.model, data, self.anchors, self.datas)
+        rows = self.projection @ twists
+        return np.vstack([rows, self.coupling]) if len(self.coupling) else rows
+
+    def bias(self, data: Any, q: Array, v: Array) -> Array:
+        """Rate of the rows at zero acceleration, shape (m,)."""
+        pin.forwardKinematics(self.model, data, q, v, self._no_acceleration)
+        for anchor, anchor_data in self._pairs:
+            anchor.calc(self.model, data, anchor_data)
+        return self.current_bias()
+
+    def current_bias(self) -> Array:
+        """Rate of the rows at zero acceleration where the anchors are up to date, shape (m,)."""
+        if not self._inner:
+            return np.zeros(len(self.coupling))
+        rates = [data.constraint_acceleration_error for data in self._inner]
+        drift = self.projection @ (rates[0] if len(rates) == 1 else np.concatenate(rates))
+        if not len(self.coupling):
+            return np.asarray(drift)
+        return np.concatenate([drift, np.zeros(len(self.coupling))])
+
+    def jacobian_and_bias(self, data: Any, q: Array, v: Array) -> tuple[Array, Array]:
+        """Both at once, shapes (m, nv) and (m,)."""
+        pin.forwardKinematics(self.model, data, q, v, self._no_acceleration)
+        pin.computeJointJacobians(self.model, data)
+        return self.current_jacobian(data), self.current_bias()
+
+    def residual(self, data: Any, q: Array, coupled: Array) -> Array:
+        """Errors of the rows, zero where the loops are closed, shape (m,).
+
+        Args:
+            data: Pinocchio's data.
+            q: Configuration, shape (nq,).
+            coupled: Errors of the couplings, shape (C,).
+        """
+        pin.forwardKinematics(self.model, data, q)
+        errors = [closure.covectors @ closure.error(data) for closure in self.closures]
+        return np.concatenate([*errors, coupled])
+
+
+def nearest_motion(edge: Edge, pose: Array) -> Array:
+    """The joint motion nearest to a relative pose of the joint's two frames, shape (4, 4)."""
+    if edge.group:
+        motion = np.array(pose)
+        if edge.freedoms == 3:
+            motion[:3, 3] = 0.0
+        return motion
+    return fit_joint(edge, pose)[0]
+
+
+def _coordinate(screw: Array, pose: Array) -> float:
+    """Coordinate of a single freedom that comes nearest to a relative pose."""
+    rate = float(np.sqrt(screw[3:] @ screw[3:]))
+    if rate == 0.0:
+        return float(screw[:3] @ pose[:3, 3]) / float(screw[:3] @ screw[:3])
+    # The part of the rotation that turns about the axis, from its quaternion.
+    quaternion = pin.Quaternion(pose[:3, :3]).coeffs()
+    return 2.0 * float(np.arctan2(screw[3:] @ quaternion[:3] / rate, quaternion[3])) / rate

@@ -1,0 +1,263 @@
+"""How the cuts of a reduction are closed in each export style.
+
+``rows``
+    The cut joints are left out of the tree; the kept rows are a Jacobian of their own. Exact for
+    every reduction.
+``anchors``
+    The cut joint stays in the tree and one of its two bodies is cut in two instead, each half with
+    half of the inertia; a frame anchor welds the halves (a spherical joint is closed by a point
+    anchor and needs no halves). Rows that the others imply carry a compliance: their multiplier is
+    zero, so the accelerations are exact while the decomposition is regular without damping.
+``slack``
+    As ``anchors``, with a slack joint for every implied row instead of the compliance. The slack
+    joints never move, and every row of the weld is independent.
+``legacy``
+    As ``anchors``, with ``RigidConstraintModel`` and all of its rows; what is redundant is left to
+    the proximal settings, which are iterated until the accelerations settle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.pinocchio_model.coordinate_rows import coordinate_frame, point_frame, weld_rows
+from regularize.pinocchio_model.rows import Closure
+from regularize.pinocchio_model.tips import Tip
+from regularize.pinocchio_model.tree import TreeBuilder
+from regularize.reduction.cuts import Cut, independent_rows, row_space
+from regularize.reduction.reduce import Part, Reduction
+
+#: Compliance of an implied row; its multiplier is zero whatever the value.
+COMPLIANCE = 1.0
+#: Accuracy, damping and iterations with which redundant rigid constraints settle.
+PROXIMAL = (1e-13, 1e-8, 30)
+
+
+@dataclass(frozen=True, eq=False)
+class Weld:
+    """A cut closed by rows along the axes of one frame.
+
+    Attributes:
+        cut: The cut.
+        T_node_frame: The frame on the cut's body, shape (4, 4).
+        rows: Rows that are kept, of six, or of three for a point.
+        point: Whether the joint's centre is held instead of a frame.
+    """
+
+    cut: Cut
+    T_node_frame: Array
+    rows: tuple[int, ...]
+    point: bool
+
+    @property
+    def size(self) -> int:
+        """Number of rows of the anchor."""
+        return 3 if self.point else 6
+
+    @property
+    def implied(self) -> tuple[int, ...]:
+        """Rows that follow from the others."""
+        return tuple(i for i in range(self.size) if i not in self.rows)
+
+    def covectors(self, rows: Sequence[int]) -> Array:
+        """The given rows in the weld's frame, lengths scaled, shape (k, 6)."""
+        selected = np.eye(6)[list(rows)]
+        selected[:, :3] /= self.cut.length
+        return selected
+
+
+def row_closures(
+    reduction: Reduction, *, composite: bool = True
+) -> tuple[TreeBuilder, list[Closure]]:
+    """The tree without the cut joints, closed by the kept rows."""
+    builder = TreeBuilder(reduction.graph, set(reduction.tree), composite=composite)
+    closures = []
+    for cut in reduction.cuts:
+        covectors = cut.rows.T.copy()
+        covectors[:, :3] /= cut.length
+        builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
+        closures.append(_joint_closure(builder, cut, cut.T_node_frame, covectors))
+    return builder, closures
+
+
+def weld_closures(
+    reduction: Reduction, *, slack: bool = False, every_row: bool = False, composite: bool = True
+) -> tuple[TreeBuilder, list[Closure], list[Weld]]:
+    """The tree with the cut joints, closed by welds of cut bodies.
+
+    Args:
+        reduction: The reduction.
+        slack: Whether slack joints stand for the implied rows.
+        every_row: Whether implied rows are kept as well.
+        composite: Whether a joint of several freedoms is one joint of the model.
+    """
+    welds = chosen_welds(reduction)
+    if slack:
+        welds = [_with_frame(reduction, w) if w.point and w.implied else w for w in welds]
+    tips = [
+        Tip(w.cut.edge, w.cut.node, w.T_node_frame, w.implied if slack else ())
+        for w in welds
+        if not w.point
+    ]
+    length = max((w.cut.length for w in welds), default=1.0)
+    builder = TreeBuilder(reduction.graph, set(reduction.tree), tips, length, composite=composite)
+    closures = []
+    for weld in welds:
+        cut = weld.cut
+        rows = range(weld.size) if slack or every_row else weld.rows
+        builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
+        if weld.point:
+            closures.append(_joint_closure(builder, cut, weld.T_node_frame, weld.covectors(rows)))
+        else:
+            closures.append(_tip_closure(builder, weld, weld.covectors(rows)))
+    return builder, closures, welds
+
+
+def anchor_models(model: Any, closures: Sequence[Closure], welds: Sequence[Weld]) -> Any:
+    """Pinocchio's constraint models of the welds, with the compliance of implied rows."""
+    models = pin.StdVec_ConstraintModel()
+    for closure, weld in zip(closures, welds, strict=True):
+        a = closure.anchor
+        kind = pin.PointAnchorConstraintModel if weld.point else pin.FrameAnchorConstraintModel
+        anchor = kind(model, a.joint1_id, a.joint1_placement, a.joint2_id, _second(closure, weld))
+        compliance = np.zeros(weld.size)
+        if len(closure.covectors) < weld.size:
+            compliance[list(weld.implied)] = COMPLIANCE
+        anchor.setCompliance(compliance)
+        wrapped = pin.ConstraintModel(anchor)
+        wrapped.name = weld.cut.edge.name
+        models.append(wrapped)
+    return models
+
+
+def rigid_models(model: Any, closures: Sequence[Closure], welds: Sequence[Weld]) -> Any:
+    """Pinocchio's older constraint models of the welds, all rows rigid."""
+    models = pin.StdVec_RigidConstraintModel()
+    for closure, weld in zip(closures, welds, strict=True):
+        a = closure.anchor
+        rigid = pin.RigidConstraintModel(
+            pin.ContactType.CONTACT_3D if weld.point else pin.ContactType.CONTACT_6D,
+            model,
+            a.joint1_id,
+            a.joint1_placement,
+            a.joint2_id,
+            _second(closure, weld),
+            pin.ReferenceFrame.LOCAL,
+        )
+        rigid.name = weld.cut.edge.name
+        models.append(rigid)
+    return models
+
+
+def _second(closure: Closure, weld: Weld) -> Any:
+    """Placement on the second body of the frame or the point that meets the first one."""
+    if not weld.point:
+        return closure.anchor.joint2_placement
+    relative = closure.T_first_joint.actInv(closure.anchor.joint1_placement)
+    return closure.T_second_joint * relative
+
+
+def _joint_closure(
+    builder: TreeBuilder, cut: Cut, T_node_frame: Array, covectors: Array
+) -> Closure:
+    """A closure between the two bodies of a cut joint that is not in the tree."""
+    edge = cut.edge
+    other = edge.other(cut.node)
+    first, second = builder.place[cut.node], builder.place[other]
+    own, far = (edge.T_child, edge.T_parent) if cut.on_child else (edge.T_parent, edge.T_child)
+    anchor = pin.FrameAnchorConstraintModel(
+        builder.model,
+        first[0],
+        pin.SE3(first[1] @ T_node_frame),
+        second[0],
+        pin.SE3(second[1] @ far),
+    )
+    sign = -1 if cut.on_child else 1
+    return Closure(
+        cut,
+        edge,
+        anchor,
+        covectors,
+        pin.SE3(first[1] @ own),
+        pin.SE3(second[1] @ far),
+        sign,
+    )
+
+
+def _tip_closure(builder: TreeBuilder, weld: Weld, covectors: Array) -> Closure:
+    """A closure between a body and its copy."""
+    first, second = builder.place[weld.cut.node], builder.tip_place[weld.cut.edge.index]
+    one, two = (pin.SE3(place[1] @ weld.T_node_frame) for place in (first, second))
+    anchor = pin.FrameAnchorConstraintModel(builder.model, first[0], one, second[0], two)
+    return Closure(weld.cut, None, anchor, covectors, one, two, 1)
+
+
+def chosen_welds(reduction: Reduction) -> list[Weld]:
+    """The coordinate rows that stand for the kept rows of every cut, by cut."""
+    welds = [_weld(cut) for cut in reduction.cuts]
+    for part in reduction.parts:
+        mine = [i for i, cut in enumerate(reduction.cuts) if cut.edge.index in part.edges]
+        shortened = [i for i in mine if _dropped(reduction.cuts[i])]
+        if shortened:
+            _shorten(reduction, part, welds, mine, shortened)
+    return welds
+
+
+def _weld(cut: Cut) -> Weld:
+    edge = cut.edge
+    if edge.group and edge.freedoms == 3:
+        own = edge.T_child if cut.on_child else edge.T_parent
+        center = screw.inverse(cut.T_node_frame) @ own
+        frame, rows = point_frame(cut, center)
+        return Weld(cut, cut.T_node_frame @ frame, tuple(rows), True)
+    frame = coordinate_frame(cut)
+    return Weld(cut, cut.T_node_frame @ frame, tuple(weld_rows(cut, frame)), False)
+
+
+def _with_frame(reduction: Reduction, weld: Weld) -> Weld:
+    """The weld of a frame in place of a point: rotations of the joint are rows of their own."""
+    return replace(weld, rows=(*weld.rows, 3, 4, 5), point=False)
+
+
+def _dropped(cut: Cut) -> int:
+    """Rows dropped because of the configuration, beyond what motion algebras prove."""
+    return int(cut.thinned.shape[1] + cut.numerical.shape[1])
+
+
+def _shorten(
+    reduction: Reduction, part: Part, welds: list[Weld], mine: list[int], chosen: list[int]
+) -> None:
+    """Leave out as many rows of the chosen welds as were dropped there."""
+    loops, q = reduction.loops, np.array(reduction.q)
+    for cell in reduction.cells:
+        if set(part.edges) <= set(cell.edges) and any(c.numerical.size for c in part.cuts):
+            q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
+    state = loops.state(q)
+    twists = state.screws[0].T.copy()
+    translates = ~np.any(twists[3:] != 0.0, axis=0)
+    twists[:, translates] *= part.length
+
+    def rows_of(i: int) -> Array:
+        weld = welds[i]
+        T_world_frame = state.T_world_node[0, loops.row(weld.cut.node)] @ weld.T_node_frame
+        to_frame = weld.covectors(weld.rows) @ screw.adjoint(screw.inverse(T_world_frame))
+        return np.asarray(to_frame @ (loops.incidence[i] * twists))
+
+    fixed = np.vstack([loops.coupling, *(rows_of(i) for i in mine if i not in chosen)])
+    rest = np.vstack([rows_of(i) for i in chosen])
+    if len(fixed):
+        basis = row_space(fixed)
+        rest = rest - (rest @ basis.T) @ basis
+    owner = [(i, row) for i in chosen for row in welds[i].rows]
+    count = len(owner) - sum(_dropped(reduction.cuts[i]) for i in chosen)
+    picked = {owner[k] for k in independent_rows(rest, count)}
+    for i in chosen:
+        kept = tuple(row for row in welds[i].rows if (i, row) in picked)
+        welds[i] = replace(welds[i], rows=kept)

@@ -1,0 +1,211 @@
+"""The spanning tree of a mechanism as a Pinocchio model, joints added depth-first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.lie import screw
+from regularize.lie.screw import IDENTITY, Array
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.graph import Edge, Graph
+from regularize.pinocchio_model.joints import elementary_models
+from regularize.pinocchio_model.tips import SINGLE, SharedInertia, Tip
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """One joint of the Pinocchio model and the edges that it stands for.
+
+    Attributes:
+        index: Index of the joint in the model, of the first one where it became several.
+        edges: Elementary joints in the order in which the model applies them.
+        reversed: Whether the model runs from their child to their parent.
+    """
+
+    index: int
+    edges: tuple[Edge, ...]
+    reversed: bool
+
+
+class TreeBuilder:
+    """Adds the joints of a spanning tree to a Pinocchio model.
+
+    Args:
+        graph: The mechanism's graph.
+        tree: Edges of the spanning tree.
+        tips: Bodies to cut in two.
+        length: Size of the mechanism in metres, for the inertia of copies of the ground.
+        composite: Whether a joint of several freedoms is one joint of the model, else a series.
+
+    Attributes:
+        model: The model.
+        joints: How its joints stand for the mechanism's.
+        findings: What could not be carried over.
+        place: Joint that carries each node, and the node's frame in that joint's frame.
+        tip_place: The same for each tip, by its edge.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        tree: set[int],
+        tips: Sequence[Tip] = (),
+        length: float = 1.0,
+        *,
+        composite: bool = True,
+    ) -> None:
+        """Build the whole model."""
+        self.composite = composite
+        self.graph, self.tree, self.tips = graph, tree, tuple(tips)
+        self.inertia = SharedInertia(graph, self.tips, length)
+        self.model = pin.Model()
+        self.model.name = graph.mechanism.name
+        self.model.gravity.linear = np.array(graph.mechanism.gravity)
+        self.joints: list[TreeJoint] = []
+        self.findings: list[Diagnostic] = []
+        self.place: dict[int, tuple[int, Array]] = {graph.ground: (0, np.eye(4))}
+        self.tip_place: dict[int, tuple[int, Array]] = {}
+        self._add_bodies(graph.ground)
+        self._descend(graph.ground)
+
+    def add_frame(self, name: str, place: tuple[int, Array], T_node_frame: Array) -> int:
+        """Add an operational frame at a place of the tree; returns its index."""
+        frame = pin.Frame(name, place[0], pin.SE3(place[1] @ T_node_frame), pin.FrameType.OP_FRAME)
+        return int(self.model.addFrame(frame))
+
+    def _descend(self, root: int) -> None:
+        """Visit nodes depth-first: Pinocchio's algorithms rely on that order."""
+        stack = [(root, iter(self._downward(root)))]
+        while stack:
+            node, edges = stack[-1]
+            edge = next(edges, None)
+            if edge is None:
+                stack.pop()
+                continue
+            child = self._add_edges(node, self._series(node, edge))
+            self._add_bodies(child)
+            stack.append((child, iter(self._downward(child))))
+
+    def _downward(self, node: int) -> list[Edge]:
+        return [
+            self.graph.edges[e]
+            for e in self.graph.adjacency[node]
+            if e in self.tree and self.graph.edges[e].other(node) not in self.place
+        ]
+
+    def _series(self, node: int, edge: Edge) -> list[Edge]:
+        """The edge with the following parts of the same joint, where they hang on each other."""
+        series = [edge]
+        while True:
+            node = series[-1].other(node)
+            following = [
+                e
+                for e in self._downward(node)
+                if e.joint is edge.joint and e.index not in {s.index for s in series}
+            ]
+            if self.graph.members[node] or not following:
+                return series
+            series.append(following[0])
+
+    def _add_edges(self, node: int, series: Sequence[Edge]) -> int:
+        """Add one joint for a series of edges; returns the node at its end."""
+        backwards = node == series[0].child
+        place = self._add_joint(self.place[node], series, backwards)
+        for edge in series:
+            # Massless nodes inside the joint have no place of their own, but are passed.
+            self.place[edge.parent if backwards else edge.child] = (place[0], IDENTITY)
+        end = series[-1].parent if backwards else series[-1].child
+        self.place[end] = place
+        return end
+
+    def _add_joint(
+        self, place: tuple[int, Array], series: Sequence[Edge], backwards: bool
+    ) -> tuple[int, Array]:
+        """Add one joint for a series of edges; returns the place of the body at its end."""
+        parent, T_joint_node = place
+        first, last = series[0], series[-1]
+        T_start = T_joint_node @ (first.T_child if backwards else first.T_parent)
+        T_end = last.T_parent if backwards else last.T_child
+        if not first.freedoms:
+            return parent, T_start @ screw.inverse(T_end)
+        parts: list[tuple[Any, Array]] = []
+        before = np.eye(4)
+        for edge in series:
+            steps, before = elementary_models(edge, backwards, before)
+            parts += steps
+        whole = len(series) == sum(e.joint is first.joint for e in self.graph.edges)
+        name = first.joint.name if whole else first.name
+        parts[0] = (parts[0][0], T_start @ parts[0][1])
+        if self.composite or len(parts) == 1:
+            index = end = self._add_composite(parent, parts, name)
+        else:
+            index, end = 0, parent
+            for k, (part, T) in enumerate(parts):
+                end = self.model.addJoint(end, part, pin.SE3(T), f"{name}/{k + 1}")
+                self.model.addJointFrame(end)
+                index = index or end
+        self.joints.append(TreeJoint(index, tuple(series), backwards))
+        return end, before @ screw.inverse(T_end)
+
+    def _add_composite(self, parent: int, parts: Sequence[tuple[Any, Array]], name: str) -> int:
+        """Add one joint made of several joint models, each with its placement."""
+        joint_model, T = parts[0]
+        if len(parts) > 1:
+            joint_model = pin.JointModelComposite()
+            joint_model.addJoint(parts[0][0])
+            for part, T_part in parts[1:]:
+                joint_model.addJoint(part, pin.SE3(T_part))
+        index = int(self.model.addJoint(parent, joint_model, pin.SE3(T), name))
+        self.model.addJointFrame(index)
+        return index
+
+    def _add_bodies(self, node: int) -> None:
+        """Append what moves with a node, and the tips that hang on it."""
+        index, T_joint_node = self.place[node]
+        for name in self.graph.members[node]:
+            T = T_joint_node @ self.graph.T_node_body[name]
+            body = self.graph.mechanism.body(name)
+            if body.inertia is None and index > 0 and not self.graph.inertia_known(node):
+                self.findings.append(
+                    Diagnostic(
+                        "REG303",
+                        "note",
+                        f"body `{name}` states no mass properties and moves without mass",
+                        source=body.source,
+                    )
+                )
+            self.model.addFrame(
+                pin.Frame(self._unused(name), index, pin.SE3(T), pin.FrameType.BODY), False
+            )
+        if index > 0:
+            for inertia in self.inertia.remaining(node):
+                self.model.appendBodyToJoint(index, inertia, pin.SE3(T_joint_node))
+        for tip in self.tips:
+            if tip.edge.other(tip.node) == node:
+                self._add_tip(tip)
+
+    def _add_tip(self, tip: Tip) -> None:
+        """Continue the tree over a cut joint to the copy of the body behind it."""
+        edge = tip.edge
+        place = self.place[edge.other(tip.node)]
+        backwards = tip.node == edge.parent
+        place = self._add_joint(place, [edge], backwards)
+        for axis in tip.slack:
+            before = place[1] @ tip.T_node_frame
+            model = getattr(pin, f"JointModel{SINGLE[axis]}")()
+            name = f"slack {SINGLE[axis]} {edge.name}"
+            index = self.model.addJoint(place[0], model, pin.SE3(before), name)
+            self.model.addJointFrame(index)
+            place = (index, screw.inverse(tip.T_node_frame))
+        self.tip_place[edge.index] = place
+        if edge.freedoms or tip.slack:
+            self.model.appendBodyToJoint(place[0], self.inertia.of_tip(tip.node), pin.SE3(place[1]))
+
+    def _unused(self, name: str) -> str:
+        taken = {frame.name for frame in self.model.frames}
+        return name if name not in taken else f"{name}/body"

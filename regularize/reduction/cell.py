@@ -1,0 +1,117 @@
+"""The cells of a mechanism: mobility, reduced parts and the certificate of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import CLOSED
+from regularize.reduction.certificate import Certificate, Certifier
+from regularize.reduction.cuts import Cut
+from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
+from regularize.reduction.part import (
+    Part,
+    numerically_reduced,
+    reduce_part,
+    searched,
+    thinned,
+    with_rank,
+    with_rigid_joints,
+)
+from regularize.reduction.setting import Setting
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A cell with everything that was derived for it.
+
+    Attributes:
+        mobility: Ranks and configurations.
+        parts: Its biconnected parts, reduced.
+        certificate: Outcome of following the kept rows alone.
+    """
+
+    mobility: CellMobility
+    parts: tuple[Part, ...]
+    certificate: Certificate
+
+
+def reduce_cell(
+    setting: Setting, edges: Sequence[int], *, numerical: bool, configurations: int
+) -> Cell:
+    """Reduce all parts of a cell.
+
+    If the kept rows turn out too few at the tolerance asked for, smaller ones are tried; in the end
+    nothing is removed.
+
+    Args:
+        setting: The assembled mechanism and the options.
+        edges: Edges of the cell.
+        numerical: Whether to remove rows on numerical evidence as well.
+        configurations: Number of configurations for the certificate.
+    """
+    blocks = [block for block in setting.graph.blocks if set(block) <= set(edges)]
+    rtol = setting.rtol
+    certify = Certifier(setting, edges, configurations)
+    for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol) if _closed(setting, edges) else ():
+        parts = [reduce_part(setting, block, tolerance) for block in blocks]
+        visited, certificate = certify(_cuts(parts))
+        if not certificate.holds:
+            continue
+        mobility = _mobility(setting, edges, parts, visited)
+        parts = [with_rank(setting, part, mobility) for part in parts]
+        if any(part.dimension < part.rank for part in parts):
+            continue
+        final = [searched(setting, part, mobility) for part in parts]
+        final = [thinned(setting, with_rigid_joints(setting, part)) for part in final]
+        if numerical:
+            final = [numerically_reduced(setting, part, mobility) for part in final]
+        if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
+            _, certificate = certify(_cuts(final))
+            if not certificate.holds:
+                continue
+        return Cell(mobility, tuple(final), certificate)
+    return _unreduced(setting, edges, blocks)
+
+
+def _unreduced(setting: Setting, edges: Sequence[int], blocks: Sequence[Sequence[int]]) -> Cell:
+    """The cell with every constraint kept: its loops are open or no reduction holds."""
+    parts = [reduce_part(setting, block, 0.0) for block in blocks]
+    loops, _ = setting.loops(edges, _cuts(parts))
+    closed = _closed(setting, edges)
+    visited = np.zeros((0, 0, loops.freedoms))
+    if closed:
+        q = setting.assembly.q[loops.columns]
+        visited = generic_configurations(loops, q, rtol=setting.rtol, rng=setting.rng())
+    mobility = _mobility(setting, edges, parts, visited)
+    return Cell(
+        mobility,
+        tuple(with_rank(setting, part, mobility) for part in parts),
+        Certificate(0, 0.0, closed),
+    )
+
+
+def _cuts(parts: Sequence[Part]) -> list[Cut]:
+    return [cut for part in parts for cut in part.cuts]
+
+
+def _closed(setting: Setting, edges: Sequence[int]) -> bool:
+    names = {setting.graph.edges[e].joint.name for e in edges}
+    _, length = setting.frame(edges)
+    return all(
+        gap.translation <= 2 * CLOSED * length and gap.rotation <= 2 * CLOSED
+        for gap in setting.assembly.after
+        if gap.joint in names
+    )
+
+
+def _mobility(
+    setting: Setting, edges: Sequence[int], parts: Sequence[Part], visited: Array
+) -> CellMobility:
+    loops, _ = setting.loops(edges, _cuts(parts))
+    q = setting.assembly.q[loops.columns]
+    cycles = [cycle for part in parts for cycle in part.cycles]
+    return cell_mobility(loops, q, visited, cycles, rtol=setting.rtol, rng=setting.rng())

@@ -1,0 +1,153 @@
+"""The certificate of a cell: what its kept rows allow keeps all its loops closed.
+
+One walk serves two purposes. It follows the kept rows alone, so that every configuration at which
+all loops are found closed is evidence for the reduction; and the configurations are generic, so
+that the rank of all equations can be taken there. Where many configurations are wanted and the
+loops have a closed form, most of them come from that: there all loops are closed, and the
+velocities that the kept rows allow are compared with those that all equations allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.walk import least_norm, walk
+from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.sampling import solved_configurations
+from regularize.reduction.setting import Setting
+
+#: Steps of each walker.
+STEPS = 2
+#: Closure errors up to this multiple of the tolerance are the file's rounding.
+SLACK = 20.0
+#: Singular values of kept rows below this fraction of the largest are rounding.
+DEPENDENT = 1e-8
+#: Configurations that are looked at together, to keep within memory.
+CHUNK = 10_000
+#: Configurations that are always walked to.
+WALKED = 50
+#: Configurations for which a closed form is looked for, per square of the number of loops: below,
+#: the walk is over sooner.
+MANY = 400
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Outcome of following the kept rows alone.
+
+    Attributes:
+        configurations: Number of configurations that were checked.
+        worst: Largest closure error met, of configurations or velocities, lengths scaled.
+        holds: Whether every closure equation stayed fulfilled.
+        solved: How many of the configurations come from the closed form of the loops. At those the
+            velocities that the kept rows allow were checked; the others were walked to.
+    """
+
+    configurations: int
+    worst: float
+    holds: bool
+    solved: int = 0
+
+
+class Certifier:
+    """Checks the kept rows of a cell.
+
+    Args:
+        setting: The assembled mechanism and the options.
+        edges: Edges of the cell.
+        configurations: Number of configurations to check.
+    """
+
+    def __init__(self, setting: Setting, edges: Sequence[int], configurations: int) -> None:
+        """Remember the cell."""
+        self.setting, self.edges, self.configurations = setting, edges, configurations
+        self._found: Array | None = None
+
+    def __call__(self, cuts: Iterable[Cut]) -> tuple[Array, Certificate]:
+        """Configurations of walkers on the kept rows, shape (steps, walkers, n), and the outcome.
+
+        Args:
+            cuts: Cuts of the cell with their kept rows.
+        """
+        loops, ordered = self.setting.loops(self.edges, cuts)
+        rows = ReducedLoops(loops, ordered)
+        many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
+        rng = self.setting.rng()
+        visited = self._walked(loops, rows, WALKED if many else self.configurations, rng)
+        worst, solved = _closure_error(loops, visited), 0
+        if many and self._small(worst):
+            q = self._solved(loops, visited)
+            solved = len(q)
+            for start in range(0, solved, CHUNK):
+                part = q[start : start + CHUNK]
+                worst = max(worst, _velocity_error(loops, rows, part, rng))
+            missing = self.configurations - solved - _count(visited)
+            if missing > 0:
+                more = self._walked(loops, rows, missing, rng)
+                visited = np.concatenate([visited, more], axis=1)
+                worst = max(worst, _closure_error(loops, more))
+        checked = _count(visited) + solved if self.configurations > 0 else 0
+        return visited, Certificate(checked, worst, self._small(worst), solved)
+
+    def _small(self, worst: float) -> bool:
+        return worst <= SLACK * self.setting.rtol
+
+    def _walked(
+        self, loops: LoopKinematics, rows: ReducedLoops, count: int, rng: np.random.Generator
+    ) -> Array:
+        # Even without a certificate the rank needs a few generic configurations.
+        walkers = max(4, -(-count // STEPS))
+        start = self.setting.assembly.q[loops.columns]
+        parts = [
+            walk(
+                loops,
+                rows,
+                start,
+                walkers=min(CHUNK, walkers - first),
+                steps=STEPS,
+                rng=rng,
+                rtol=self.setting.rtol,
+            )
+            for first in range(0, walkers, CHUNK)
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def _solved(self, loops: LoopKinematics, visited: Array) -> Array:
+        """Configurations of the closed form: the same ones whatever rows are kept."""
+        if self._found is None:
+            starts = np.concatenate([self.setting.assembly.q[None, loops.columns], visited[-1, :4]])
+            count = self.configurations - _count(visited)
+            rng, rtol = self.setting.rng(), self.setting.rtol
+            self._found = solved_configurations(loops, starts, count, rtol=rtol, rng=rng)
+        return self._found
+
+
+def _count(visited: Array) -> int:
+    """Number of configurations; there may be no coordinates."""
+    return int(np.prod(visited.shape[:-1]))
+
+
+def _closure_error(loops: LoopKinematics, visited: Array) -> float:
+    """Largest error of all closure equations."""
+    q = visited.reshape(_count(visited), loops.freedoms)
+    parts = (q[first : first + CHUNK] for first in range(0, len(q), CHUNK))
+    errors = [np.max(np.abs(loops.residual(loops.state(part))), initial=0.0) for part in parts]
+    return float(max(errors, default=0.0))
+
+
+def _velocity_error(
+    loops: LoopKinematics, rows: ReducedLoops, q: Array, rng: np.random.Generator
+) -> float:
+    """Largest closure error, or its rate at random velocities that the kept rows allow."""
+    state = loops.state(q)
+    kept = rows.residual_jacobian(state) * loops.units
+    velocities = rng.normal(size=q.shape)
+    velocities -= least_norm(kept, (kept @ velocities[..., None])[..., 0], DEPENDENT)
+    rates = (loops.jacobian(state) * loops.units) @ velocities[..., None]
+    errors = loops.residual(state)
+    return max(float(np.max(np.abs(errors))), float(np.max(np.abs(rates))))

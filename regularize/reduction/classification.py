@@ -1,0 +1,62 @@
+"""What each redundancy is called: trivial, exceptional, topological or paradoxical."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regularize.lie import screw, subalgebra
+from regularize.lie.screw import Array
+from regularize.model.cycles import Cycle
+from regularize.model.graph import Graph
+
+
+def loop_algebra(screws: dict[int, Array], cycle: Cycle, rtol: float) -> Array:
+    """Motion algebra of a loop: the Lie closure of all its screws."""
+    return subalgebra.lie_closure(np.hstack([screws[e] for e in cycle.edges]), rtol)
+
+
+def topological_redundancy(
+    graph: Graph,
+    locked: Sequence[int],
+    cycles: Sequence[Cycle],
+    screws: dict[int, Array],
+    rtol: float,
+    rng: np.random.Generator,
+) -> int:
+    """Redundancy between loops that comes from the graph and the joint types alone.
+
+    Every screw is moved at random within the motion algebras of the loops that it belongs to. What
+    stays dependent between the loops then, beyond what each loop has by itself, holds for any
+    lengths. Generically such a structure is rigid; where its joints do move nevertheless the
+    redundancy is owed to special dimensions, so only loops of locked joints are counted.
+
+    Args:
+        graph: The mechanism's graph.
+        locked: Edges that can never move.
+        cycles: Short independent loops of the part.
+        screws: Scaled screws of every edge, shape (6, f) each.
+        rtol: Tolerance of the motion algebras.
+        rng: Source of the random geometry.
+    """
+    rigid = [cycle for cycle in cycles if set(cycle.edges) <= set(locked)]
+    if len(rigid) < 2:
+        return 0
+    edges = sorted({e for cycle in rigid for e in cycle.edges})
+    algebras: dict[int, Array] = dict.fromkeys(edges, subalgebra.FULL)
+    for cycle in rigid:
+        algebra = loop_algebra(screws, cycle, rtol)
+        for e in cycle.edges:
+            algebras[e] = subalgebra.intersection(algebras[e], algebra, rtol)
+    columns = {}
+    for e in edges:
+        twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])
+        columns[e] = screw.adjoint(screw.exp(twist)) @ screws[e]
+    alone = [_rank([np.hstack([columns[e] for e in cycle.edges])]) for cycle in rigid]
+    blocks = [np.hstack([columns[e] * cycle.direction(graph, e) for e in edges]) for cycle in rigid]
+    return sum(alone) - _rank(blocks)
+
+
+def _rank(blocks: Sequence[Array]) -> int:
+    return int(np.linalg.matrix_rank(np.vstack(blocks), tol=1e-8))

@@ -1,0 +1,235 @@
+"""Reduced loop constraints: the rows that can matter, constant in a frame on one body.
+
+Müller (2014), section 6, generalised to several loops as described in ``propagation`` and
+``closing``. The rows act on the relative twist at the cut joint; what they leave out can never
+occur on the set of configurations that is connected with the assembled one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import qr
+
+from regularize.errors import ModelError
+from regularize.lie import screw, subalgebra
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.model.cycles import Cycle
+from regularize.model.graph import Edge
+
+Kind = Literal["thinned", "numerical"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """One loop's closing joint with the rows that are kept of it.
+
+    The *cut frame* is fixed on one of the two bodies, has the axes of the ground and its origin at
+    the centre of the part at the assembled configuration. Covectors act on twists in that frame
+    whose linear part is divided by ``length``.
+
+    Attributes:
+        edge: The cut joint.
+        cycle: The loop that it closes.
+        node: Node that carries the cut frame.
+        T_node_frame: The cut frame in that node's frame, shape (4, 4).
+        length: Length by which linear parts are divided, in metres.
+        freedoms: Orthonormal basis of the joint's own freedoms, shape (6, f).
+        rows: Kept covectors, orthonormal, shape (6, kept).
+        removed: Covectors that can never matter, orthonormal, shape (6, removed).
+        thinned: Covectors removed because the joints concerned are locked, shape (6, t).
+        numerical: Covectors removed on numerical evidence only, shape (6, u).
+    """
+
+    edge: Edge
+    cycle: Cycle
+    node: int
+    T_node_frame: Array
+    length: float
+    freedoms: Array
+    rows: Array
+    removed: Array
+    thinned: Array
+    numerical: Array
+
+    @property
+    def constraints(self) -> int:
+        """Rows of the unreduced joint."""
+        return 6 - self.edge.freedoms
+
+    @property
+    def kept(self) -> int:
+        """Rows that are kept."""
+        return int(self.rows.shape[1])
+
+    @property
+    def on_child(self) -> bool:
+        """Whether the cut frame is fixed on the child body."""
+        return self.node == self.edge.child
+
+
+class ReducedLoops:
+    """The reduced closure equations of some loops, as something to walk along.
+
+    Args:
+        loops: Kinematics whose chords are the cuts.
+        cuts: The cuts, in the order of ``loops.chords``.
+    """
+
+    def __init__(self, loops: LoopKinematics, cuts: Sequence[Cut]) -> None:
+        """Collect the projections and frames."""
+        self.loops, self.cuts = loops, tuple(cuts)
+        # A chord's own freedoms stay as equations: they determine its own coordinates.
+        self._projections = [np.hstack([cut.rows, cut.freedoms]).T for cut in cuts]
+
+    def _to_cut(self, state: State, i: int) -> Array:
+        """Matrix from twists in the root frame to the rows of cut i, shape (N, rows, 6)."""
+        cut = self.cuts[i]
+        pose = state.T_world_node[:, self.loops.row(cut.node)] @ cut.T_node_frame
+        matrix = screw.adjoint(screw.inverse(pose))
+        matrix[:, :3] /= cut.length
+        return self._projections[i] @ matrix
+
+    def residual(self, state: State) -> Array:
+        """Kept components of the closure errors as twists, then the couplings', shape (N, m)."""
+        error = screw.log(state.T_world_target @ screw.inverse(state.T_world_chord))
+        parts = [
+            (self._to_cut(state, i) @ error[:, i, :, None])[..., 0] for i in range(len(self.cuts))
+        ]
+        coupled = state.q @ self.loops.coupling.T - self.loops.coupling_offset
+        return np.concatenate([*parts, coupled], axis=1)
+
+    def residual_jacobian(self, state: State) -> Array:
+        """Kept rows on velocities, shape (N, m, n); exact where the loops are closed."""
+        twists = np.swapaxes(state.screws, -1, -2)
+        parts = [
+            self._to_cut(state, i) @ (self.loops.incidence[i] * twists)
+            for i in range(len(self.cuts))
+        ]
+        coupling = np.broadcast_to(self.loops.coupling, (len(state.q), *self.loops.coupling.shape))
+        return np.concatenate([*parts, coupling], axis=1)
+
+    def loop_rows(self, state: State, twists: Array) -> Array:
+        """Kept components of given twists around the loops, shape (N, m, k), couplings zero.
+
+        Args:
+            state: State of the loops.
+            twists: k twists around each loop in the root frame, shape (N, L, 6, k).
+        """
+        parts = [self._to_cut(state, i) @ twists[:, i] for i in range(len(self.cuts))]
+        coupling = np.zeros((len(state.q), len(self.loops.coupling), twists.shape[-1]))
+        return np.concatenate([*parts, coupling], axis=1)
+
+
+def cut_of(
+    edge: Edge,
+    cycle: Cycle,
+    node: int,
+    space: Array,
+    screws: Array,
+    *,
+    T_world_node: Array,
+    center: Array,
+    length: float,
+) -> Cut:
+    """The kept and the removed covectors of one cut.
+
+    Args:
+        edge: The cut joint.
+        cycle: The loop that it closes.
+        node: Node on which the space does not move.
+        space: Basis of the space of relative twists, scaled and about the centre, shape (6, d).
+        screws: The joint's screws in the same coordinates, shape (6, f).
+        T_world_node: Assembled pose of the node, shape (4, 4).
+        center: Centre of the part, world coordinates in metres, shape (3,).
+        length: Size of the part in metres.
+
+    Raises:
+        ModelError: The joint's screws are not independent.
+    """
+    freedoms = subalgebra.span(screws)
+    if freedoms.shape[1] != edge.freedoms:
+        raise ModelError(f"joint {edge.name!r}: its freedoms are not independent")
+    u, _, _ = np.linalg.svd(subalgebra.residual(freedoms, space), full_matrices=False)
+    kept = u[:, : space.shape[1] - freedoms.shape[1]]
+    return Cut(
+        edge=edge,
+        cycle=cycle,
+        node=node,
+        T_node_frame=read_only(screw.inverse(T_world_node) @ screw.transform(None, center)),
+        length=length,
+        freedoms=read_only(freedoms),
+        rows=read_only(kept),
+        removed=read_only(subalgebra.complement(np.hstack([kept, freedoms]))),
+        thinned=subalgebra.ZERO,
+        numerical=subalgebra.ZERO,
+    )
+
+
+def independent_rows(jacobian: Array, count: int) -> Array:
+    """Indices of ``count`` well-conditioned independent rows (QR with pivoting), increasing."""
+    _, _, order = qr(jacobian.T, mode="economic", pivoting=True)
+    return np.sort(np.asarray(order)[:count])
+
+
+def without_rows(
+    cuts: Sequence[Cut],
+    loops: LoopKinematics,
+    q: Array,
+    chosen: Sequence[int],
+    count: int,
+    kind: Kind,
+    rtol: float,
+) -> list[Cut]:
+    """Drop kept rows that depend on the others at a configuration.
+
+    Rows that may not be dropped can be dependent among themselves; then fewer rows are dropped, for
+    none that is independent of the others may go.
+
+    Args:
+        cuts: All cuts of the loops, in the order of ``loops.chords``.
+        loops: Kinematics whose chords are the cuts.
+        q: The configuration, shape (n,).
+        chosen: Indices of the cuts whose rows may be dropped.
+        count: Largest number of rows to drop.
+        kind: ``thinned`` or ``numerical``: the attribute of ``Cut`` that receives them.
+        rtol: Relative tolerance of ranks.
+    """
+    reduced = ReducedLoops(loops, cuts)
+    jacobian = reduced.residual_jacobian(loops.state(q))[0] * loops.units
+    owner = [(i, k) for i, cut in enumerate(cuts) for k in range(cut.kept + cut.edge.freedoms)]
+    fixed = [r for r, (i, k) in enumerate(owner) if i not in chosen or k >= cuts[i].kept] + list(
+        range(len(owner), len(jacobian))
+    )
+    free = [r for r in range(len(owner)) if r not in set(fixed)]
+    # What the rows that stay anyway say already is projected out before rows are picked.
+    rest = jacobian[free]
+    if fixed:
+        basis = row_space(jacobian[fixed], rtol)
+        rest = rest - (rest @ basis.T) @ basis
+    size = float(np.max(np.linalg.norm(jacobian, axis=1), initial=0.0))
+    needed = int(np.linalg.matrix_rank(rest, tol=rtol * size))
+    picked = {free[i] for i in independent_rows(rest, max(len(free) - count, needed))}
+    result = list(cuts)
+    for i in chosen:
+        mine = [r for r in free if owner[r][0] == i]
+        stay = [owner[r][1] for r in mine if r in picked]
+        drop = [owner[r][1] for r in mine if r not in picked]
+        cut = cuts[i]
+        dropped = read_only(cut.rows[:, drop])
+        cut = replace(cut, rows=read_only(cut.rows[:, stay]))
+        if kind == "thinned":
+            result[i] = replace(cut, thinned=read_only(np.hstack([cut.thinned, dropped])))
+        else:
+            result[i] = replace(cut, numerical=read_only(np.hstack([cut.numerical, dropped])))
+    return result
+
+
+def row_space(rows: Array, rtol: float = 1e-9) -> Array:
+    """Orthonormal rows that span the row space."""
+    _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray(vt[s > rtol * max(float(s[0]), 1e-300)]) if len(s) else vt

@@ -1,0 +1,109 @@
+"""A store of subspaces of se(3) in which equal ones are one and no operation is done twice.
+
+Mechanisms repeat themselves: the links of a planar loop all share one algebra. Every subspace gets
+a number, and sums, intersections, Lie closures and saturations of numbers are remembered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regularize.lie import subalgebra
+from regularize.lie.screw import Array, read_only
+
+
+class MotionSpaces:
+    """Numbered subspaces; 0 is the zero space and 1 is se(3).
+
+    Args:
+        rtol: Tolerance of every comparison; see ``subalgebra``.
+    """
+
+    ZERO = 0
+    FULL = 1
+
+    def __init__(self, rtol: float) -> None:
+        """Start with the two improper subspaces."""
+        self.rtol = rtol
+        self._bases: list[Array] = [subalgebra.ZERO, subalgebra.FULL]
+        self._numbers: dict[bytes, int] = {}
+        self._memory: dict[tuple[str, int, int], int] = {}
+
+    def number(self, basis: Array) -> int:
+        """Number of the subspace with this orthonormal basis."""
+        if basis.shape[1] in (0, 6):
+            return self.ZERO if basis.shape[1] == 0 else self.FULL
+        # Adding zero turns -0.0 into 0.0, which has other bytes.
+        key = (np.round(basis @ basis.T, 6) + 0.0).tobytes()
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._bases)
+            self._bases.append(read_only(basis))
+        return found
+
+    def basis(self, number: int) -> Array:
+        """Orthonormal basis, shape (6, d)."""
+        return self._bases[number]
+
+    def dimension(self, number: int) -> int:
+        """Dimension of a numbered subspace."""
+        return int(self._bases[number].shape[1])
+
+    def closure(self, screws: Array) -> int:
+        """Number of the Lie closure of the columns."""
+        return self.number(subalgebra.lie_closure(screws, self.rtol))
+
+    def join(self, a: int, b: int) -> int:
+        """Lie closure of the sum of two subalgebras."""
+        if a == b or b == self.ZERO or a == self.FULL:
+            return a
+        if a == self.ZERO or b == self.FULL:
+            return b
+        key = ("join", min(a, b), max(a, b))
+        if key not in self._memory:
+            columns = np.hstack([self._bases[a], self._bases[b]])
+            self._memory[key] = self.closure(columns)
+        return self._memory[key]
+
+    def add(self, a: int, b: int) -> int:
+        """Sum of two subspaces, not closed under the bracket."""
+        if a == b or b == self.ZERO or a == self.FULL:
+            return a
+        if a == self.ZERO or b == self.FULL:
+            return b
+        key = ("add", min(a, b), max(a, b))
+        if key not in self._memory:
+            self._memory[key] = self.number(
+                subalgebra.sum_(self._bases[a], self._bases[b], self.rtol)
+            )
+        return self._memory[key]
+
+    def meet(self, a: int, b: int) -> int:
+        """Intersection of two subspaces."""
+        if a == b or b == self.FULL or a == self.ZERO:
+            return a
+        if a == self.FULL or b == self.ZERO:
+            return b
+        key = ("meet", min(a, b), max(a, b))
+        if key not in self._memory:
+            self._memory[key] = self.number(
+                subalgebra.intersection(self._bases[a], self._bases[b], self.rtol)
+            )
+        return self._memory[key]
+
+    def saturate(self, space: int, freedoms: int) -> int:
+        """Smallest superspace of ``space`` invariant under the bracket with ``freedoms``."""
+        if space in (self.ZERO, self.FULL) or freedoms == self.ZERO or space == freedoms:
+            return space
+        key = ("saturate", space, freedoms)
+        if key not in self._memory:
+            self._memory[key] = self.number(
+                subalgebra.saturation(self._bases[space], self._bases[freedoms], self.rtol)
+            )
+        return self._memory[key]
+
+    def contains(self, space: int, other: int) -> bool:
+        """Whether ``other`` lies in ``space``."""
+        return self.meet(space, other) == other or (
+            subalgebra.contains(self._bases[space], self._bases[other], self.rtol)
+        )

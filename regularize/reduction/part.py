@@ -1,0 +1,197 @@
+"""A biconnected part of a mechanism and its reduced constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regularize.lie import subalgebra
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import center_and_length
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.cycles import Cycle, minimum_cycle_basis
+from regularize.reduction.classification import loop_algebra, topological_redundancy
+from regularize.reduction.closing import close_part
+from regularize.reduction.cuts import (
+    Cut,
+    Kind,
+    cut_of,
+    without_rows,
+)
+from regularize.reduction.mobility import CellMobility, decide_rank, singular_values
+from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.setting import Setting
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A biconnected part with its reduced constraints.
+
+    Attributes:
+        edges: Its edges.
+        center: Centre of its joints at the assembled pose, world coordinates, shape (3,).
+        length: Its size in metres.
+        screws: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
+        cycles: Short independent loops.
+        cuts: One per independent loop.
+        rank: Rank of its closure equations at generic configurations.
+        dimension: Rows kept plus freedoms of the cuts, before thinning.
+        locked: Edges that can never move.
+        trivial: Equations beyond the dimension of each short loop's own motion algebra.
+        topological: Redundancy between locked loops that holds for any lengths.
+        rtol: Tolerance at which the motion spaces were computed; 0 where nothing was removed
+            because the loops are open or the certificate failed.
+    """
+
+    edges: tuple[int, ...]
+    center: Array
+    length: float
+    screws: dict[int, Array]
+    cycles: tuple[Cycle, ...]
+    cuts: tuple[Cut, ...]
+    rank: int
+    dimension: int
+    locked: tuple[int, ...]
+    trivial: int
+    topological: int
+    rtol: float
+
+    @property
+    def proved(self) -> bool:
+        """Whether a reduction was derived and certified."""
+        return self.rtol > 0.0
+
+
+def reduce_part(
+    setting: Setting, block: Sequence[int], tolerance: float, enough: int | None = None
+) -> Part:
+    """Reduce one biconnected part.
+
+    Args:
+        setting: The assembled mechanism and the options.
+        block: Edges of the part.
+        tolerance: Tolerance of the motion spaces; zero keeps every constraint.
+        enough: Stop searching orders when the dimensions add up to this; None takes the first.
+    """
+    graph, rtol = setting.graph, setting.rtol
+    center, length = setting.frame(block)
+    screws = {e: setting.scaled_screws(e, center, length) for e in block}
+    spaces = MotionSpaces(tolerance or rtol)
+    numbers = {
+        e: spaces.number(subalgebra.span(s)) if tolerance else MotionSpaces.FULL
+        for e, s in screws.items()
+    }
+    closed = close_part(
+        graph,
+        block,
+        spaces,
+        numbers,
+        setting.preference,
+        enough=enough,
+        cuts=None if setting.prescribed is None else setting.prescribed & set(block),
+        rng=setting.rng(),
+    )
+    cuts = [
+        cut_of(
+            graph.edges[c.edge],
+            c.cycle,
+            c.node,
+            spaces.basis(c.space),
+            screws[c.edge],
+            T_world_node=setting.T_world_node(c.node),
+            center=center,
+            length=length,
+        )
+        for c in closed.closings
+    ]
+    basis = minimum_cycle_basis(graph, block)
+    locked = sorted(closed.propagation.lock(basis)) if tolerance else []
+    return Part(
+        edges=tuple(block),
+        center=center,
+        length=length,
+        screws=screws,
+        cycles=tuple(basis),
+        cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
+        rank=0,
+        dimension=closed.dimension,
+        locked=tuple(locked),
+        trivial=sum(6 - loop_algebra(screws, c, rtol).shape[1] for c in basis),
+        topological=topological_redundancy(graph, locked, basis, screws, rtol, setting.rng()),
+        rtol=tolerance,
+    )
+
+
+def with_rank(setting: Setting, part: Part, mobility: CellMobility) -> Part:
+    """The part with the rank of its own loop equations at the configurations of its cell."""
+    graph = setting.graph
+    cut = {c.edge.index for c in part.cuts}
+    loops = LoopKinematics(graph, part.edges, [e for e in part.edges if e not in cut])
+    if loops.freedoms == mobility.freedoms and 6 * len(loops.chords) == mobility.equations:
+        return replace(part, rank=mobility.generic.rank)
+    columns = graph.columns(mobility.edges)
+    own = [columns.index(int(c)) for c in loops.columns]
+    q = mobility.configurations[:, own]
+    loops.center, loops.length = center_and_length(loops, q[0])
+    values = singular_values(loops, q, part.cycles, couplings=False)
+    rank = max(decide_rank(s, setting.rtol).rank for s in values)
+    return replace(part, rank=rank)
+
+
+def with_rigid_joints(setting: Setting, part: Part) -> Part:
+    """The part with all its joints locked, where its equations leave no velocity at all.
+
+    A rank equal to the number of freedoms makes the assembled configuration an isolated one, so no
+    joint can ever move.
+    """
+    freedoms = sum(setting.graph.edges[e].freedoms for e in part.edges)
+    if not part.proved or part.rank < freedoms or len(part.locked) == len(part.edges):
+        return part
+    topological = topological_redundancy(
+        setting.graph, part.edges, part.cycles, part.screws, setting.rtol, setting.rng()
+    )
+    movable = tuple(e for e in part.edges if setting.graph.edges[e].freedoms)
+    return replace(part, locked=movable, topological=topological)
+
+
+def searched(setting: Setting, part: Part, mobility: CellMobility) -> Part:
+    """The part reduced in a better order, where rows are left over and there are orders."""
+    if part.dimension == part.rank or len(part.cycles) == 1 or setting.prescribed is not None:
+        return part
+    better = reduce_part(setting, part.edges, part.rtol, part.rank)
+    return part if better.dimension >= part.dimension else with_rank(setting, better, mobility)
+
+
+def thinned(setting: Setting, part: Part) -> Part:
+    """The part without dependent rows of loops in which every joint is locked.
+
+    Such a loop never changes, so the rank at the pose is its rank for ever, and a full set of
+    independent rows keeps locking it. Topological redundancy is left to be reported as such.
+    """
+    locked = {*part.locked, *(e for e in part.edges if not setting.graph.edges[e].freedoms)}
+    chosen = [i for i, cut in enumerate(part.cuts) if set(cut.cycle.edges) <= locked]
+    count = part.dimension - part.rank - part.topological
+    if not chosen or count <= 0:
+        return part
+    return _without(setting, part, chosen, count, "thinned", setting.assembly.q)
+
+
+def numerically_reduced(setting: Setting, part: Part, mobility: CellMobility) -> Part:
+    """The part without rows that depend on the others at a configuration far along the walk."""
+    kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
+    if kept <= part.rank:
+        return part
+    q = np.array(setting.assembly.q)
+    q[setting.graph.columns(mobility.edges)] = mobility.configurations[-1]
+    everywhere = range(len(part.cuts))
+    return _without(setting, part, everywhere, kept - part.rank, "numerical", q)
+
+
+def _without(
+    setting: Setting, part: Part, chosen: Sequence[int], count: int, kind: Kind, q: Array
+) -> Part:
+    loops, cuts = setting.loops(part.edges, part.cuts)
+    reduced = without_rows(cuts, loops, q[loops.columns], chosen, count, kind, setting.rtol)
+    return replace(part, cuts=tuple(reduced))

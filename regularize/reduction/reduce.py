@@ -1,0 +1,240 @@
+"""From a mechanism to its reduced constraints, with the mobility and the certificate.
+
+The order of events: close what was saved open, take the rank at generic configurations, close the
+loops in the order that keeps the fewest rows, check the result by walking on the kept rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie import subalgebra
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import Assembly, assemble
+from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.model.graph import Graph, spanning_tree
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.cell import reduce_cell
+from regularize.reduction.certificate import Certificate
+from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.part import Part
+from regularize.reduction.setting import Setting
+
+CONFIGURATIONS = 50
+
+__all__ = ["CONFIGURATIONS", "Certificate", "Part", "Reduction", "reduce"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Reduced loop constraints of a mechanism.
+
+    Attributes:
+        graph: The mechanism's graph.
+        assembly: The configuration at which everything was derived.
+        cells: Mobility of each cell of loops.
+        parts: Reduced constraints of each biconnected part.
+        certificate: What following the kept rows alone found.
+        rtol: Tolerance that was asked for.
+        seed: Seed of all random choices.
+        numerical: Whether rows were removed on numerical evidence as well.
+    """
+
+    graph: Graph
+    assembly: Assembly
+    cells: tuple[CellMobility, ...]
+    parts: tuple[Part, ...]
+    certificate: Certificate
+    rtol: float
+    seed: int
+    numerical: bool
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that was reduced."""
+        return self.graph.mechanism
+
+    @property
+    def q(self) -> Array:
+        """Assembled reference coordinates, shape (n,)."""
+        return self.assembly.q
+
+    @cached_property
+    def cuts(self) -> tuple[Cut, ...]:
+        """All cuts, by edge."""
+        return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
+
+    @cached_property
+    def tree(self) -> tuple[int, ...]:
+        """Edges of the spanning tree that remains when the cuts are open."""
+        cut = {c.edge.index for c in self.cuts}
+        return tuple(e.index for e in self.graph.edges if e.index not in cut)
+
+    @cached_property
+    def loops(self) -> LoopKinematics:
+        """Kinematics of the whole mechanism, cut at the cuts, in metres."""
+        return LoopKinematics(self.graph, range(len(self.graph.edges)), self.tree)
+
+    @cached_property
+    def reference(self) -> State:
+        """State at the assembled configuration, world frame."""
+        return self.loops.state(self.q)
+
+    def condition(self, configurations: Array | None = None) -> Array:
+        """Condition number of the kept rows, to monitor a numerical reduction; shape (N,).
+
+        Args:
+            configurations: Joint coordinates, shape (N, n); by default the assembled ones.
+        """
+        q = np.atleast_2d(self.q if configurations is None else configurations)
+        worst = np.ones(len(q))
+        cuts = {cut.edge.index: cut for cut in self.cuts}
+        for cell in self.cells:
+            tree = [e for e in cell.edges if e not in cuts]
+            loops = LoopKinematics(self.graph, cell.edges, tree)
+            rows = ReducedLoops(loops, [cuts[chord] for chord in loops.chords])
+            jacobian = rows.residual_jacobian(loops.state(q[:, loops.columns])) * loops.units
+            if jacobian.shape[1]:
+                s = np.linalg.svd(jacobian, compute_uv=False)
+                smallest = s[:, -1] if jacobian.shape[1] <= jacobian.shape[2] else 0.0 * s[:, 0]
+                with np.errstate(divide="ignore"):
+                    worst = np.maximum(worst, s[:, 0] / smallest)
+        return worst
+
+    @property
+    def constraints(self) -> int:
+        """Constraint rows at the cuts."""
+        return sum(cut.constraints for cut in self.cuts)
+
+    @property
+    def kept(self) -> int:
+        """Rows kept."""
+        return sum(cut.kept for cut in self.cuts)
+
+    @property
+    def removed(self) -> int:
+        """Rows removed."""
+        return self.constraints - self.kept
+
+    @property
+    def freedoms(self) -> int:
+        """Sum of all joint freedoms."""
+        return self.graph.freedoms
+
+    @property
+    def equations(self) -> int:
+        """Six per loop and one per coupling."""
+        return 6 * self.graph.loops + len(self.graph.couplings)
+
+    @property
+    def rank(self) -> int:
+        """Rank of all closure equations and couplings at generic configurations."""
+        return sum(cell.generic.rank for cell in self.cells)
+
+    @property
+    def gruebler(self) -> int:
+        """Freedoms minus equations."""
+        return self.freedoms - self.equations
+
+    @property
+    def mobility(self) -> int:
+        """Freedoms minus generic rank."""
+        return self.freedoms - self.rank
+
+    @property
+    def finite_mobility(self) -> int:
+        """Dimension of the set of configurations."""
+        inside = sum(cell.freedoms for cell in self.cells)
+        return self.freedoms - inside + sum(cell.finite for cell in self.cells)
+
+    @property
+    def redundant(self) -> int:
+        """Equations that depend on the others at generic configurations."""
+        return self.equations - self.rank
+
+    @property
+    def remaining(self) -> int:
+        """Redundant rows that are still among the kept ones."""
+        return self.redundant - self.removed
+
+
+def reduce(
+    mechanism: Mechanism | Graph,
+    *,
+    rtol: float = subalgebra.RTOL,
+    length_scale: float | None = None,
+    keep_cuts: bool = False,
+    cuts: Sequence[str] | None = None,
+    numerical: bool = False,
+    configurations: int = CONFIGURATIONS,
+    seed: int = 0,
+) -> Reduction:
+    """Find the loop constraints that can never matter and keep the others.
+
+    Args:
+        mechanism: The mechanism, or its graph.
+        rtol: Tolerance of ranks and of geometric relations: radians, and lengths relative to the
+            size of each part.
+        length_scale: Size in metres to divide lengths by; by default each part's own.
+        keep_cuts: Close every loop where the file itself closes it.
+        cuts: Names of the joints at which to close the loops.
+        numerical: Also remove rows that are dependent at the configurations visited although the
+            motion algebras do not prove it. Valid on this assembly mode only.
+        configurations: Number of configurations for the certificate. Many of them are solved for,
+            where the loops have a closed form, all others walked to.
+        seed: Seed of all random choices.
+
+    Raises:
+        ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
+            number of configurations.
+    """
+    if configurations < 0:
+        raise ModelError(f"{configurations} configurations cannot be checked")
+    graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
+    assembly = assemble(graph, seed=seed)
+    prescribed = _prescribed(graph, keep_cuts, cuts)
+    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed)
+    cells = [
+        reduce_cell(setting, edges, numerical=numerical, configurations=configurations)
+        for edges in graph.cells
+    ]
+    certificates = [cell.certificate for cell in cells if cell.parts]
+    return Reduction(
+        graph=graph,
+        assembly=assembly,
+        cells=tuple(cell.mobility for cell in cells),
+        parts=tuple(part for cell in cells for part in cell.parts),
+        certificate=Certificate(
+            min((c.configurations for c in certificates), default=0),
+            max((c.worst for c in certificates), default=0.0),
+            all(c.holds for c in certificates),
+            max((c.solved for c in certificates), default=0),
+        ),
+        rtol=rtol,
+        seed=seed,
+        numerical=numerical,
+    )
+
+
+def _prescribed(graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None) -> frozenset[int] | None:
+    """Edges that have to be cuts, or None."""
+    if cuts is None:
+        every = frozenset(range(len(graph.edges)))
+        return every - set(spanning_tree(graph)) if keep_cuts else None
+    chosen = []
+    for name in cuts:
+        edges = [e.index for e in graph.edges if e.joint is graph.mechanism.joint(name)]
+        chosen.append(edges[0])
+    rest = spanning_tree(graph, [e for e in range(len(graph.edges)) if e not in set(chosen)])
+    if len(rest) != len(graph.nodes) - 1 or len(set(chosen)) != graph.loops:
+        raise ModelError(
+            f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"
+        )
+    return frozenset(chosen)

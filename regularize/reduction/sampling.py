@@ -1,0 +1,73 @@
+"""Many configurations of a cell at once, where its loops have a closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.linalg import qr
+
+from regularize.assembly_modes.closed_form.closed_branch import closed_branch
+from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import Graph, spanning_tree
+
+#: Velocities of inputs that depend on each other more than this choose no motion.
+INDEPENDENT = 0.02
+
+
+def solved_configurations(
+    loops: LoopKinematics, starts: Array, count: int, *, rtol: float, rng: np.random.Generator
+) -> Array:
+    """Configurations on the branch of the closed form on which others lie, shape (N, n).
+
+    Args:
+        loops: Kinematics of the cell.
+        starts: Closed configurations of the cell, shape (k, n).
+        count: Number of configurations wanted; there are none where there is no closed form.
+        rtol: Relative tolerance of ranks.
+        rng: Source of random inputs.
+    """
+    nothing = np.zeros((0, loops.freedoms))
+    part = loops.graph.part(loops.edges)
+    if part is None:
+        return nothing
+    start, motions = _clearest(loops, starts, rtol)
+    alone = LoopKinematics(part, range(len(part.edges)), spanning_tree(part), length=loops.length)
+    for inputs in _inputs(part, motions):
+        branch = closed_branch(alone, inputs, start)
+        if branch is not None:
+            return branch.spread(count, np.pi * loops.units[inputs], rng)
+    return nothing
+
+
+def _clearest(loops: LoopKinematics, q: Array, rtol: float) -> tuple[Array, Array]:
+    """The configuration whose rank is clearest, and a basis of its velocities, shape (n, s)."""
+    jacobian = loops.jacobian(loops.state(q)) * loops.units
+    _, values, vectors = np.linalg.svd(jacobian)
+    ranks = np.sum(values > rtol * values[:, :1], axis=1)
+    rank = int(np.max(ranks))
+    last = values[:, rank - 1] / values[:, 0] if rank else np.ones(len(q))
+    best = int(np.argmax(np.where(ranks == rank, last, 0.0)))
+    return q[best], vectors[best, rank:].T
+
+
+def _inputs(part: Graph, motions: Array) -> Iterator[list[int]]:
+    """Columns that the velocities can be told by: drives, joints at one body, any joints."""
+    single = [edge for edge in part.edges if not edge.group]
+    busiest = max(part.adjacency, key=len)
+    choices = (
+        [c for edge in single if edge.joint.actuated for c in edge.columns],
+        [c for edge in single if edge.index in busiest for c in edge.columns],
+        [c for edge in single for c in edge.columns],
+    )
+    tried: list[list[int]] = []
+    freedoms = motions.shape[1]
+    for columns in choices:
+        if not freedoms or len(columns) < freedoms:
+            continue
+        _, R, order = qr(motions[columns].T, mode="economic", pivoting=True)
+        inputs = sorted(columns[k] for k in order[:freedoms])
+        if abs(R[-1, freedoms - 1]) > INDEPENDENT and inputs not in tried:
+            tried.append(inputs)
+            yield inputs

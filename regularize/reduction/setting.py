@@ -1,0 +1,101 @@
+"""What every reduction starts from: the assembled mechanism and the options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import Assembly, center_and_length, center_and_radius
+from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.model.graph import Graph, spanning_tree
+from regularize.reduction.cuts import Cut
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What the reduction of every part starts from.
+
+    Attributes:
+        graph: The mechanism's graph.
+        assembly: The assembled configuration.
+        prescribed: Edges that have to be cuts, or None to choose freely.
+        rtol: Tolerance of ranks and geometric relations.
+        length_scale: Size in metres to divide lengths by, or None for each part's own.
+        seed: Seed of all random choices.
+    """
+
+    graph: Graph
+    assembly: Assembly
+    prescribed: frozenset[int] | None
+    rtol: float
+    length_scale: float | None
+    seed: int
+
+    @cached_property
+    def whole(self) -> LoopKinematics:
+        """Kinematics of the whole mechanism."""
+        edges = range(len(self.graph.edges))
+        return LoopKinematics(self.graph, edges, spanning_tree(self.graph))
+
+    @cached_property
+    def reference(self) -> State:
+        """State at the assembled configuration, world frame."""
+        return self.whole.state(self.assembly.q)
+
+    def rng(self) -> np.random.Generator:
+        """A fresh generator: every part sees the same random numbers whatever came before."""
+        return np.random.default_rng(self.seed)
+
+    def frame(self, edges: Sequence[int]) -> tuple[Array, float]:
+        """Centre and size of some joints at the assembled pose, world coordinates."""
+        points = []
+        for e in edges:
+            edge = self.graph.edges[e]
+            points.append((self.T_world_node(edge.parent) @ edge.T_parent)[:3, 3])
+        center, length = center_and_radius(np.array(points))
+        return center, self.length_scale or length
+
+    def T_world_node(self, node: int) -> Array:
+        """Assembled pose of a node, shape (4, 4)."""
+        return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
+
+    def scaled_screws(self, e: int, center: Array, length: float) -> Array:
+        """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
+        screws = self.reference.screws[0, self.whole.local(e)]
+        linear = screws[:, :3] + np.cross(screws[:, 3:], center)
+        return np.concatenate([linear / length, screws[:, 3:]], axis=1).T
+
+    def loops(self, edges: Sequence[int], cuts: Iterable[Cut]) -> tuple[LoopKinematics, list[Cut]]:
+        """Kinematics of some edges with the given cuts as chords, and the cuts in its order."""
+        cut_at = {cut.edge.index: cut for cut in cuts}
+        loops = LoopKinematics(self.graph, edges, [e for e in edges if e not in cut_at])
+        loops.center, loops.length = center_and_length(loops, self.assembly.q[loops.columns])
+        loops.length = self.length_scale or loops.length
+        return loops, [cut_at[chord] for chord in loops.chords]
+
+    def preference(self, e: int) -> tuple[int, ...]:
+        """Sort key of a cut among those that keep equally few rows.
+
+        Uncoupled and passive joints first, whole joints, those that leave no massless end, those
+        with more freedoms, the file's own closures, the last ones of the file.
+        """
+        edge = self.graph.edges[e]
+        massless_end = any(
+            len(self.graph.adjacency[n]) == 2 and not self.graph.inertia_known(n)
+            for n in (edge.parent, edge.child)
+            if n != self.graph.ground
+        )
+        coupled = any(set(c.columns) & set(edge.columns) for c in self.graph.couplings)
+        return (
+            int(coupled),
+            int(bool(edge.joint.actuated)),
+            int(edge.split),
+            int(massless_end),
+            -edge.freedoms,
+            int(not edge.joint.closure),
+            -e,
+        )

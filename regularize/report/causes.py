@@ -1,0 +1,74 @@
+"""Why a constraint equation can never matter: the joints that fulfil it already.
+
+A direction of the closing joint is redundant when no relative twist of its two bodies has a
+component along it. The shortest proof is looked for: the motion algebra of all other joints of the
+loop, then the algebras of two chains into which a body of the loop splits them. Where neither is
+enough, the other loops of the component take part in the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.lie import subalgebra
+from regularize.lie.screw import Array
+from regularize.lie.subalgebra import MotionType
+from regularize.model.graph import Graph
+from regularize.reduction.cuts import Cut
+from regularize.reduction.part import Part
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Joints in a row and the motion that they generate.
+
+    Attributes:
+        joints: Names of the joints.
+        motion: Their motion algebra, in the scaled coordinates of the part.
+    """
+
+    joints: tuple[str, ...]
+    motion: MotionType
+
+
+def causes(
+    graph: Graph, part: Part, cut: Cut, edges: tuple[int, ...], covector: Array, rtol: float
+) -> tuple[Chain, ...]:
+    """The chains of a loop that together never move along a covector.
+
+    Args:
+        graph: The mechanism's graph.
+        part: The part of the loop.
+        cut: Its cut.
+        edges: Edges of the loop from one side of the cut to the other, without the cut.
+        covector: In the scaled coordinates of the part, shape (6,).
+        rtol: Tolerance of the motion algebras.
+
+    Returns:
+        One chain, two, or none where the loop alone does not prove it.
+    """
+    for chains in _partitions(edges):
+        algebras = [
+            subalgebra.lie_closure(np.hstack([part.screws[e] for e in chain]), rtol)
+            for chain in chains
+        ]
+        if max(np.max(np.abs(covector @ a), initial=0.0) for a in algebras) < 1e-4:
+            return tuple(
+                Chain(
+                    tuple(dict.fromkeys(graph.edges[e].joint.name for e in chain)),
+                    subalgebra.motion_type(algebra, rtol),
+                )
+                for chain, algebra in zip(chains, algebras, strict=True)
+            )
+    return ()
+
+
+def _partitions(edges: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """The chain as a whole, then its splits at a body, the most even ones first."""
+    yield (edges,)
+    middle = len(edges) / 2
+    for k in sorted(range(1, len(edges)), key=lambda k: abs(k - middle)):
+        yield edges[:k], edges[k:]

@@ -1,0 +1,230 @@
+"""From numbers to findings: what the report says of a mechanism, one diagnostic each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from regularize.lie.directions import axis_words
+from regularize.model.diagnostic import SEVERITIES, Diagnostic
+from regularize.reduction.idle import idle_bodies
+from regularize.reduction.part import Part
+from regularize.reduction.reduce import Reduction
+from regularize.report.loop_report import LoopReport
+from regularize.report.nearly import in_world, nearly_special
+from regularize.report.open_loops import open_loops
+from regularize.report.words import (
+    counted,
+    degrees,
+    gap_words,
+    millimetres,
+    milliradians,
+    motion_words,
+    names,
+)
+from regularize.statics.reactions import Reaction
+
+#: A change of a stored pose below these is rounding, not news: metres and radians.
+NOTICEABLE = (1e-6, 1e-6)
+
+
+def findings(
+    reduction: Reduction,
+    loops: Sequence[LoopReport],
+    reactions: Sequence[Reaction],
+    near: float,
+) -> list[Diagnostic]:
+    """All findings, errors first, then warnings, then notes."""
+    found = [
+        *_assembly(reduction, loops),
+        *(diagnostic for loop in loops for diagnostic in _loop(reduction, loop)),
+        *(
+            diagnostic
+            for part in reduction.parts
+            for diagnostic in _part(
+                reduction, part, [loop for loop in loops if loop.part is part], near
+            )
+        ),
+        *_mobility(reduction),
+        *_reactions(reactions),
+        *reduction.mechanism.findings,
+    ]
+    return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
+
+
+def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
+    undetermined = [r.joint for r in reactions if not r.unique]
+    if undetermined:
+        yield Diagnostic(
+            "REG220",
+            "note",
+            f"the model does not determine the reactions of {counted(len(undetermined), 'joint')} "
+            f"in every direction: {names(undetermined)}",
+            joints=tuple(undetermined),
+        )
+
+
+def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
+    assembly = reduction.assembly
+    before = assembly.worst_before
+    if not assembly.closed:
+        yield from open_loops(reduction, loops)
+    elif before[0] > NOTICEABLE[0] or before[1] > NOTICEABLE[1]:
+        yield Diagnostic(
+            "REG104",
+            "note",
+            f"the model was saved open by {gap_words(*before)}; it was closed before the analysis",
+        )
+    for joint in reduction.graph.rigid_loops:
+        yield Diagnostic(
+            "REG216",
+            "warning",
+            f"fixed joint `{joint.name}` joins bodies that other fixed joints join already",
+            joints=(joint.name,),
+            source=joint.source,
+        )
+
+
+def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
+    if not loop.redundant:
+        return
+    if loop.locked:
+        kind = "is locked"
+    elif loop.category == "trivial":
+        kind = f"is {loop.motion.name}"
+    elif all(len(equation.fixed_by) == 1 for equation in loop.removed):
+        kind = f"closes a {loop.removed[0].fixed_by[0].motion.name} chain"
+    elif all(equation.fixed_by for equation in loop.removed):
+        kind = "consists of two chains that never move in some direction"
+    else:
+        kind = "is held by the other loops in some direction"
+    path = reduction.mechanism.path or "MODEL"
+    yield Diagnostic(
+        "REG201",
+        "warning",
+        f"loop `{loop.name}` {kind}: {loop.redundant} of the {loop.cut.constraints} constraint "
+        f"equations of closing joint `{loop.closing}` {'is' if loop.redundant == 1 else 'are'} "
+        "redundant",
+        loop=loop.name,
+        joints=loop.joints,
+        source=loop.cut.edge.joint.source,
+        help=(f"drop them in the model: regularize reduce {path} -o reduced/",),
+    )
+
+
+def _part(
+    reduction: Reduction, part: Part, loops: Sequence[LoopReport], near: float
+) -> Iterator[Diagnostic]:
+    graph = reduction.graph
+    joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
+    left = sum(c.kept + c.edge.freedoms for c in part.cuts) - part.rank
+    source = loops[0].cut.edge.joint.source if loops else None
+    where = names([loop.name for loop in loops])
+    if part.proved and part.topological and left > 0:
+        yield Diagnostic(
+            "REG210",
+            "warning",
+            f"{counted(part.topological, 'equation')} of {where} "
+            f"{'is' if part.topological == 1 else 'are'} redundant for any lengths: the graph and "
+            "the joint types make it so",
+            joints=joints,
+            source=source,
+        )
+    paradoxical = left - part.topological
+    if part.proved and paradoxical > 0:
+        noun = "more equation" if part.topological else "equation"
+        yield Diagnostic(
+            "REG202",
+            "warning",
+            f"{counted(paradoxical, noun)} of {where} "
+            f"{'is' if paradoxical == 1 else 'are'} redundant at all configurations visited, owed "
+            "to special dimensions: kept, for the joint axes alone do not prove it",
+            loop=loops[0].name if len(loops) == 1 else None,
+            joints=joints,
+            source=source,
+            help=("remove on numerical evidence: regularize.reduce(mechanism, numerical=True)",),
+        )
+    if reduction.assembly.closed and not part.proved:
+        yield Diagnostic(
+            "REG215",
+            "warning",
+            f"walking on the reduced equations opened {where}; all equations are kept there",
+            joints=joints,
+            source=source,
+        )
+    if part.locked:
+        locked = list(dict.fromkeys(graph.edges[e].joint.name for e in part.locked))
+        yield Diagnostic(
+            "REG206",
+            "warning",
+            f"{counted(len(locked), 'joint')} can never move: {names(locked)}",
+            joints=tuple(locked),
+            source=graph.mechanism.joint(locked[0]).source,
+        )
+    for special in nearly_special(graph, part, near=near, rtol=reduction.rtol):
+        family = in_world(special.family, part.center, part.length)
+        amount = f"{milliradians(special.angle)} ({degrees(special.angle)})"
+        if special.distance > 1e-3 * special.angle * part.length:
+            amount += f" and {millimetres(special.distance)}"
+        yield Diagnostic(
+            "REG204",
+            "warning",
+            f"the loop of {names([graph.edges[e].joint.name for e in special.cycle.edges])} is "
+            f"nearly {motion_words(family)}: joint `{special.joint}` is off by {amount}; exactly "
+            f"so, {counted(6 - family.dimension, 'equation')} would be redundant",
+            joints=(special.joint,),
+            source=graph.mechanism.joint(special.joint).source,
+            help=(f"correct the axis of `{special.joint}`",),
+        )
+
+
+def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
+    graph = reduction.graph
+    if not reduction.assembly.closed:
+        return
+    for cell in reduction.cells:
+        joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cell.edges))
+        if cell.here.rank < cell.generic.rank:
+            yield Diagnostic(
+                "REG203",
+                "note",
+                f"the assembled pose is singular: rank {cell.here.rank} here, "
+                f"{cell.generic.rank} elsewhere ({names(joints)})",
+                joints=joints,
+            )
+        if cell.finite < cell.actual:
+            yield Diagnostic(
+                "REG208",
+                "warning",
+                f"of {counted(cell.actual, 'freedom')} of velocity only {cell.finite} "
+                f"{'is' if cell.finite == 1 else 'are'} followed by a finite motion "
+                f"({names(joints)})",
+                joints=joints,
+            )
+        if len(cell.modes) > 1:
+            modes = ", ".join(f"{mobility}" for mobility, _ in cell.modes)
+            yield Diagnostic(
+                "REG213",
+                "note",
+                f"motions of different mobility start at the assembled pose: {modes} "
+                f"({names(joints)})",
+                joints=joints,
+            )
+        if cell.generic.lowest != cell.generic.highest:
+            yield Diagnostic(
+                "REG214",
+                "note",
+                f"the rank is {cell.generic.rank}, but between {cell.generic.lowest} and "
+                f"{cell.generic.highest} for tolerances a hundred times larger or smaller "
+                f"({names(joints)})",
+                joints=joints,
+            )
+    for body in idle_bodies(reduction):
+        yield Diagnostic(
+            "REG207",
+            "note",
+            f"body `{body.name}` spins about the line along {axis_words(body.axis)} through "
+            f"{names(body.joints)} without moving anything else",
+            joints=body.joints,
+        )
+    if reduction.cells and reduction.finite_mobility == 0:
+        yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")

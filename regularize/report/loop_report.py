@@ -1,0 +1,218 @@
+"""What is known of one loop, in the user's names and in metres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regularize.lie import screw, subalgebra
+from regularize.lie.directions import Direction, directions
+from regularize.lie.screw import Array
+from regularize.lie.subalgebra import MotionType
+from regularize.reduction.classification import loop_algebra
+from regularize.reduction.cuts import Cut
+from regularize.reduction.part import Part
+from regularize.reduction.reduce import Reduction
+from regularize.report.causes import Chain, causes
+from regularize.report.nearly import in_world
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """One constraint equation of a closing joint.
+
+    Attributes:
+        direction: What it forbids, about the loop's point, axes of the ground.
+        residual: Its closure error at the assembled pose, metres or radians.
+        fixed_by: For a redundant one, the chains of the loop that fulfil it already; empty where
+            other loops of the component take part in the proof.
+    """
+
+    direction: Direction
+    residual: float
+    fixed_by: tuple[Chain, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """For example ``translation along Y``."""
+        return self.direction.words("translation", "rotation")
+
+
+@dataclass(frozen=True, eq=False)
+class LoopReport:
+    """One loop and what became of its constraint equations.
+
+    Attributes:
+        name: ``L1``, ``L2``, … in the order of the cuts.
+        component: ``component 1``, …: the component of the graph in which the loop lies.
+        part: The biconnected part that it belongs to.
+        cut: Its closing joint with the rows that are kept.
+        joints: Names of its joints in walking order, the cut last.
+        bodies: Names of its bodies; ``bodies[i]`` comes before ``joints[i]``.
+        category: ``trivial``, ``exceptional``, ``topological``, ``paradoxical`` or ``regular``.
+        motion: Motion algebra that its joints generate, world frame.
+        point: Point about which directions are given, world frame in metres, shape (3,).
+        removed: Equations that can never matter.
+        kept: Equations that are kept.
+        free: Freedoms of the closing joint.
+        singular_values: Of the constraint rows on the space of relative twists.
+        locked: Names of its joints that can never move.
+        interchangeable: Names of the joints at which the loop could be closed just as well: the
+            same number of equations is redundant at each of them.
+    """
+
+    name: str
+    component: str
+    part: Part
+    cut: Cut
+    joints: tuple[str, ...]
+    bodies: tuple[str, ...]
+    category: str
+    motion: MotionType
+    point: Array
+    removed: tuple[Equation, ...]
+    kept: tuple[Equation, ...]
+    free: tuple[Direction, ...]
+    singular_values: Array
+    locked: tuple[str, ...]
+    interchangeable: tuple[str, ...]
+
+    @property
+    def closing(self) -> str:
+        """Name of the closing joint."""
+        return self.cut.edge.joint.name
+
+    @property
+    def redundant(self) -> int:
+        """Number of redundant equations."""
+        return self.cut.constraints - self.cut.kept
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``loops`` in the JSON report."""
+        return {
+            "name": self.name,
+            "component": self.component,
+            "joints": list(self.joints),
+            "bodies": list(self.bodies),
+            "cut": self.closing,
+            "class": self.category,
+            "motion_algebra": self.motion.as_dict(),
+            "constraints": self.cut.constraints,
+            "kept": self.cut.kept,
+            "removed": self.redundant,
+            "singular_values": [float(s) for s in self.singular_values],
+            "point": [float(x) for x in self.point],
+            "removed_directions": [
+                _equation(e) | {"fixed_by": [list(chain.joints) for chain in e.fixed_by]}
+                for e in self.removed
+            ],
+            "kept_directions": [_equation(e) for e in self.kept],
+            "interchangeable": list(self.interchangeable),
+            "locked": list(self.locked),
+        }
+
+
+def _equation(equation: Equation) -> dict[str, Any]:
+    return {
+        "label": equation.label + " of the ground",
+        "covector": [float(x) + 0.0 for x in np.round(equation.direction.covector, 12)],
+        "residual": equation.residual,
+    }
+
+
+def _from_cut(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Entries of a cycle turned so that the cut comes last."""
+    position = cut.cycle.edges.index(cut.edge.index) + 1
+    return (*values[position:], *values[:position])
+
+
+def loop_reports(reduction: Reduction) -> Iterator[LoopReport]:
+    """All loops, in the order of the cuts."""
+    part_of = {c.edge.index: (i, p) for i, p in enumerate(reduction.parts, 1) for c in p.cuts}
+    for number, cut in enumerate(reduction.cuts, start=1):
+        i, part = part_of[cut.edge.index]
+        yield _loop_report(reduction, part, cut, f"L{number}", f"component {i}")
+
+
+def _loop_report(
+    reduction: Reduction, part: Part, cut: Cut, name: str, component: str
+) -> LoopReport:
+    graph, rtol = reduction.graph, reduction.rtol
+    edges = _from_cut(cut, cut.cycle.edges)
+    nodes = _from_cut(cut, cut.cycle.nodes)
+    algebra = loop_algebra(part.screws, cut.cycle, rtol)
+    motion = in_world(subalgebra.motion_type(algebra, rtol), part.center, part.length)
+    T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
+    joint_origin = (T_world @ cut.edge.T_parent)[:3, 3]
+    point = (
+        motion.point if motion.name == "spherical" and motion.point is not None else (joint_origin)
+    )
+    space = np.hstack([cut.rows, cut.freedoms])
+    joint_rows = subalgebra.complement(cut.freedoms)
+    singular = np.zeros(joint_rows.shape[1])
+    found = np.linalg.svd(joint_rows.T @ space, compute_uv=False)
+    singular[: len(found)] = found[: len(singular)]
+    to_point = _about(part, point)
+    # Any covector that ignores the joint's freedoms may be shown for a kept one, up to removed
+    # ones; taking them at the joint itself gives the simplest words.
+    free = np.linalg.inv(to_point).T @ cut.freedoms
+    never = subalgebra.span(to_point @ np.hstack([cut.removed, cut.thinned, cut.numerical]))
+    kept = subalgebra.complement(np.hstack([subalgebra.span(free), never]))
+    error = _closure_error(reduction, cut, point)
+    removed = []
+    for direction in directions(never):
+        own = np.linalg.solve(to_point, direction.covector)
+        why = causes(graph, part, cut, edges[:-1], own / np.linalg.norm(own), rtol)
+        removed.append(Equation(direction, _residual(direction, error, part.length), why))
+    joints = tuple(graph.edges[e].joint.name for e in edges)
+    trivial = removed and len(removed) == 6 - algebra.shape[1]
+    return LoopReport(
+        name=name,
+        component=component,
+        part=part,
+        cut=cut,
+        joints=joints,
+        bodies=tuple(graph.nodes[n] for n in nodes),
+        category=_category(part, cut, algebra),
+        motion=motion,
+        point=point,
+        removed=tuple(removed),
+        kept=tuple(Equation(d, _residual(d, error, part.length)) for d in directions(kept)),
+        free=tuple(directions(free)),
+        singular_values=singular,
+        locked=tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges if e in part.locked)),
+        interchangeable=tuple(dict.fromkeys(joints)) if trivial else (),
+    )
+
+
+def _closure_error(reduction: Reduction, cut: Cut, point: Array) -> Array:
+    """Closure error at the cut as a twist about the point, ground axes, shape (6,)."""
+    row, state = reduction.loops.chords.index(cut.edge.index), reduction.reference
+    error = screw.log(state.T_world_target[0, row] @ screw.inverse(state.T_world_chord[0, row]))
+    return np.concatenate([error[:3] + np.cross(error[3:], point), error[3:]])
+
+
+def _residual(direction: Direction, error: Array, length: float) -> float:
+    """Closure error along a direction: metres where it is linear, else radians."""
+    scaled = error if direction.kind == "linear" else np.append(error[:3] / length, error[3:])
+    return float(abs(direction.covector @ scaled))
+
+
+def _about(part: Part, point: Array) -> Array:
+    """Matrix that takes covectors of a part to the given point, ground axes, scaled lengths."""
+    matrix = np.eye(6)
+    matrix[3:, :3] = screw.cross_matrix((part.center - point) / part.length)
+    return matrix
+
+
+def _category(part: Part, cut: Cut, algebra: Array) -> str:
+    removed = cut.constraints - cut.kept
+    if removed:
+        return "trivial" if removed <= 6 - algebra.shape[1] else "exceptional"
+    left = part.dimension - part.rank
+    if left <= 0 or not part.proved:
+        return "regular"
+    return "topological" if part.topological >= left else "paradoxical"

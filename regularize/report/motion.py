@@ -1,0 +1,203 @@
+"""What moves: the bodies that can move, and the kind of motion that each of them makes.
+
+The twists that a body can have are collected at several generic configurations, in the ground
+frame. The smallest motion algebra that holds them all names the motion: the crank of a four-bar
+stays on one revolute screw, its coupler fills the planar algebra.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regularize.lie import subalgebra
+from regularize.lie.directions import axis_words
+from regularize.lie.screw import Array
+from regularize.lie.subalgebra import MotionType
+from regularize.manifold.assembly import center_and_length
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.reduce import Reduction
+from regularize.report.nearly import in_world
+from regularize.report.words import point_words
+
+#: Number of configurations at which twists are collected.
+SAMPLES = 6
+#: Twists are called equal to this; walking leaves errors far below it.
+RTOL = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class BodyMotion:
+    """How one body moves.
+
+    Attributes:
+        body: Name of the body; bodies fixed to it move with it.
+        freedoms: Number of its independent velocities at a generic configuration.
+        motion: The motion algebra that holds all its twists, world frame.
+        joint: Joint to something at rest about or along whose axis it moves, if that is all.
+        point: Whether words tell where an axis lies.
+        floats: Whether it is the first body of a part that nothing joins to the ground.
+    """
+
+    body: str
+    freedoms: int
+    motion: MotionType
+    joint: str | None = None
+    point: bool = True
+    floats: bool = False
+
+    @property
+    def words(self) -> str:
+        """For example ``rotates about A (axis along Y)``."""
+        if self.floats:
+            return "floats freely"
+        return _words(self.motion, self.joint, self.point)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``moving`` in the JSON report."""
+        return {
+            "body": self.body,
+            "freedoms": self.freedoms,
+            "motion": self.words,
+            "motion_algebra": self.motion.as_dict(),
+        }
+
+
+def _words(motion: MotionType, joint: str | None, point: bool) -> str:
+    axis = "" if motion.direction is None else axis_words(motion.direction)
+    where = f"about a fixed axis along {axis}"
+    if motion.point is not None and point:
+        where = f"about {axis} through {point_words(motion.point)}"
+    along = f"along {axis}"
+    if joint is not None:
+        where, along = f"about {joint} (axis along {axis})", f"along {joint} (axis along {axis})"
+    return {
+        "immobile": "stays at rest",
+        "revolute": f"rotates {where}",
+        "translation": f"slides {along}",
+        "helical": f"screws {along}",
+        "cylindrical": f"rotates and slides {along}",
+        "translations in a plane": f"translates in the plane normal to {axis} without turning",
+        "spatial translations": "translates in space without turning",
+        "planar": f"moves in the plane normal to {axis}",
+        "planar with pitch": f"screws {along} and shifts across it",
+        "spherical": "turns about the point "
+        + ("" if motion.point is None else point_words(motion.point)),
+        "Schoenflies": f"translates in space and turns about {axis}",
+    }.get(motion.name, "moves in space")
+
+
+def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
+    """Motion of every body but the ground, in the order of the model.
+
+    Floating bases are held: what the other bodies do is told relative to them. Nothing is said of
+    a mechanism whose loops cannot be closed.
+    """
+    if not reduction.assembly.closed or not reduction.graph.edges:
+        return ()
+    graph, loops = reduction.graph, reduction.loops
+    q, velocities = _samples(reduction)
+    state = loops.state(q)
+    center, length = center_and_length(loops, reduction.q)
+    twists = np.swapaxes(state.screws, 1, 2)
+    scaled = np.concatenate(
+        [
+            (twists[:, :3] - np.cross(center, twists[:, 3:], axisb=1, axisc=1)) / length,
+            twists[:, 3:],
+        ],
+        axis=1,
+    )
+    held = floating(reduction)
+    algebras: dict[int, Array] = {}
+    found: dict[int, BodyMotion] = {}
+    motions = {root: np.zeros((len(q), 6, velocities.shape[2])) for root in loops.roots}
+    for e, node in loops.tree:
+        edge, local = graph.edges[e], loops.local(e)
+        sign = 1.0 if edge.child == node else -1.0
+        step = scaled[:, :, local] @ velocities[:, local]
+        motions[node] = motions[edge.other(node)] + sign * step
+    for node, members in enumerate(graph.members):
+        if not members or node == graph.ground:
+            continue
+        own = motions[node]
+        size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
+        freedoms = max(np.linalg.matrix_rank(entry, tol=RTOL * size) for entry in own)
+        columns = np.concatenate(list(own), axis=1)
+        if np.max(np.abs(columns), initial=0.0) < RTOL:
+            columns = columns[:, :0]
+        algebra = subalgebra.lie_closure(columns, RTOL)
+        algebras[node] = algebra
+        motion = in_world(subalgebra.motion_type(algebra, RTOL), center, length)
+        floats = any(e in held for e in graph.adjacency[node])
+        found[node] = BodyMotion(graph.nodes[node], int(freedoms), motion, floats=floats)
+    resting = {n for n, algebra in algebras.items() if algebra.shape[1] == 0} | {graph.ground}
+    return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
+
+
+def _at_joint(reduction: Reduction, node: int, entry: BodyMotion, resting: set[int]) -> BodyMotion:
+    """The same with the joint at which the body hangs on something at rest."""
+    graph = reduction.graph
+    if entry.motion.dimension not in (1, 2):
+        return entry
+    for e in graph.adjacency[node]:
+        edge = graph.edges[e]
+        if edge.other(node) in resting and edge.freedoms == entry.motion.dimension:
+            return BodyMotion(entry.body, entry.freedoms, entry.motion, edge.joint.name)
+    return entry
+
+
+def _samples(reduction: Reduction) -> tuple[Array, Array]:
+    """Configurations, shape (N, n), and a basis of the velocities at each, shape (N, n, m)."""
+    loops = reduction.loops
+    rng = np.random.default_rng(reduction.seed)
+    q = np.repeat(reduction.q[None], SAMPLES, axis=0)
+    blocks: list[tuple[list[int], Array]] = []
+    in_cells: set[int] = set()
+    for cell in reduction.cells:
+        columns, configurations, bases = _cell(reduction, cell)
+        q[:, columns] = configurations
+        in_cells |= set(columns)
+        blocks.append((columns, bases))
+    held = floating(reduction)
+    for edge in reduction.graph.edges:
+        columns = [c for c in edge.columns if c not in in_cells]
+        if not columns or edge.index in held:
+            continue
+        moved = 0.5 * rng.normal(size=(SAMPLES, len(columns))) * loops.units[columns]
+        q[:, columns] += moved
+        blocks.append((columns, np.tile(np.eye(len(columns)), (SAMPLES, 1, 1))))
+    velocities = np.zeros((SAMPLES, loops.freedoms, sum(b.shape[2] for _, b in blocks)))
+    start = 0
+    for columns, bases in blocks:
+        velocities[:, columns, start : start + bases.shape[2]] = bases
+        start += bases.shape[2]
+    return q, velocities
+
+
+def floating(reduction: Reduction) -> set[int]:
+    """Edges that free a part of the model from the ground."""
+    graph = reduction.graph
+    return {
+        e.index
+        for e in graph.edges
+        if e.joint.kind == "free" and graph.ground in (e.parent, e.child) and not e.joint.closure
+    }
+
+
+def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[int], Array, Array]:
+    """Columns of a cell, configurations of it and its null spaces there."""
+    edges = [e for e in cell.edges if e in set(reduction.tree)]
+    loops = LoopKinematics(reduction.graph, cell.edges, edges)
+    columns = [int(c) for c in loops.columns]
+    loops.center, loops.length = center_and_length(loops, reduction.q[columns])
+    visited = cell.configurations
+    picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), SAMPLES).astype(int)
+    jacobian = loops.jacobian(loops.state(visited[picked])) * loops.units
+    _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
+    # Velocities that no finite motion follows would make rigid bodies look mobile.
+    mobile = cell.actual if cell.finite else 0
+    null = np.swapaxes(vt[:, loops.freedoms - mobile :], 1, 2) * loops.units[:, None]
+    return columns, visited[picked], null

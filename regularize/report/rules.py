@@ -1,0 +1,466 @@
+"""The one table of diagnostic codes: what each means, why it matters and what helps.
+
+Codes are stable and never used twice: REG0xx reading, 1xx loops, 2xx redundancy, 3xx export.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from regularize.model.diagnostic import Severity
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind of finding.
+
+    Attributes:
+        code: Stable code.
+        name: Short name in words joined by hyphens.
+        severity: How it is reported unless the case says otherwise.
+        what: What was found.
+        why: Why it matters.
+        example: A case that an engineer knows.
+        fix: What to do.
+        reference: Where to read more.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    what: str
+    why: str
+    example: str
+    fix: str
+    reference: str = ""
+
+
+_MUELLER = "Müller, Archive of Mechanical Engineering 61 (2014)"
+_BRULS = "Brüls, Duysinx, Golinval, ECCOMAS Multibody Dynamics (2003)"
+_WOJTYRA = "Wojtyra, Multibody System Dynamics 14 (2005)"
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "REG010",
+        "second-parent",
+        "warning",
+        "A link has two parent joints. Plain URDF cannot express loops, so this file is not valid "
+        "URDF; it is read as a loop that the second joint closes.",
+        "Parsers disagree about such files: some fail, some drop a joint without a word.",
+        "A four-bar exported from CAD with the rocker as child of the coupler and of the base.",
+        "Close the loop by a <loop> element (URDF+) or a sidecar: "
+        "regularize export MODEL --to urdf+.",
+    ),
+    Rule(
+        "REG012",
+        "suspicious-units",
+        "warning",
+        "The size of the model suggests that millimetres were read as metres.",
+        "Masses, inertias and gravity no longer fit the lengths.",
+        "A gripper of 80 m.",
+        "State the unit in the file, or scale the model on export.",
+    ),
+    Rule(
+        "REG013",
+        "ignored",
+        "note",
+        "An element of the file takes no part in the analysis, or was read by a convention.",
+        "Nothing is dropped silently: what is ignored here could matter to you.",
+        "A <sensor> element.",
+        "Nothing, unless the element closes a loop.",
+    ),
+    Rule(
+        "REG014",
+        "doubtful-inertia",
+        "warning",
+        "Mass properties are missing in part, not physical, or a parser's invention.",
+        "The kinematic analysis does not need them; simulations do.",
+        "A link whose inertia is not positive definite.",
+        "Correct the <inertial> element; a missing one stays missing.",
+    ),
+    Rule(
+        "REG015",
+        "frames-aligned",
+        "note",
+        "The two frames of a closure coincide at zero coordinates but are turned against each "
+        "other in a way that the joint does not allow; one was turned back.",
+        "The convention of the format closes positions only.",
+        "A URDF+ loop whose successor frame has no rotation of its own.",
+        "Give the frame on the successor its orientation.",
+    ),
+    Rule(
+        "REG016",
+        "keyframe-pose",
+        "note",
+        "The reference pose is a keyframe of the file instead of its zero coordinates.",
+        "At the zero coordinates the loops are further from being closed than at the keyframe.",
+        "The home keyframe of a legged robot.",
+        "Nothing; or name another pose on reading.",
+    ),
+    Rule(
+        "REG017",
+        "placements-misfit",
+        "warning",
+        "The placements saved in a CAD file do not fit a joint: its two frames are not where the "
+        "joint allows them to be.",
+        "The assembly was saved unsolved or moved since, so the pose analysed is not the one seen.",
+        "A crank that stands 1.2 degrees askew in its bearing.",
+        "Solve the assembly in the CAD system and save it again.",
+    ),
+    Rule(
+        "REG018",
+        "mass-from-shapes",
+        "note",
+        "Mass properties were computed from shapes at a density that you gave, or could not be.",
+        "They are as good as the shapes: meshes of covers weigh nothing like a machine.",
+        "A link with a visual mesh and no <inertial> element, read with --density 2700.",
+        "Write measured mass properties into the model.",
+    ),
+    Rule(
+        "REG101",
+        "loop-open",
+        "error",
+        "A loop cannot be closed in any configuration that was found.",
+        "The model contradicts itself: lengths or frames do not fit together.",
+        "A four-bar whose coupler is shorter than the gap that it has to span.",
+        "Look at the gap that remains and at the frames of the closing joint.",
+    ),
+    Rule(
+        "REG102",
+        "no-ground",
+        "warning",
+        "The file does not say what is fixed; a body was taken as ground.",
+        "The counts depend on what is fixed only through the base freedoms.",
+        "Links that form a pure cycle.",
+        "Name the root, or ask for a floating base with --floating.",
+    ),
+    Rule(
+        "REG103",
+        "disconnected",
+        "warning",
+        "A part of the model has no path of joints to the ground; it was given a 6-freedom base.",
+        "It adds six freedoms, which is often a forgotten joint.",
+        "A gear that is drawn but not mated.",
+        "Connect the part, or fix it to the ground.",
+    ),
+    Rule(
+        "REG104",
+        "saved-open",
+        "note",
+        "The loops are open at the stored coordinates; they were closed before the analysis.",
+        "Constraint rows taken at an open pose mean nothing.",
+        "A robot drawn with its legs apart.",
+        "Nothing; or store the assembled coordinates.",
+    ),
+    Rule(
+        "REG201",
+        "redundant-subgroup",
+        "warning",
+        "Constraint equations of a loop are redundant in every configuration, because the motion "
+        "that the other joints allow never leaves a motion subgroup, or meets only part of it.",
+        "Solvers meet singular matrices, and the forces in these directions are undetermined.",
+        "A planar four-bar closed by a hinge: 3 of 5 equations.",
+        "Drop the equations: regularize reduce MODEL. Or change joint types as the report says.",
+        _MUELLER,
+    ),
+    Rule(
+        "REG202",
+        "redundant-paradoxical",
+        "warning",
+        "Equations are redundant at every configuration that was visited, but the motion algebras "
+        "do not prove it: it is owed to special dimensions.",
+        "The mechanism moves only as long as the dimensions are met exactly; nothing is removed.",
+        "Bennett's linkage; a parallelogram with a third equal crank.",
+        "Keep all rows, or remove them on numerical evidence: reduce(..., numerical=True).",
+        "Bennett, Engineering 76 (1903)",
+    ),
+    Rule(
+        "REG203",
+        "singular-here",
+        "note",
+        "The rank of the closure equations is lower at the assembled pose than elsewhere.",
+        "A tool that tests the rank at this pose alone would delete equations that matter.",
+        "A parallelogram folded flat.",
+        "Start a simulation from another pose.",
+    ),
+    Rule(
+        "REG204",
+        "nearly-redundant",
+        "warning",
+        "A loop would be special if an axis were moved by very little; as given it is not.",
+        "The model locks or bends where the real machine moves; matrices are badly conditioned.",
+        "A four-bar with one axis tilted by half a milliradian.",
+        "Make the axes exactly parallel, planar or concurrent in the model.",
+    ),
+    Rule(
+        "REG205",
+        "conflicting",
+        "error",
+        "Redundant equations contradict each other, so the loop cannot be closed.",
+        "No configuration fulfils them.",
+        "A planar four-bar closed by a hinge whose frames are twisted by a degree.",
+        "Correct the frames of the closing joint, or relax it in the conflicting directions.",
+    ),
+    Rule(
+        "REG206",
+        "locked",
+        "warning",
+        "Joints can never move, whatever the configuration.",
+        "They look like freedoms in the model but are none.",
+        "The hinges of a triangle of bars.",
+        "Fix the joints, or free what locks them.",
+    ),
+    Rule(
+        "REG207",
+        "idle-freedom",
+        "note",
+        "A body spins about a line without moving anything else.",
+        "The freedom is real, counts in the mobility, and makes mass matrices ill-conditioned.",
+        "The rod between two ball joints of an RSSR linkage.",
+        "Replace one ball joint by a universal joint.",
+    ),
+    Rule(
+        "REG208",
+        "shaky",
+        "warning",
+        "Velocities are possible that no finite motion follows.",
+        "The mechanism is infinitesimally mobile: clearances and forces are amplified.",
+        "Two ball joints and a hinge with all in one plane.",
+        "Move the joint out of the special position.",
+    ),
+    Rule(
+        "REG209",
+        "immobile",
+        "warning",
+        "The loops do not allow any motion.",
+        "A mechanism with mobility zero is a structure.",
+        "A nearly planar four-bar.",
+        "See REG204 and REG206 for what locks it.",
+    ),
+    Rule(
+        "REG210",
+        "redundant-topological",
+        "warning",
+        "Equations between loops are redundant for any lengths, as the graph and the joint types "
+        "have it; the structure is locked.",
+        "The forces in the structure are statically indeterminate.",
+        "A frame with one bar too many.",
+        "Leave out a bar, or remove the rows with reduce(..., numerical=True).",
+        _MUELLER,
+    ),
+    Rule(
+        "REG211",
+        "doubled-closure",
+        "note",
+        "Two point closures of the same pair of bodies amount to one hinge and write a sixth row.",
+        "The row along the line of the two points is written twice.",
+        "Two <connect> elements that model a hinge in MJCF.",
+        "Use one closure of the joint's own type, or accept the soft duplicate.",
+    ),
+    Rule(
+        "REG212",
+        "mates-merged",
+        "note",
+        "Several mates of one pair of bodies amount to one joint; some rows stand twice.",
+        "This is how assemblies become overconstrained.",
+        "Concentric, coincident and parallel mates that make one hinge.",
+        "Replace the mates by the joint.",
+    ),
+    Rule(
+        "REG213",
+        "several-modes",
+        "note",
+        "Motions of different mobility start at the assembled pose.",
+        "Which one a simulation follows depends on rounding.",
+        "An N-four-bar folded flat.",
+        "Start from a pose on the branch that you mean.",
+    ),
+    Rule(
+        "REG214",
+        "unclear-rank",
+        "note",
+        "The rank depends on the tolerance by which it is judged.",
+        "Geometry is special only up to the rounding of the file.",
+        "Angles written as 1.5708.",
+        "Write more digits, or choose --rtol on purpose.",
+    ),
+    Rule(
+        "REG215",
+        "not-certified",
+        "warning",
+        "Walking on the reduced equations opened a loop, so nothing was removed there.",
+        "The geometry is shaky or special in a way that the theory does not cover.",
+        "A shaky loop analysed with too coarse a tolerance.",
+        "Report the model; the full set of equations is kept.",
+    ),
+    Rule(
+        "REG216",
+        "rigid-loop",
+        "warning",
+        "Fixed joints join the same two bodies twice.",
+        "Six equations stand twice.",
+        "Two welds between the same links.",
+        "Remove one of them.",
+    ),
+    Rule(
+        "REG220",
+        "indeterminate-reactions",
+        "note",
+        "The model does not determine all reactions of these joints.",
+        "Whatever a solver prints for them is one of infinitely many answers.",
+        "The axial force in the hinges of a planar four-bar.",
+        "Trust the unique components only, or model the elasticity.",
+        _WOJTYRA,
+    ),
+    Rule(
+        "REG301",
+        "not-expressible",
+        "error",
+        "The target of the export cannot express this set of rows exactly.",
+        "Pinocchio's constraint models have three or six rows.",
+        "A helical joint as a closure of MJCF.",
+        "Choose another style, for example rows.",
+    ),
+    Rule(
+        "REG302",
+        "lossy-export",
+        "warning",
+        "The target format cannot hold something that the model has.",
+        "The exported file describes another mechanism in that respect.",
+        "A screw coupling in URDF.",
+        "Choose another format, or the project's own JSON.",
+    ),
+    Rule(
+        "REG303",
+        "no-mass",
+        "note",
+        "A body states no mass properties and moves without mass.",
+        "At the end of a chain it makes the mass matrix singular.",
+        "A dummy link of an exporter.",
+        "Give it an <inertial> element, or a density with --density.",
+    ),
+    Rule(
+        "REG304",
+        "dependent-rows",
+        "warning",
+        "Some of the rows that are kept depend on the others.",
+        "Solvers need damping for them, and the forces along them are arbitrary.",
+        "Bennett's linkage exported with all its rows.",
+        "Remove them on numerical evidence, or keep the damping.",
+    ),
+    Rule(
+        "REG305",
+        "coupling-as-row",
+        "warning",
+        "The target has no constraint model for a coupling between joints.",
+        "The coupling is enforced in some of the export only.",
+        "A mimic joint in Pinocchio's anchor constraints.",
+        "Use the style rows, or the forward dynamics that comes with the export.",
+    ),
+    Rule(
+        "REG306",
+        "massless-chain",
+        "warning",
+        "A chain of the spanning tree ends in bodies without mass or inertia.",
+        "The mass matrix is singular, and solvers that invert it fail.",
+        "The dummy link of an exporter at the end of an open chain.",
+        "Give these bodies mass properties, or choose other cuts.",
+    ),
+    Rule(
+        "REG307",
+        "removed-on-evidence",
+        "warning",
+        "Constraints that follow from special dimensions were removed on numerical evidence.",
+        "The result holds on this assembly mode and only as long as the dimensions are met "
+        "exactly.",
+        "Bennett's linkage made isostatic.",
+        "Nothing on this assembly mode; keep the full set of rows elsewhere.",
+    ),
+    Rule(
+        "REG308",
+        "changed-mobility",
+        "error",
+        "The mechanism that was made isostatic does not move like the original.",
+        "A simulation of it would be of another machine.",
+        "A joint that had to be relaxed and frees a body.",
+        "Do not use the result; keep the original with its reduced rows.",
+    ),
+    Rule(
+        "REG309",
+        "slack-on-ground",
+        "note",
+        "Slack joints stand on the ground, so the links between them have no mass to share.",
+        "Some engines refuse massless links.",
+        "A four-bar whose closing hinge sits on the base.",
+        "Give these links a small mass; it does not change the motion.",
+    ),
+    Rule(
+        "REG310",
+        "part-left-out",
+        "note",
+        "A metamodel leaves out a part of its bounds, which cannot be reached on this branch, or "
+        "not without coming near a singularity.",
+        "Asked there, it answers with an error (in C with -1) instead of a number.",
+        "A four-bar whose driven joint is bounded by two singular configurations.",
+        "Narrow the bounds, or let boxes at the boundary become smaller: --smallest.",
+        _BRULS,
+    ),
+    Rule(
+        "REG311",
+        "idle-body-held",
+        "note",
+        "A body can spin about its own line without moving anything else, and the reduced model "
+        "holds it by a universal joint in place of a spherical one.",
+        "Actuators do not determine the spin, so their dynamics cannot contain it.",
+        "The rods of a Delta robot between two spherical joints.",
+        "Make one of its joints universal in the model.",
+    ),
+    Rule(
+        "REG312",
+        "tolerance-missed",
+        "warning",
+        "A metamodel is less accurate than asked for at some random points.",
+        "Near singularities inertia and forces grow without bound, and no polynomial follows.",
+        "Bounds of a 3-PRRR that reach to where a leg is stretched.",
+        "Keep away from singularities with --clearance, or allow smaller boxes with --smallest.",
+        _BRULS,
+    ),
+    Rule(
+        "REG313",
+        "path-through-singularity",
+        "warning",
+        "A path, or a motion in minimal coordinates, goes straight on at a singular configuration, "
+        "where the mechanism could turn into another motion.",
+        "Which way a real mechanism takes there is decided by play, friction and inertia.",
+        "The flat pose of a parallelogram, from where it can become a crossed one.",
+        "Stay away from the pose, or add a part that leads the mechanism through.",
+    ),
+    Rule(
+        "REG314",
+        "passage-undecided",
+        "warning",
+        "Two motions of the mechanism come so near to each other that rounding decided which of "
+        "them a simulation followed.",
+        "The other one may be meant, and the real mechanism may follow either.",
+        "A four-bar whose shortest and longest bar together are longer than the others by 1e-9 m.",
+        "Write the dimensions with more digits, or change them until the motions cross or stay "
+        "apart.",
+    ),
+    Rule(
+        "REG315",
+        "energy-jump",
+        "warning",
+        "The energy of a simulated motion changes by more than forces and rounding explain.",
+        "The simulation has left the motion that it was on, or its steps were too long.",
+        "A linkage that springs to another way of being assembled at a singular configuration.",
+        "Ask for a smaller relative error (--rtol), or integrate all coordinates "
+        "(--coordinates all).",
+    ),
+)
+
+BY_CODE = {rule.code: rule for rule in RULES}
+
+
+def rule(code: str) -> Rule | None:
+    """The rule of a code, or None."""
+    return BY_CODE.get(code.upper())

@@ -1,0 +1,223 @@
+r"""Changes of joint types that make a mechanism isostatic without adding mobility.
+
+Every redundant equation is a state of self-stress; a joint that gives way along it takes it away. A
+set of changes cures the mechanism where its new freedoms, seen by the self-stress states N, form a
+matrix :math:`N^T A` of full rank. Every proposal is verified by analysing the changed model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.manifold.assembly import with_coordinates
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.idle import idle_bodies
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.statics.joint_changes import (
+    COST,
+    STANDARD,
+    Change,
+    Stressed,
+)
+
+#: Combinations looked at per cell before the search settles for what it has.
+NODES = 40_000
+
+
+@dataclass(frozen=True, eq=False)
+class Cure:
+    """A verified set of changes.
+
+    Attributes:
+        changes: The changes, in the order of the joints.
+        mobility: Mobility of the changed mechanism.
+        idle: Bodies that can now spin without moving anything else; as many as mobility is gained.
+        reduction: Analysis of the changed mechanism: nothing is redundant.
+    """
+
+    changes: tuple[Change, ...]
+    mobility: int
+    idle: tuple[str, ...]
+    reduction: Reduction = field(repr=False)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """New kind of every changed joint."""
+        return {change.joint: change.after for change in self.changes}
+
+    def __str__(self) -> str:
+        """One phrase that says what to change, and what is idle then."""
+        text = "; ".join(str(change) for change in self.changes)
+        return f"{text} (idle: {', '.join(self.idle)})" if self.idle else text
+
+
+def changed(reduction: Reduction, changes: Sequence[Change]) -> Mechanism:
+    """The mechanism with the changes made, stored in its assembled pose."""
+    mechanism = with_coordinates(reduction.mechanism, reduction.q)
+    by_name = {change.joint: change.replacement for change in changes}
+    joints = tuple(by_name.get(joint.name, joint) for joint in mechanism.joints)
+    return replace(mechanism, joints=joints)
+
+
+def verified(reduction: Reduction, changes: Sequence[Change]) -> Cure | None:
+    """The cure that some changes are, or None where they are none.
+
+    The changed mechanism is analysed from scratch: nothing may be redundant, and mobility may only
+    have grown by idle freedoms.
+    """
+    after = reduce(
+        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
+    )
+    if after.redundant or not after.assembly.closed:
+        return None
+    before = {body.name for body in idle_bodies(reduction)}
+    idle = tuple(body.name for body in idle_bodies(after) if body.name not in before)
+    if after.mobility - reduction.mobility != len(idle):
+        return None
+    order = [joint.name for joint in reduction.mechanism.joints]
+    ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
+    return Cure(ordered, after.mobility, idle, after)
+
+
+def cures(
+    reduction: Reduction,
+    *,
+    limit: int = 5,
+    keep: Collection[str] = (),
+    idle: bool = False,
+    kinds: Collection[str] | None = None,
+    tries: int = 100,
+) -> tuple[Cure, ...]:
+    """Smallest sets of joint changes that take all redundancy away, the best first.
+
+    They are ranked by the number of idle freedoms, by the number of changes, and by how far the new
+    joints are from the old ones; among equals, those that change the last joints come first. Motors
+    and coupled joints are not touched.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        limit: Number of proposals.
+        keep: Names of joints that must stay as they are.
+        idle: Also propose changes that leave a body free to spin about its own line.
+        kinds: Kinds of joints that may be proposed: ``cylindrical``, ``universal``, ``spherical``
+            and ``slotted`` (a pin in a slot); by default the last one only where it is needed.
+        tries: Largest number of candidates that are analysed to verify them.
+
+    Returns:
+        Verified proposals; empty where nothing is redundant or none was found.
+    """
+    if not reduction.redundant or not reduction.assembly.closed:
+        return ()
+    per_cell = []
+    stressed = Stressed(reduction)
+    for cell in reduction.cells:
+        if not cell.redundant:
+            continue
+        candidates: list[tuple[Change, ...]] = []
+        for allowed in (STANDARD, tuple(COST)) if kinds is None else (kinds,):
+            options = stressed.options(cell.edges, set(keep), allowed)
+            blocks, states = stressed.seen(cell.edges, options)
+            candidates = candidates or _candidates(options, blocks, states, idle, 6 * limit)
+        if not candidates:
+            return ()
+        per_cell.append(candidates)
+    found: list[Cure] = []
+    for changes in islice(_combined(per_cell), tries):
+        cure = verified(reduction, changes)
+        if cure is not None:
+            found.append(cure)
+        if len(found) == limit:
+            break
+    return tuple(found)
+
+
+def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | None:
+    """Verify changes of one's own: the cure that they are, or None.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        kinds: New kind of every joint to change.
+
+    Raises:
+        ModelError: A joint cannot be made what it should be.
+    """
+    stressed, chosen = Stressed(reduction), []
+    for name, kind in kinds.items():
+        joint = reduction.mechanism.joint(name)
+        edges = [e.index for e in reduction.graph.edges if e.joint.name == name]
+        options = stressed.options(edges, set(), (kind,), motors=True)
+        if not options:
+            raise ModelError(f"joint {name!r} is {joint.kind} and cannot be made {kind}")
+        chosen.append(options)
+    for changes in _combined([[(option,) for option in options] for options in chosen]):
+        result = verified(reduction, changes)
+        if result is not None:
+            return result
+    return None
+
+
+def _combined(per_cell: Sequence[Sequence[tuple[Change, ...]]]) -> Iterator[tuple[Change, ...]]:
+    """One candidate per cell; the best together, then one cell varied at a time."""
+    best = [candidates[0] for candidates in per_cell]
+    yield tuple(change for candidate in best for change in candidate)
+    for rank in range(1, max(len(candidates) for candidates in per_cell)):
+        for i, candidates in enumerate(per_cell):
+            if rank < len(candidates):
+                mixed = [*best[:i], candidates[rank], *best[i + 1 :]]
+                yield tuple(change for candidate in mixed for change in candidate)
+
+
+def _candidates(
+    options: Sequence[Change],
+    blocks: Sequence[Array],
+    redundant: int,
+    idle: bool,
+    wanted: int,
+) -> list[tuple[Change, ...]]:
+    """Sets of changes of full rank on the self-stress of one cell, the best first."""
+    by_joint: dict[str, list[int]] = {}
+    for i, option in enumerate(options):
+        if np.linalg.matrix_rank(blocks[i], tol=1e-6) >= option.gain - int(idle):
+            by_joint.setdefault(option.joint, []).append(i)
+    # The last joints first: they close the loops, while the first ones tend to be driven.
+    joints = list(reversed(by_joint))
+    most = max((options[i].gain for ids in by_joint.values() for i in ids), default=0)
+    if most == 0:
+        return []
+    found: list[tuple[tuple[int, int, int], tuple[int, ...]]] = []
+    budget = NODES
+
+    def extend(start: int, chosen: tuple[int, ...], left: int, spare: int, space: Array) -> None:
+        nonlocal budget
+        need = redundant - space.shape[1]
+        if left == 0:
+            if need == 0:
+                gained = sum(options[i].gain for i in chosen) - redundant
+                found.append(((gained, len(chosen), sum(options[i].cost for i in chosen)), chosen))
+            return
+        if need > left * most or need <= 0:
+            return
+        for j in range(start, len(joints) - left + 1):
+            for i in by_joint[joints[j]]:
+                if budget == 0:
+                    return
+                budget -= 1
+                rest = blocks[i] - space @ (space.T @ blocks[i])
+                u, s, _ = np.linalg.svd(rest, full_matrices=False)
+                new = u[:, s > 1e-6]
+                wasted = options[i].gain - new.shape[1]
+                if wasted <= spare and new.shape[1]:
+                    extend(j + 1, (*chosen, i), left - 1, spare - wasted, np.hstack([space, new]))
+
+    for size in range(-(-redundant // most), len(joints) + 1):
+        extend(0, (), size, int(idle), np.zeros((redundant, 0)))
+        if len(found) >= wanted or budget == 0:
+            break
+    found.sort(key=lambda entry: entry[0])
+    return [tuple(options[i] for i in chosen) for _, chosen in found]

@@ -1,0 +1,95 @@
+"""How self-stress settles: least elastic energy where stiffnesses are known, else least norm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.reduction.reduce import Reduction
+from regularize.statics.equilibrium import Equilibrium
+
+#: A pair of stiffnesses (N/m and N m/rad) or a matrix in the joint or body frame, shape (6, 6).
+Stiffness: TypeAlias = "float | tuple[float, float] | Array"
+
+
+def settle(
+    equilibrium: Equilibrium, fields: Array, free: Array, compliances: Mapping[int, list[Array]]
+) -> Array:
+    """Amounts of the self-stress states with the least energy, then the least norm, (states,)."""
+    states = free.shape[2]
+    if states == 0:
+        return np.zeros(0)
+    rows, right = [], []
+    for i, e in enumerate(equilibrium.loops.edges):
+        pose = equilibrium.origin(e)
+        for root in compliances.get(e, ()):
+            # Square roots of the compliances turn the energy into a sum of squares.
+            rotated = root @ np.kron(np.eye(2), pose[:3, :3].T)
+            rows.append(rotated @ equilibrium.at_point(free[i], pose[:3, 3]))
+            right.append(-rotated @ equilibrium.at_point(fields[i][:, None], pose[:3, 3])[:, 0])
+    amounts: Array = np.zeros(states)
+    open_states: Array = np.eye(states)
+    if rows:
+        matrix: Array = np.vstack(rows)
+        least = np.linalg.lstsq(matrix, np.concatenate(right), rcond=1e-12)[0]
+        amounts = np.asarray(least, dtype=np.float64)
+        _, s, vt = np.linalg.svd(matrix, full_matrices=True)
+        open_states = vt[int(np.sum(s > 1e-12 * max(float(s[0]), 1e-300))) :].T
+    if open_states.shape[1]:
+        norm: Array = np.vstack(
+            [_weighted(equilibrium, e, free[i]) for i, e in enumerate(equilibrium.loops.edges)]
+        )
+        held: Array = np.concatenate(
+            [
+                _weighted(equilibrium, e, (fields[i] + free[i] @ amounts)[:, None])[:, 0]
+                for i, e in enumerate(equilibrium.loops.edges)
+            ]
+        )
+        further = np.linalg.lstsq(norm @ open_states, -held, rcond=None)[0]
+        amounts = amounts + np.asarray(open_states @ further, dtype=np.float64)
+    return np.asarray(amounts)
+
+
+def _weighted(equilibrium: Equilibrium, edge: int, wrenches: Array) -> Array:
+    """Wrenches at a joint's origin with moments divided by the size of the mechanism."""
+    at_origin = equilibrium.at_point(wrenches, equilibrium.origin(edge)[:3, 3])
+    at_origin[3:] /= equilibrium.loops.length
+    return at_origin
+
+
+def compliance_roots(
+    reduction: Reduction, stiffness: Mapping[str, Stiffness]
+) -> dict[int, list[Array]]:
+    """Square roots of compliance matrices in the frame of each edge on its parent, by edge."""
+    graph, mechanism = reduction.graph, reduction.mechanism
+    found: dict[int, list[Array]] = {}
+    for name, value in stiffness.items():
+        root = _root_of_compliance(name, value)
+        edges = [e.index for e in graph.edges if e.joint.name == name]
+        if not edges:
+            body = mechanism.body(name)
+            node = graph.node_of[body.name]
+            edges = [e.index for e in graph.edges if e.child == node][:1]
+            if not edges:
+                raise ModelError(f"body {name!r} has no joint on its parent side to load it")
+        found.setdefault(edges[0], []).append(root)
+    return found
+
+
+def _root_of_compliance(name: str, stiffness: Stiffness) -> Array:
+    value = np.asarray(stiffness, dtype=np.float64)
+    if value.ndim == 0:
+        value = np.repeat(value, 6)
+    if value.shape == (2,):
+        value = np.repeat(value, 3)
+    matrix = np.diag(value) if value.ndim == 1 else value
+    if matrix.shape != (6, 6) or np.any(np.linalg.eigvalsh(matrix) <= 0.0):
+        raise ModelError(
+            f"stiffness of {name!r}: expected a pair (N/m, N m/rad) or a symmetric positive "
+            f"definite 6 by 6 matrix, got {np.asarray(stiffness).tolist()}"
+        )
+    return np.linalg.inv(np.linalg.cholesky(matrix))

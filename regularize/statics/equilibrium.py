@@ -1,0 +1,201 @@
+r"""Equilibrium of all bodies of a mechanism, with every joint as a constraint.
+
+The wrench in a joint of the spanning tree is what the bodies behind it need, less what the chords
+bring there. So all joint wrenches follow from those of the chords, :math:`w = w_0 - C X`, and the
+joints' freedoms, along which only motors act, give the equations :math:`J^T X = S^T w_0 - \tau`
+with the closure Jacobian J. Self-stress, the null space of :math:`J^T`, is what they leave open.
+Wrenches are about ``loops.center``, world axes, forces times ``loops.length``, so that they are
+dual to the scaled twists of ``LoopKinematics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.solving import Mask
+from regularize.model.mechanism import Inertia
+from regularize.reduction.mobility import decide_rank
+
+
+class Equilibrium:
+    """Joint wrenches of a mechanism at one configuration.
+
+    Args:
+        loops: Kinematics of all edges, with a centre and a length.
+        q: Coordinates of all joints, shape (n,).
+        rtol: Relative tolerance of ranks.
+    """
+
+    def __init__(self, loops: LoopKinematics, q: Array, rtol: float) -> None:
+        """Take the Jacobian and the self-stress at the configuration."""
+        self.loops, self.graph, self.rtol = loops, loops.graph, rtol
+        self.state = loops.state(q)
+        self.screws = loops.scaled(self.state.screws)[0]
+        # Couplings tie freedoms to each other: their forces are unknowns beside the chords'.
+        self.jacobian = loops.jacobian(self.state)[0]
+        self.equations = 6 * len(loops.chords)
+
+    @cached_property
+    def signs(self) -> Array:
+        """How every chord's wrench enters every edge's, shape (edges, L)."""
+        loops = self.loops
+        return np.array(
+            [[loops.sign(i, e) for i in range(len(loops.chords))] for e in loops.edges]
+        ).reshape(len(loops.edges), len(loops.chords))
+
+    def fields(self, unknowns: Array) -> Array:
+        """Wrench in every edge from those of the chords, shape (edges, 6, k).
+
+        Args:
+            unknowns: Chords' wrenches and the couplings' forces, shape (6 L + C, k).
+        """
+        chords = unknowns[: self.equations].reshape(len(self.loops.chords), 6, -1)
+        return np.asarray(-np.einsum("el,lik->eik", self.signs, chords))
+
+    @cached_property
+    def self_stress(self) -> Array:
+        """Orthonormal basis of the states in balance without any load, shape (6 L + C, states)."""
+        u, s, _ = np.linalg.svd(self.jacobian * self.loops.units, full_matrices=True)
+        return np.asarray(u[:, decide_rank(s, self.rtol).rank :])
+
+    def motion(self, v: Array, a: Array) -> tuple[dict[int, Array], dict[int, Array]]:
+        """Twist and acceleration of every node about the origin, world axes, shapes (6,)."""
+        loops, graph = self.loops, self.graph
+        S = self.state.screws[0]
+        twist = {root: np.zeros(6) for root in loops.roots}
+        acceleration = {root: np.zeros(6) for root in loops.roots}
+        for index, node in loops.tree:
+            edge, local = graph.edges[index], loops.local(index)
+            own = v[local] @ S[local]
+            forward = node == edge.child
+            carrier = twist[edge.parent] if forward else twist[edge.child] - own
+            rate = a[local] @ S[local]
+            if edge.group:
+                rate = rate + screw.bracket(carrier + own, own)
+            else:
+                moving = carrier
+                for column in local:
+                    rate = rate + v[column] * screw.bracket(moving, S[column])
+                    moving = moving + v[column] * S[column]
+            sign = 1.0 if forward else -1.0
+            before = edge.other(node)
+            twist[node] = twist[before] + sign * own
+            acceleration[node] = acceleration[before] + sign * rate
+        return twist, acceleration
+
+    def complete(self, v: Array, a: Array, given: Mask) -> tuple[Array, Array]:
+        """Velocities and accelerations of all coordinates from some of them.
+
+        Args:
+            v: Velocities, shape (n,); entries that are not given are replaced.
+            a: Accelerations, shape (n,).
+            given: Which coordinates are given, shape (n,).
+        """
+        v, a = np.where(given, v, 0.0), np.where(given, a, 0.0)
+        rest = self.jacobian[:, ~given]
+        v[~given] = -np.linalg.lstsq(rest, self.jacobian @ v, rcond=self.rtol)[0]
+        bias = self.loops.bias(self.state, v)[0]
+        a[~given] = -np.linalg.lstsq(rest, self.jacobian @ a + bias, rcond=self.rtol)[0]
+        return v, a
+
+    def needed(self, v: Array, a: Array, loads: Mapping[str, Array]) -> dict[int, Array]:
+        """Wrench that the joints of every node have to bring: inertia less gravity and loads.
+
+        Args:
+            v: Velocities of all coordinates, shape (n,).
+            a: Their accelerations, shape (n,).
+            loads: Wrench on bodies, at the origin of the body, world axes, force first.
+        """
+        graph, mechanism = self.graph, self.graph.mechanism
+        twist, acceleration = self.motion(v, a)
+        needed = {node: np.zeros(6) for node in self.loops.nodes}
+        for node in needed:
+            T_world_node = self.state.T_world_node[0, self.loops.row(node)]
+            for name in graph.members[node]:
+                T = T_world_node @ graph.T_node_body[name]
+                inertia = mechanism.body(name).inertia
+                if inertia is not None:
+                    seen = inertia.transformed(T)
+                    wrench = _inertia_wrench(
+                        seen, twist[node], acceleration[node], mechanism.gravity
+                    )
+                    needed[node] += self._at_center(wrench, seen.center)
+                if name in loads:
+                    needed[node] -= self._at_center(np.asarray(loads[name], float), T[:3, 3])
+        return needed
+
+    def _at_center(self, wrench: Array, point: Array) -> Array:
+        """A wrench at a point as the scaled wrench about the centre."""
+        force = wrench[:3]
+        moment = wrench[3:] + np.cross(point - self.loops.center, force)
+        return np.concatenate([force * self.loops.length, moment])
+
+    def at_point(self, wrenches: Array, point: Array) -> Array:
+        """Scaled wrenches about the centre, shape (6, k), as wrenches at a point in N and N m."""
+        force = wrenches[:3] / self.loops.length
+        arm = np.asarray(self.loops.center - point)
+        moment = wrenches[3:] + screw.cross_matrix(arm) @ force
+        return np.vstack([force, moment])
+
+    def origin(self, edge: int) -> Array:
+        """Pose of a joint's frame on its parent, world axes, shape (4, 4)."""
+        e = self.graph.edges[edge]
+        pose = self.state.T_world_node[0, self.loops.row(e.parent)]
+        return np.asarray(pose @ e.T_parent)
+
+    def open_tree(self, needed: Mapping[int, Array]) -> Array:
+        """Wrench in every edge when the chords transmit nothing, shape (edges, 6)."""
+        position = {e: i for i, e in enumerate(self.loops.edges)}
+        behind = {node: np.array(wrench) for node, wrench in needed.items()}
+        result = np.zeros((len(self.loops.edges), 6))
+        for index, node in reversed(self.loops.tree):
+            edge = self.graph.edges[index]
+            result[position[index]] = behind[node] if node == edge.child else -behind[node]
+            behind[edge.other(node)] += behind[node]
+        return result
+
+    def along_freedoms(self, fields: Array) -> Array:
+        """Generalised force of every coordinate in wrench fields of shape (edges, 6), (n,)."""
+        tau = np.zeros(self.loops.freedoms)
+        for i, e in enumerate(self.loops.edges):
+            local = self.loops.local(e)
+            tau[local] = self.screws[local] @ fields[i]
+        return tau
+
+    def solve(self, open_tree: Array, tau: Array, held: Mask) -> tuple[Array, Array, Array]:
+        """Unknowns in balance, the self-stress beside them, and what stays out of balance.
+
+        Args:
+            open_tree: From ``open_tree``, shape (edges, 6).
+            tau: Known forces along the freedoms, shape (n,).
+            held: Coordinates whose forces are whatever is needed, shape (n,).
+
+        Returns:
+            One solution, shape (6 L + C,); a basis of what may be added, shape (6 L + C, states);
+            and the forces along the freedoms that nothing balances, shape (n,).
+        """
+        units = self.loops.units
+        matrix = (self.jacobian * units)[:, ~held]
+        right = ((self.along_freedoms(open_tree) - tau) * units)[~held]
+        u, s, vt = np.linalg.svd(matrix, full_matrices=True)
+        rank = decide_rank(s, self.rtol).rank
+        solution = u[:, :rank] @ ((vt[:rank] @ right) / s[:rank])
+        missing = np.zeros(len(tau))
+        missing[~held] = (right - matrix.T @ solution) / units[~held]
+        return np.asarray(solution), np.asarray(u[:, rank:]), missing
+
+
+def _inertia_wrench(inertia: Inertia, twist: Array, acceleration: Array, gravity: Array) -> Array:
+    """Force and moment about the centre of mass that the motion and gravity ask for, shape (6,)."""
+    c, w = inertia.center, twist[3:]
+    velocity = twist[:3] + np.cross(w, c)
+    at_c = acceleration[:3] + np.cross(acceleration[3:], c) + np.cross(w, velocity)
+    force = inertia.mass * (at_c - gravity)
+    moment = inertia.matrix @ acceleration[3:] + np.cross(w, inertia.matrix @ w)
+    return np.concatenate([force, moment])

@@ -1,0 +1,228 @@
+r"""Values of the joint reactions: the unique ones, and two ways to settle the others.
+
+What equilibrium leaves open is settled by the smallest norm, or, where stiffnesses are known, by
+the smallest elastic energy (the theorem of Castigliano: a structure without prestress). The forces
+in the constraints that a reduction removed are among the results: that is what the thesis of Paul
+(2020) left for later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.dynamics.minimal.pivoting import columns_of
+from regularize.errors import ModelError
+from regularize.lie.directions import Direction, directions
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.solving import center_and_length
+from regularize.model.graph import coordinate_names
+from regularize.reduction.reduce import Reduction
+from regularize.statics.elastic import Stiffness, compliance_roots, settle
+from regularize.statics.equilibrium import Equilibrium
+
+
+@dataclass(frozen=True, eq=False)
+class JointForce:
+    """The wrench that a joint transmits.
+
+    Attributes:
+        joint: Name of the joint.
+        wrench: From parent to child at the origin of the joint frame on the parent, ground axes,
+            force in newtons first, moment in newton metres, shape (6,).
+        motor: Generalised forces along the joint's freedoms, which ``wrench`` includes.
+        indeterminate: Directions in which equilibrium leaves the value open.
+        determined: The part of ``wrench`` that equilibrium determines, shape (6,).
+    """
+
+    joint: str
+    wrench: Array
+    motor: Array
+    indeterminate: tuple[Direction, ...]
+    determined: Array
+
+    @property
+    def unique(self) -> bool:
+        """Whether equilibrium determines the whole wrench."""
+        return not self.indeterminate
+
+
+@dataclass(frozen=True, eq=False)
+class EliminatedForce:
+    """Force in a constraint that the reduction removed.
+
+    Attributes:
+        joint: Name of the cut joint.
+        direction: The constraint's direction at the joint's origin, ground axes.
+        value: Force along it in newtons, or moment in newton metres.
+    """
+
+    joint: str
+    direction: Direction
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class JointForces:
+    """Wrenches in all joints in balance with motion, gravity, motors and loads.
+
+    Attributes:
+        joints: One entry per joint with freedoms, and per welded closure.
+        eliminated: Forces in the removed constraints.
+        states: Number of independent self-stress states.
+        method: ``unique``, ``minimum norm`` or ``elastic``: how the open part was settled.
+        tau: Generalised forces of all coordinates, those of the held ones included, shape (n,).
+    """
+
+    joints: tuple[JointForce, ...]
+    eliminated: tuple[EliminatedForce, ...]
+    states: int
+    method: str
+    tau: Array
+
+    def __getitem__(self, joint: str) -> JointForce:
+        """The entry of that name; raises ``ModelError`` naming those there are."""
+        for entry in self.joints:
+            if entry.joint == joint:
+                return entry
+        raise ModelError(f"there is no joint {joint!r} in {[j.joint for j in self.joints]}")
+
+
+def joint_forces(
+    reduction: Reduction,
+    q: Array | None = None,
+    v: Array | None = None,
+    a: Array | None = None,
+    *,
+    tau: Mapping[str, float] | None = None,
+    held: Iterable[str] = (),
+    loads: Mapping[str, ArrayLike] | None = None,
+    stiffness: Mapping[str, Stiffness] | None = None,
+    balance: float = 1e-6,
+) -> JointForces:
+    """Wrenches in all joints.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        q: Closed coordinates of all joints, shape (n,); by default the assembled ones.
+        v: Velocities of all coordinates, shape (n,); those of the cuts are replaced by what
+            the others imply. By default at rest.
+        a: Accelerations in the same way; by default zero.
+        tau: Known motor forces by coordinate name, zero elsewhere.
+        held: Coordinates that are held or driven by whatever force that needs.
+        loads: Wrenches on bodies at the origin of the body frame, ground axes, force first.
+        stiffness: By joint or body name. What is not named is rigid. A body passes on what its
+            parent-side joint transmits. Without any, the smallest norm is taken.
+        balance: Imbalance along a freedom that is accepted, relative to the largest wrench.
+
+    Raises:
+        ModelError: A name is unknown, or forces and accelerations do not fit each other.
+    """
+    graph = reduction.graph
+    q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
+    loops = LoopKinematics(graph, range(len(graph.edges)), reduction.tree)
+    loops.center, loops.length = center_and_length(loops, q)
+    equilibrium = Equilibrium(loops, q, reduction.rtol)
+    known = coordinate_names(graph.mechanism)
+    forces = np.zeros(graph.freedoms)
+    forces[columns_of(known, tau or {})] = list((tau or {}).values())
+    free_to_take = np.zeros(graph.freedoms, dtype=bool)
+    free_to_take[columns_of(known, held)] = True
+    applied = {name: np.asarray(load, dtype=np.float64) for name, load in (loads or {}).items()}
+    for name in applied:
+        graph.mechanism.body(name)
+    given = np.ones(graph.freedoms, dtype=bool)
+    for cut in reduction.cuts:
+        given[list(cut.edge.columns)] = False
+    rest = np.zeros(graph.freedoms)
+    v, a = equilibrium.complete(rest if v is None else v, rest if a is None else a, given)
+    tree = equilibrium.open_tree(equilibrium.needed(v, a, applied))
+    solution, stress, missing = equilibrium.solve(tree, forces, free_to_take)
+    scale = max(
+        float(np.max(np.abs(tree), initial=0.0)), float(np.max(np.abs(forces), initial=0.0))
+    )
+    if np.max(np.abs(missing * loops.units), initial=0.0) > balance * max(scale, 1e-12):
+        worst = int(np.argmax(np.abs(missing * loops.units)))
+        raise ModelError(
+            f"nothing balances {abs(missing[worst]):.3g} along {known[worst]!r}: the accelerations "
+            "do not fit the forces; give the motor forces with tau=, or name with held= the "
+            "coordinates that are held or driven"
+        )
+    fields = tree + equilibrium.fields(solution[:, None])[..., 0]
+    free = equilibrium.fields(stress)
+    compliances = compliance_roots(reduction, stiffness or {})
+    amounts = settle(equilibrium, fields, free, compliances)
+    settled = fields + free @ amounts
+    # A held coordinate's force is what the wrench has along it; elsewhere it was given.
+    motor = np.where(free_to_take, equilibrium.along_freedoms(settled), forces)
+    method = "unique" if not stress.shape[1] else "elastic" if compliances else "minimum norm"
+    joints = _joints(equilibrium, settled, free, motor)
+    return JointForces(
+        joints=joints,
+        eliminated=_eliminated(reduction, equilibrium, settled),
+        states=stress.shape[1],
+        method=method,
+        tau=read_only(motor),
+    )
+
+
+def _joints(
+    equilibrium: Equilibrium, fields: Array, free: Array, tau: Array
+) -> tuple[JointForce, ...]:
+    loops, graph = equilibrium.loops, equilibrium.graph
+    found: dict[str, JointForce] = {}
+    for i, e in enumerate(loops.edges):
+        edge = graph.edges[e]
+        if edge.joint.name in found:  # the other parts of a split joint transmit the same
+            continue
+        origin = equilibrium.origin(e)[:3, 3]
+        wrench = equilibrium.at_point(fields[i][:, None], origin)[:, 0]
+        open_part = equilibrium.at_point(free[i], origin)
+        scaled = open_part.copy()
+        scaled[:3] *= loops.length
+        indeterminate: tuple[Direction, ...] = ()
+        determined = wrench
+        if np.max(np.abs(scaled), initial=0.0) > 1e-6:
+            indeterminate = tuple(directions(scaled))
+            weights = np.repeat([loops.length, 1.0], 3)
+            basis = np.linalg.svd(scaled, full_matrices=False)[0]
+            basis = basis[:, : len(indeterminate)]
+            determined = wrench - basis @ (basis.T @ (weights * wrench)) / weights
+        columns = [c for other in graph.edges if other.joint is edge.joint for c in other.columns]
+        found[edge.joint.name] = JointForce(
+            edge.joint.name,
+            read_only(wrench),
+            read_only(tau[columns]),
+            indeterminate,
+            read_only(determined),
+        )
+    return tuple(found.values())
+
+
+def _eliminated(
+    reduction: Reduction, equilibrium: Equilibrium, fields: Array
+) -> tuple[EliminatedForce, ...]:
+    loops, found = equilibrium.loops, []
+    for cut in reduction.cuts:
+        removed = np.hstack([cut.removed, cut.thinned, cut.numerical])
+        if not removed.shape[1]:
+            continue
+        e = cut.edge.index
+        origin = equilibrium.origin(e)[:3, 3]
+        wrench = equilibrium.at_point(fields[loops.edges.index(e)][:, None], origin)[:, 0]
+        pose = equilibrium.state.T_world_node[0, loops.row(cut.node)] @ cut.T_node_frame
+        # Covectors of the cut frame, first as wrenches at the joint's origin in ground axes.
+        force, moment = pose[:3, :3] @ removed[:3], pose[:3, :3] @ removed[3:]
+        arm = pose[:3, 3] - origin
+        covectors = np.vstack([force, moment + np.cross(arm, force / cut.length, axisb=0, axisc=0)])
+        weights = np.repeat([cut.length, 1.0], 3)
+        for direction in directions(covectors):
+            value = float(direction.covector @ (weights * wrench))
+            if direction.kind == "linear":
+                value /= cut.length
+            found.append(EliminatedForce(cut.edge.joint.name, direction, value))
+    return tuple(found)
