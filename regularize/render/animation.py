@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.assembly import center_and_length
+from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.walk import correct, tangents
 from regularize.model.graph import coordinate_names
@@ -144,9 +144,8 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
     for edge in reduction.graph.edges:
         if edge.index in inside or edge.index in held:
             continue
-        loops = LoopKinematics(reduction.graph, [edge.index], [edge.index])
-        if len(reduction.graph.edges) > 1:
-            _, loops.length = center_and_length(reduction.loops, reduction.q)
+        _, length = center_and_length(reduction.loops, reduction.q)
+        loops = LoopKinematics(reduction.graph, [edge.index], [edge.index], length=length)
         for k in range(edge.freedoms):
             others = tuple(i for i in range(edge.freedoms) if i != k)
             yield _Drive(loops, k, others, not np.any(edge.screws[3:, k]))
@@ -155,8 +154,7 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
 def _cell_drives(reduction: Reduction, cell: CellMobility) -> Iterator[_Drive]:
     """Independent coordinates of a cell, motors first, then single-freedom joints."""
     edges = [e for e in cell.edges if e in set(reduction.tree)]
-    loops = LoopKinematics(reduction.graph, cell.edges, edges)
-    loops.center, loops.length = center_and_length(loops, reduction.q[loops.columns])
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, edges)
     weight, slides = np.ones(loops.freedoms), np.zeros(loops.freedoms, dtype=bool)
     for e in cell.edges:
         edge = reduction.graph.edges[e]
