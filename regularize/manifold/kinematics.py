@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
@@ -38,6 +40,16 @@ class State:
     screws: Array
     T_world_chord: Array
     T_world_target: Array
+
+    def __getitem__(self, chosen: slice | NDArray[Any]) -> State:
+        """The state at some of the configurations."""
+        return State(
+            self.q[chosen],
+            self.T_world_node[chosen],
+            self.screws[chosen],
+            self.T_world_chord[chosen],
+            self.T_world_target[chosen],
+        )
 
 
 class LoopKinematics(LoopTree):
