@@ -11,9 +11,10 @@ import pytest
 import regularize as rg
 from regularize.lie.screw import Array
 from regularize.manifold.assembly import assemble, with_coordinates
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.search import Search
-from regularize.manifold.solving import center_and_length, least_squares, newton
+from regularize.manifold.solving import least_squares, newton
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.joint import joint_screws
@@ -167,8 +168,7 @@ def test_closed_forms_end_the_search_where_there_is_nothing_to_find() -> None:
 def ways_to_assemble(mechanism: Mechanism, q: Array, held: int) -> Array:
     """What the search tries in closed form, in order, shape (k, n)."""
     graph = build(mechanism)
-    loops = LoopKinematics(graph, graph.cells[0], spanning_tree(graph))
-    loops.center, loops.length = center_and_length(loops, q[loops.columns])
+    loops = sized_loops(graph, q, graph.cells[0])
     free = np.arange(graph.freedoms) != held
     rng = np.random.default_rng(0)
     ways = Search(loops, q, q, free, rng, 8)._all_ways()
@@ -338,7 +338,7 @@ def test_kangaroo_loop_of_three_hinges_is_open_at_every_angle() -> None:
         )
     near = grid[np.argsort(worst)[:20]]
     free = np.ones(3, dtype=bool)
-    loops.length = 0.02
+    loops = loops.measured(0.02)
     best = min(
         float(np.max(np.abs(loops.residual(loops.state(least_squares(loops, q, free))))))
         for q in near

@@ -16,13 +16,11 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.obstacles import Obstacle
 from regularize.manifold.search import Search
 from regularize.manifold.solving import CLOSED as CLOSED
 from regularize.manifold.solving import Gap as Gap
-from regularize.manifold.solving import center_and_length as center_and_length
-from regularize.manifold.solving import center_and_radius as center_and_radius
 from regularize.manifold.solving import gaps, largest_error
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
 from regularize.model.graph_building import build
@@ -118,8 +116,7 @@ def assemble(
     reached: dict[str, float] = {}
     closed, most_starts = True, 1
     for cell in graph.cells:
-        loops = LoopKinematics(graph, cell, tree)
-        loops.center, loops.length = center_and_length(loops, q[loops.columns])
+        loops = sized_loops(graph, q, cell, tree)
         search = Search(loops, stored, q, free, np.random.default_rng(seed), starts)
         before += gaps(loops, search.start)
         solution = search.run()

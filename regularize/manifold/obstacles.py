@@ -76,9 +76,8 @@ class Culprits:
     def loops(self, edges: Sequence[int]) -> LoopKinematics:
         """Kinematics of some edges, the file's own closures as chords."""
         order = sorted(edges, key=lambda e: (self.graph.edges[e].joint.closure, e))
-        loops = LoopKinematics(self.graph, edges, spanning_tree(self.graph, order))
-        loops.length = self.length
-        return loops
+        tree = spanning_tree(self.graph, order)
+        return LoopKinematics(self.graph, edges, tree, length=self.length)
 
     def alone(self, q: Array, free: Mask, rng: np.random.Generator, starts: int) -> list[Obstacle]:
         """Loops that cannot be closed on their own.

@@ -56,24 +56,6 @@ def gaps(loops: LoopKinematics, q: Array) -> list[Gap]:
     ]
 
 
-def center_and_length(loops: LoopKinematics, q: Array) -> tuple[Array, float]:
-    """Centre of the joint frames and their largest distance from it (1 m where they coincide)."""
-    state = loops.state(q)
-    points = []
-    for index in loops.edges:
-        edge = loops.graph.edges[index]
-        points.append((state.T_world_node[0, loops.row(edge.parent)] @ edge.T_parent)[:3, 3])
-    return center_and_radius(np.array(points))
-
-
-def center_and_radius(points: Array) -> tuple[Array, float]:
-    """Centre of a cloud of points and their largest distance from it (1 where they coincide)."""
-    center = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    radius = float(np.max(np.linalg.norm(points - center, axis=1)))
-    rounding = 1e-12 * float(np.max(np.abs(points)))  # points that differ by no more coincide
-    return center, radius if radius > rounding else 1.0
-
-
 def newton(loops: LoopKinematics, q: Array, free: Mask | None = None, steps: int = 12) -> Array:
     """Gauss-Newton steps with pseudo-inverses on some coordinates, shape (n,) as ``q``.
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from regularize.errors import ModelError, NotClosed, SingularConfiguration
 from regularize.lie.screw import read_only
-from regularize.manifold.assembly import Assembly, assemble, center_and_length
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.assembly import Assembly, assemble
+from regularize.manifold.extent import sized_loops
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.continuation import ActuatedLoops
 from regularize.metamodels.idle_held import held
@@ -65,8 +65,7 @@ def reduced_model(
     graph = reduction.graph
     assembly = reduction.assembly if start is None else _started(reduction, start)
     q = assembly.q
-    loops = LoopKinematics(graph, range(len(graph.edges)), reduction.tree)
-    loops.center, loops.length = center_and_length(loops, q)
+    loops = sized_loops(graph, q, tree=reduction.tree)
     reduced = ReducedLoops(loops, reduction.cuts)
     _require_closed(assembly)
     equations = ActuatedLoops(loops, reduced, columns, q, search=closed)

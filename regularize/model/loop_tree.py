@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +28,7 @@ class LoopTree:
         columns: Coordinates of the edges among all of the mechanism, shape (n,).
     """
 
-    def __init__(self, graph: Graph, edges: Sequence[int], tree: Sequence[int]) -> None:
+    def __init__(self, graph: Graph, edges: Iterable[int], tree: Iterable[int]) -> None:
         """Order the tree from its root and index the coordinates."""
         self.graph = graph
         self.edges = tuple(sorted(edges))

@@ -9,7 +9,7 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import center_and_length
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.cycles import Cycle, minimum_cycle_basis
 from regularize.reduction.classification import loop_algebra, topological_redundancy
@@ -128,13 +128,14 @@ def with_rank(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     """The part with the rank of its own loop equations at the configurations of its cell."""
     graph = setting.graph
     cut = {c.edge.index for c in part.cuts}
-    loops = LoopKinematics(graph, part.edges, [e for e in part.edges if e not in cut])
+    tree = [e for e in part.edges if e not in cut]
+    loops = LoopKinematics(graph, part.edges, tree)
     if loops.freedoms == mobility.freedoms and 6 * len(loops.chords) == mobility.equations:
         return replace(part, rank=mobility.generic.rank)
     columns = graph.columns(mobility.edges)
     own = [columns.index(int(c)) for c in loops.columns]
     q = mobility.configurations[:, own]
-    loops.center, loops.length = center_and_length(loops, q[0])
+    loops = sized_loops(graph, q[0], part.edges, tree)
     values = singular_values(loops, q, part.cycles, couplings=False)
     rank = max(decide_rank(s, setting.rtol).rank for s in values)
     return replace(part, rank=rank)

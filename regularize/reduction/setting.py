@@ -9,8 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import Assembly, center_and_length, center_and_radius
+from regularize.manifold.assembly import Assembly
+from regularize.manifold.extent import center_and_radius, sized_loops
 from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import Graph, spanning_tree
 from regularize.reduction.cuts import Cut
 
@@ -46,6 +48,11 @@ class Setting:
         """State at the assembled configuration, world frame."""
         return self.whole.state(self.assembly.q)
 
+    @cached_property
+    def tolerances(self) -> Tolerances:
+        """What counts as closed, singular or dependent."""
+        return Tolerances.of(self.rtol)
+
     def rng(self) -> np.random.Generator:
         """A fresh generator: every part sees the same random numbers whatever came before."""
         return np.random.default_rng(self.seed)
@@ -72,9 +79,8 @@ class Setting:
     def loops(self, edges: Sequence[int], cuts: Iterable[Cut]) -> tuple[LoopKinematics, list[Cut]]:
         """Kinematics of some edges with the given cuts as chords, and the cuts in its order."""
         cut_at = {cut.edge.index: cut for cut in cuts}
-        loops = LoopKinematics(self.graph, edges, [e for e in edges if e not in cut_at])
-        loops.center, loops.length = center_and_length(loops, self.assembly.q[loops.columns])
-        loops.length = self.length_scale or loops.length
+        tree = [e for e in edges if e not in cut_at]
+        loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
         return loops, [cut_at[chord] for chord in loops.chords]
 
     def preference(self, e: int) -> tuple[int, ...]:

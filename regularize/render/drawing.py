@@ -15,7 +15,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import center_and_length
+from regularize.manifold.extent import center_and_length
 from regularize.model.graph import Edge
 from regularize.render import glyphs
 from regularize.render.shapes import mesh_of

@@ -16,8 +16,7 @@ from regularize.lie import subalgebra
 from regularize.lie.directions import TOLERANCE, axis_words
 from regularize.lie.screw import Array
 from regularize.lie.subalgebra import MotionType
-from regularize.manifold.assembly import center_and_length
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
@@ -188,9 +187,8 @@ def floating(reduction: Reduction) -> set[int]:
 def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[int], Array, Array]:
     """Columns of a cell, configurations of it and its null spaces there."""
     edges = [e for e in cell.edges if e in set(reduction.tree)]
-    loops = LoopKinematics(reduction.graph, cell.edges, edges)
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, edges)
     columns = [int(c) for c in loops.columns]
-    loops.center, loops.length = center_and_length(loops, reduction.q[columns])
     visited = cell.configurations
     picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), SAMPLES).astype(int)
     jacobian = loops.jacobian(loops.state(visited[picked])) * loops.units

@@ -10,8 +10,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.manifold.assembly import with_coordinates
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import center_and_length
+from regularize.manifold.extent import sized_loops
 from regularize.model.joint import joint_screws, perpendiculars
 from regularize.model.mechanism import Joint
 from regularize.reduction.reduce import Reduction
@@ -69,9 +68,7 @@ class Stressed:
         for cell in reduction.cells:
             if cell.here.rank < cell.generic.rank:
                 q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
-        loops = reduction.loops
-        loops = LoopKinematics(reduction.graph, loops.edges, reduction.tree)
-        loops.center, loops.length = center_and_length(loops, q)
+        loops = sized_loops(reduction.graph, q, tree=reduction.tree)
         self.q, self.loops = q, loops
         self.equilibrium = Equilibrium(loops, q, reduction.rtol)
 

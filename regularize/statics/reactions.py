@@ -14,7 +14,7 @@ import numpy as np
 
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import center_and_length
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.reduction.mobility import decide_rank
 from regularize.reduction.reduce import Reduction
@@ -54,9 +54,8 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
     graph = reduction.graph
     found: dict[str, tuple[Direction, ...]] = {}
     for cell in reduction.cells:
-        loops = LoopKinematics(graph, cell.edges, [e for e in cell.edges if e in reduction.tree])
+        loops = sized_loops(graph, reduction.q, cell.edges, reduction.tree)
         q = reduction.q[loops.columns]
-        loops.center, loops.length = center_and_length(loops, q)
         singular = cell.here.rank < cell.generic.rank
         at = cell.configurations[-1] if singular else q
         stress = self_stress(loops, at, reduction.rtol)

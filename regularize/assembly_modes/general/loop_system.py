@@ -12,10 +12,10 @@ from scipy.spatial.transform import Rotation
 
 from regularize.assembly_modes.general.grouping import firsts_of
 from regularize.lie.screw import Array
-from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.manifold.solving import center_and_length
-from regularize.manifold.walk import least_norm
-from regularize.model.graph import Graph, spanning_tree
+from regularize.manifold.extent import sized_loops
+from regularize.manifold.kinematics import State
+from regularize.manifold.least_norm import least_norm
+from regularize.model.graph import Graph
 
 #: Closure errors of solutions, lengths scaled by the size of the mechanism.
 CLOSED = 1e-12
@@ -48,9 +48,7 @@ class LoopSystem:
     def __init__(self, graph: Graph, unknown: NDArray[np.intp]) -> None:
         """Set up the kinematics of all joints."""
         self.graph, self.unknown = graph, unknown
-        edges = range(len(graph.edges))
-        self.loops = LoopKinematics(graph, edges, spanning_tree(graph))
-        self.loops.center, self.loops.length = center_and_length(self.loops, graph.position)
+        self.loops = sized_loops(graph, graph.position)
 
     def error(self, q: Array) -> Array:
         """Largest closure error, shape (K,)."""

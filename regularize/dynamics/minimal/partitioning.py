@@ -16,8 +16,7 @@ from regularize.errors import NotClosed
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import assemble
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import center_and_length
+from regularize.manifold.extent import sized_loops
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
@@ -105,8 +104,7 @@ def partition(
             raise NotClosed(worst.joint, worst.translation, worst.rotation)
         q = assembly.q
     tree = spanning_tree(graph) if reduction is None else reduction.tree
-    loops = LoopKinematics(graph, range(len(graph.edges)), tree)
-    loops.center, loops.length = center_and_length(loops, q)
+    loops = sized_loops(graph, q, tree=tree)
     jacobian = loops.residual_jacobian(loops.state(q))[0] * loops.units
     choice = choose(jacobian, known, locked, rtol)
     rows = [
