@@ -94,7 +94,8 @@ def project(
         q = approach(constraints, q, held=held, tolerances=tolerances)
     N = len(q)
     target = 0.1 * tolerances.closed if until is None else until
-    error, first, contraction = np.full(N, np.inf), np.zeros(N), np.zeros(N)
+    error, least = np.full((2, N), np.inf)
+    first, contraction = np.zeros((2, N))
     outcome = np.full(N, Outcome.OPEN, dtype=np.int8)
     best, idle = q.copy(), np.zeros(N, dtype=int)
     active, length = np.arange(N), np.zeros(N)
@@ -102,9 +103,11 @@ def project(
         state = constraints.state(q[active])
         residual = constraints.residual(state)
         new = np.max(np.abs(residual), axis=1, initial=0.0)
-        better = new < error[active]
-        idle[active] = np.where(new < IMPROVED * error[active], 0, idle[active] + 1)
-        best[active[better]], error[active[better]] = q[active[better]], new[better]
+        size = np.linalg.norm(residual, axis=1)
+        better = size < least[active]
+        idle[active] = np.where(size < IMPROVED * least[active], 0, idle[active] + 1)
+        improved = active[better]
+        best[improved], error[improved], least[improved] = q[improved], new[better], size[better]
         # Steps that are short and change nothing are rounding, of the numbers or of the model.
         settled = (idle[active] > 1) & (length[active] <= tolerances.same)
         outcome[active[settled]] = Outcome.NOISE

@@ -16,7 +16,7 @@ from regularize.render.loop_view import Group
 from regularize.render.picture import picture, svg
 from regularize.render.scene_data import scene_data
 from regularize.render.summary import Line
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 from regularize.report.rules import rule
 from regularize.report.words import listed
 
@@ -25,7 +25,7 @@ MOST_LOOPS = 40
 OPEN_LOOPS = 3
 
 
-def render(report: Report) -> str:
+def render(report: Analysis) -> str:
     """The page of one model."""
     drawing = draw(report)
     scene = scene_data(drawing)
@@ -101,7 +101,7 @@ def _json(data: object) -> str:
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 
 
-def _figure(report: Report, drawing: Drawing, drivers: list[str]) -> Iterator[str]:
+def _figure(report: Analysis, drawing: Drawing, drivers: list[str]) -> Iterator[str]:
     flat = picture(report, ghosts=0, drawing=drawing)
     label = escape(flat.title, quote=True)
     yield f'<figure><div class="stage" id="stage" data-label="{label}">'
@@ -131,7 +131,7 @@ def _figure(report: Report, drawing: Drawing, drivers: list[str]) -> Iterator[st
     yield "</figcaption></figure>"
 
 
-def _numbers(report: Report) -> Iterator[str]:
+def _numbers(report: Analysis) -> Iterator[str]:
     r = report.reduction
     entries = [
         ("true mobility", r.mobility if r.assembly.closed else "?"),
@@ -145,7 +145,7 @@ def _numbers(report: Report) -> Iterator[str]:
     yield f'<dl class="numbers">{cells}</dl>'
 
 
-def _findings(report: Report) -> Iterator[str]:
+def _findings(report: Analysis) -> Iterator[str]:
     yield f"<section><h2>Findings</h2><p>{escape(view.found(report).capitalize())}.</p>"
     yield '<ul class="findings">'
     for first, others in view.merged(report):
@@ -182,7 +182,7 @@ def _marked(message: str) -> str:
     return "".join(p if i % 2 == 0 else f"<code>{p}</code>" for i, p in enumerate(pieces))
 
 
-def _loops(report: Report, drawing: Drawing) -> Iterator[str]:
+def _loops(report: Analysis, drawing: Drawing) -> Iterator[str]:
     groups = loop_view.groups(report.loops)
     if not groups:
         return
@@ -194,7 +194,7 @@ def _loops(report: Report, drawing: Drawing) -> Iterator[str]:
     yield "</section>"
 
 
-def _loop(report: Report, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
+def _loop(report: Analysis, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
     loop = group.first
     red, green, blue, _ = drawing.loop_colors[loop.name]
     kind = "" if loop.category == "regular" else f", {loop.category}"
@@ -226,11 +226,11 @@ def _loop(report: Report, drawing: Drawing, group: Group, *, is_open: bool) -> I
     yield "</details>"
 
 
-def _moves(report: Report) -> list[tuple[str, str]]:
+def _moves(report: Analysis) -> list[tuple[str, str]]:
     return [(listed(bodies, most=12), words) for words, bodies in view.moves(report)]
 
 
-def _reactions(report: Report) -> list[tuple[str, str]]:
+def _reactions(report: Analysis) -> list[tuple[str, str]]:
     return [(listed(joints, most=12), words) for words, joints in view.untrusted(report)]
 
 
@@ -246,7 +246,7 @@ def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> 
     yield f"<tbody>{rows}</tbody></table></div></section>"
 
 
-def _remedies(report: Report) -> Iterator[str]:
+def _remedies(report: Analysis) -> Iterator[str]:
     remedies = view.remedies(report)
     if remedies:
         yield "<section><h2>What to do</h2>"
@@ -259,7 +259,7 @@ def _remedies(report: Report) -> Iterator[str]:
         yield "</section>"
 
 
-def _footer(report: Report) -> Iterator[str]:
+def _footer(report: Analysis) -> Iterator[str]:
     r = report.reduction
     sentences = [f"regularize {regularize.__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
     for text in (view.kinds(report), view.evidence(report)):

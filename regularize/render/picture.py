@@ -17,7 +17,7 @@ from regularize.render.animation import motions
 from regularize.render.camera import Camera, camera
 from regularize.render.drawing import Drawing, draw
 from regularize.render.scene import GHOSTS, ghost_poses
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 from regularize.report.words import counted
 
 WIDTH, HEIGHT, MARGIN = 720, 480, 36
@@ -58,7 +58,7 @@ class Picture:
 
 
 def picture(
-    report: Report,
+    report: Analysis,
     q: Array | None = None,
     *,
     ghosts: int = GHOSTS,

@@ -15,14 +15,14 @@ import trimesh
 from regularize.lie.screw import Array
 from regularize.render.animation import Motion, motions
 from regularize.render.drawing import Drawing, draw
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 
 #: Ghosts drawn of the first motion.
 GHOSTS = 3
 
 
 def scene(
-    report: Report, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
+    report: Analysis, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
 ) -> Any:
     """The mechanism at a configuration.
 
