@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from regularize.lie import subalgebra
+from regularize.lie.directions import SLIGHT
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import CONFIGURATIONS
 from regularize.report.analysis import Analysis
-from regularize.report.nearly import NEAR
 from regularize.solving import reduce
 
 
@@ -26,7 +26,7 @@ def check(
     mechanism: Mechanism,
     *,
     rtol: float = subalgebra.RTOL,
-    near: float = NEAR,
+    near: float = SLIGHT,
     length_scale: float | None = None,
     keep_cuts: bool = False,
     configurations: int = CONFIGURATIONS,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.part import Part
@@ -15,7 +16,7 @@ from regularize.reduction.reduce import Reduction
 from regularize.report.findings import findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
-from regularize.report.nearly import NEAR
+from regularize.report.words import LISTED
 from regularize.statics.cures import Cure, cures
 from regularize.statics.reactions import Reaction, reactions
 from regularize.version import __version__
@@ -24,10 +25,9 @@ SCHEMA_VERSION = 1
 #: Changes of joint types that are proposed.
 CURES = 3
 #: Candidates that are analysed for them, so that the report stays quick.
-TRIES = 12
-#: Redundant equations and joints up to which such proposals are looked for: the number of
-#: combinations grows fast, and a long list of changes is no help.
-MOST_CURED, MOST_JOINTS = 6, 30
+TRIES = 4 * CURES
+#: Joints up to which they are looked for: the number of combinations grows fast.
+MOST_JOINTS = 30
 
 
 Kind = TypeVar("Kind", bound="Analysis")
@@ -98,7 +98,7 @@ class Analysis:
 
     @classmethod
     def of(
-        cls: type[Kind], reduction: Reduction, *, near: float = NEAR, began: float | None = None
+        cls: type[Kind], reduction: Reduction, *, near: float = SLIGHT, began: float | None = None
     ) -> Kind:
         """Everything that follows from a reduction.
 
@@ -111,7 +111,8 @@ class Analysis:
         began = time.perf_counter() if began is None else began
         loops = tuple(loop_reports(reduction))
         found = reactions(reduction) if reduction.assembly.closed else ()
-        few = reduction.redundant <= MOST_CURED and len(reduction.graph.edges) <= MOST_JOINTS
+        # More changes than a list names are no help.
+        few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
         return cls(
             reduction=reduction,
             loops=loops,
