@@ -143,7 +143,7 @@ def same_side(before: Array, after: Array) -> NDArray[np.bool_]:
     return np.asarray(signs[0] * signs[1] > 0.0)
 
 
-def walk(
+def random_walks(
     continuation: Continuation,
     start: Array,
     *,
