@@ -1,4 +1,4 @@
-"""The functions of ``runtime`` for arrays: many configurations at once, all branches as further axes."""
+"""The functions of ``runtime`` for arrays: many configurations, all branches as further axes."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.assembly_modes.closed_form.array_runtime import Function
 from regularize.assembly_modes.closed_form.branches import Branch
 from regularize.assembly_modes.closed_form.plan import Plan
-from regularize.assembly_modes.closed_form.array_runtime import Function
 from regularize.assembly_modes.closed_form.program import CLOSED, LOST, Programs
 from regularize.assembly_modes.closed_form.refinement import Refinement
 from regularize.assembly_modes.closed_form.solutions import Solutions
@@ -221,10 +221,10 @@ class Evaluation:
             known = self._solved(x[part], branch, results)
             known &= ~(np.abs(self._margin(results)) <= ROUNDING).any(axis=0)
             b, s = np.nonzero(known)
-            rates = self._refinement.derivatives(
-                results[: self._n, b, s].T, [a[part][s] for a in arrays[1:]]
-            )
-            derivatives[..., part][:, b, s] = rates.T
+            if len(b):
+                given = [a[part][s] for a in arrays[1:]]
+                rates = self._refinement.derivatives(results[: self._n, b, s].T, given)
+                derivatives[..., part][:, b, s] = rates.T
         return derivatives.T
 
     @cached_property
