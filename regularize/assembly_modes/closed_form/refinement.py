@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.least_norm import least_norm
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph, spanning_tree
@@ -64,15 +63,22 @@ class Refinement:
         loops, free = self._loops, ~self._held
         state = loops.state(q[:, self._columns])
         jacobian, units = loops.jacobian(state), loops.units[free]
+        u, sizes, v = np.linalg.svd(jacobian[..., free] * units, full_matrices=False)
+        # Slides of nearly parallel axes are long: all but the rounding counts.
+        kept = sizes > EXACT.closed * sizes[:, :1]
+        inverse = np.where(kept, 1.0 / np.where(kept, sizes, 1.0), 0.0)[..., None]
         result, bias = np.zeros_like(q), np.zeros(jacobian.shape[:2])
         for rates in given:
             result = np.zeros_like(q)
             result[:, self._inputs] = rates
             own = result[:, self._columns]
-            gap = (jacobian @ own[..., None])[..., 0] + bias
-            own[:, free] = -units * least_norm(jacobian[..., free] * units, gap, EXACT.singular)
-            left = np.abs((jacobian @ own[..., None])[..., 0] + bias).max(axis=1, initial=0.0)
-            own[left > EXACT.same * np.abs(gap).max(axis=1, initial=0.0)] = np.nan
+            for _ in range(2):  # the second time for the rounding of the first
+                gap = (jacobian @ own[..., None])[..., 0] + bias
+                along = inverse * (np.swapaxes(u, 1, 2) @ gap[..., None])
+                own[:, free] -= units * (np.swapaxes(v, 1, 2) @ along)[..., 0]
+            terms = (np.abs(jacobian) @ np.abs(own)[..., None])[..., 0] + np.abs(bias)
+            left = np.max(np.abs((jacobian @ own[..., None])[..., 0] + bias), axis=1, initial=0.0)
+            own[left > EXACT.same * np.max(terms, axis=1, initial=0.0)] = np.nan
             result[:, self._columns] = own
             bias = loops.bias(state, own)
         return result
