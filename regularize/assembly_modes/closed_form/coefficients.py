@@ -16,14 +16,11 @@ from regularize.assembly_modes.closed_form import vectors
 from regularize.assembly_modes.closed_form.chain import Chain, Item
 from regularize.assembly_modes.closed_form.motions import Known, cosine_sine
 from regularize.assembly_modes.closed_form.projection import Projection
-from regularize.assembly_modes.closed_form.tape import Scalar
+from regularize.assembly_modes.closed_form.tape import VANISHING, Scalar
 from regularize.assembly_modes.closed_form.vectors import Element
 from regularize.lie.screw import Array
 
 Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
-
-#: Coefficients below this, relative to the size of their terms, are zero.
-VANISHING = 1e-9
 
 
 def sight(chain: Chain, known: Known, p: Projection) -> tuple[Element, Element]:
