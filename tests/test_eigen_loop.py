@@ -15,11 +15,11 @@ from loop_samples import (
 )
 from mechanisms import sarrus
 
-from regularize.assembly_modes.closed_form.loops import loops_of
-from regularize.assembly_modes.general.closure import error_and_derivative
-from regularize.assembly_modes.general.eigen_loop import EigenLoop
-from regularize.assembly_modes.general.elementary_loop import ElementaryLoop
-from regularize.assembly_modes.general.pencil import arrangements
+from regularize.assembly_modes.loops import loops_of
+from regularize.assembly_modes.six_motions.closure import error_and_derivative
+from regularize.assembly_modes.six_motions.eigen_loop import EigenLoop
+from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop
+from regularize.assembly_modes.six_motions.pencil import arrangements
 from regularize.lie import screw
 from regularize.model.graph_building import build
 

@@ -10,10 +10,10 @@ from closed_form_cases import ring
 from loop_samples import apart
 from mechanisms import bennett
 
-from regularize.assembly_modes.closed_form.loops import loops_of
-from regularize.assembly_modes.general.closure import product
-from regularize.assembly_modes.general.elementary_loop import ElementaryLoop
-from regularize.assembly_modes.general.elementary_steps import NotElementary
+from regularize.assembly_modes.loops import loops_of
+from regularize.assembly_modes.six_motions.closure import product
+from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop
+from regularize.assembly_modes.six_motions.elementary_steps import NotElementary
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form.axes import ROUNDING, Line, frames
+from regularize.assembly_modes.common_normals import ROUNDING, AxisLine, frames
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
@@ -25,7 +25,7 @@ SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class ElementaryMotion:
     """An elementary motion of a loop.
 
     Attributes:
@@ -62,7 +62,7 @@ class Item:
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class LoopChain:
     """A loop, cut open nowhere.
 
     Attributes:
@@ -72,7 +72,7 @@ class Chain:
         cycle: Where in the graph it is.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[ElementaryMotion, ...]
     links: Array
     size: float
     cycle: Cycle
@@ -82,7 +82,7 @@ class Chain:
         return len(self.items)
 
 
-def chain_of(graph: Graph, cycle: Cycle) -> Chain:
+def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
     """The chain of a cycle of the graph."""
     lines, closing = _lines(graph, cycle)
     first = next((i for i, line in enumerate(lines) if line.point is not None), 0)
@@ -109,7 +109,7 @@ def chain_of(graph: Graph, cycle: Cycle) -> Chain:
         following = befores[i + 1] if i + 1 < m else closing @ befores[0]
         links[i] = _snapped(screw.inverse(afters[i]) @ following, size)
         items.append(
-            Item(
+            ElementaryMotion(
                 line.kind,
                 line.name,
                 line.columns,
@@ -121,12 +121,12 @@ def chain_of(graph: Graph, cycle: Cycle) -> Chain:
                 line.pitch,
             )
         )
-    return Chain(tuple(items), links, size, cycle)
+    return LoopChain(tuple(items), links, size, cycle)
 
 
-def _lines(graph: Graph, cycle: Cycle) -> tuple[list[Line], Array]:
+def _lines(graph: Graph, cycle: Cycle) -> tuple[list[AxisLine], Array]:
     """The motions at zero coordinates in the frame of the first joint, and the loop's gap."""
-    lines: list[Line] = []
+    lines: list[AxisLine] = []
     frame, behind = np.eye(4), _ends(graph, cycle, 0)[0]
     for k, node in enumerate(cycle.nodes):
         edge = graph.edges[cycle.edges[k]]
@@ -150,11 +150,11 @@ def _relative(a: Array, b: Array) -> Array:
     return screw.transform(rotation @ b[:3, :3], rotation @ (b[:3, 3] - a[:3, 3]))
 
 
-def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
+def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[AxisLine]:
     name = edge.joint.name
     if edge.group:
         kind = "S" if edge.joint.kind == "spherical" else "F"
-        return [Line(kind, name, edge.columns, sign, None, frame[:3, 3], frame)]
+        return [AxisLine(kind, name, edge.columns, sign, None, frame[:3, 3], frame)]
     lines = []
     order = range(edge.freedoms) if sign > 0 else reversed(range(edge.freedoms))
     for k in order:
@@ -166,12 +166,12 @@ def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
         # Traversed backwards, a joint turns about the opposite axis; its coordinate stays.
         column = (edge.columns[k],)
         if not np.isclose(length, 1.0, rtol=0.0, atol=1e-14):
-            lines.append(Line("F", name, column, sign, None, frame[:3, 3], frame))
+            lines.append(AxisLine("F", name, column, sign, None, frame[:3, 3], frame))
         elif point is None:
-            lines.append(Line("P", name, column, sign, sign * direction, None, frame))
+            lines.append(AxisLine("P", name, column, sign, sign * direction, None, frame))
         else:
             point = frame[:3, 3] if _on_line(frame[:3, 3], point, direction) else point
-            lines.append(Line("R", name, column, sign, sign * direction, point, frame, pitch))
+            lines.append(AxisLine("R", name, column, sign, sign * direction, point, frame, pitch))
     return lines
 
 

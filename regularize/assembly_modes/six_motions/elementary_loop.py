@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.assembly_modes.general.elementary_steps import (
+from regularize.assembly_modes.six_motions.elementary_steps import (
     NotElementary,
     Part,
     Unknown,
@@ -18,7 +18,7 @@ from regularize.assembly_modes.general.elementary_steps import (
     rods_of,
     steps_of,
 )
-from regularize.assembly_modes.general.line_motions import elementary
+from regularize.assembly_modes.six_motions.line_motions import elementary
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.assembly_modes.closed_form.loops import joint_names, loops_of
-from regularize.assembly_modes.general.closure import screws_of
-from regularize.assembly_modes.general.eigen_loop import EigenLoop
-from regularize.assembly_modes.general.elementary_loop import ElementaryLoop
-from regularize.assembly_modes.general.elementary_steps import NotElementary
+from regularize.assembly_modes.loops import joint_names, loops_of
+from regularize.assembly_modes.six_motions.closure import screws_of
+from regularize.assembly_modes.six_motions.eigen_loop import EigenLoop
+from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop
+from regularize.assembly_modes.six_motions.elementary_steps import NotElementary
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
 from regularize.model.graph import CouplingRow, Graph, coordinate_names

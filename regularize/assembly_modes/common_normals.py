@@ -15,7 +15,7 @@ ROUNDING = 2e-14
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class AxisLine:
     """A motion before its frames are chosen; ``point`` is None while it is free to be chosen."""
 
     kind: str
@@ -27,7 +27,7 @@ class Line:
     frame: Array
     pitch: float = 0.0
 
-    def moved(self, T: Array) -> Line:
+    def moved(self, T: Array) -> AxisLine:
         """The same motion seen from frame a, given ``T_a_loop``."""
         return replace(
             self,
@@ -37,7 +37,7 @@ class Line:
         )
 
 
-def frames(lines: list[Line], closing: Array, size: float) -> tuple[list[Array], list[Array]]:
+def frames(lines: list[AxisLine], closing: Array, size: float) -> tuple[list[Array], list[Array]]:
     """Frames before and after every motion, from the common normals around the loop."""
     m, back = len(lines), screw.inverse(closing)
     normals: list[tuple[Array, Array, Array] | None] = []
@@ -79,7 +79,9 @@ def _frame(z: Array, x: Array, origin: Array) -> Array:
     return screw.transform(np.column_stack([x, screw.cross(z, x), z]), origin)
 
 
-def _common_normal(line: Line, following: Line, size: float) -> tuple[Array, Array, Array] | None:
+def _common_normal(
+    line: AxisLine, following: AxisLine, size: float
+) -> tuple[Array, Array, Array] | None:
     """Direction of the normal and its feet on both axes; None where the axes are parallel."""
     p, q = line.point, following.point
     if p is None or q is None:
@@ -105,7 +107,7 @@ def _common_normal(line: Line, following: Line, size: float) -> tuple[Array, Arr
 
 
 def _parallel_normal(
-    line: Line, following: Line, foot: Array | None, x: Array | None, size: float
+    line: AxisLine, following: AxisLine, foot: Array | None, x: Array | None, size: float
 ) -> tuple[Array, Array, Array]:
     """Normal of two parallel axes, or of an axis and a centre on it, that starts at ``foot``."""
     p, q = line.point, following.point
