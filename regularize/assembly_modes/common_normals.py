@@ -8,6 +8,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.model.graph import Edge
 from regularize.model.joint import perpendiculars
 
 #: Entries of links below this (angles, or lengths by the size of the loop) are rounding.
@@ -19,13 +20,14 @@ class AxisLine:
     """A motion before its frames are chosen; ``point`` is None while it is free to be chosen."""
 
     kind: str
-    name: str
+    edge: Edge
     columns: tuple[int, ...]
     sign: int
     direction: Array | None
     point: Array | None
     frame: Array
     pitch: float = 0.0
+    scale: float = 1.0
 
     def moved(self, T: Array) -> AxisLine:
         """The same motion seen from frame a, given ``T_a_loop``."""

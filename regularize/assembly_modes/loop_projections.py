@@ -95,14 +95,14 @@ def projections(invariance: Invariance, unknown: int) -> Iterator[LoopProjection
 
 
 def _matches(item: ElementaryMotion, kind: str) -> bool:
-    if item.kind == "R":
-        return item.pitch == 0.0 and kind in ("point", "direction", "line")
-    return item.kind == "P" and kind in ("point", "plane")
+    return item.simple and kind in (
+        ("point", "direction", "line") if item.kind == "R" else ("point", "plane")
+    )
 
 
 def _solutions(item: ElementaryMotion, a: str, b: str) -> int:
     """Number of solutions of an equation, 0 where it has not the form that is solved."""
-    if item.pitch or item.kind not in "RP":
+    if not item.simple:
         return 0
     if item.kind == "R":
         return 2

@@ -90,7 +90,7 @@ class Known:
             back = vectors.columns(motion.rotation)
             shift = vectors.scale(-1.0, vectors.apply(back, motion.translation))
             return Motion(back, shift)
-        coordinate = self.coordinates[item.columns[0]]
+        coordinate = self.coordinates[item.columns[0]] * item.scale
         if item.kind == "P":
             c, s = (tape.scalar(v) for v in cosine_sine(item.angle))
             return vectors.about_z(c, s, coordinate + item.shift)
@@ -102,7 +102,7 @@ class Known:
         (column,) = item.columns
         known = self.rotations.get(column)
         if known is None:
-            coordinate = self.coordinates[column]
+            coordinate = self.coordinates[column] * item.scale
             c, s = self.tape.cosine_sine(coordinate + item.angle)
             known = self.rotations[column] = Rotation(c, s, item.angle, coordinate)
         a, b = cosine_sine(item.angle - known.offset)
