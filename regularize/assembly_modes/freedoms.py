@@ -12,7 +12,8 @@ from regularize.assembly_modes.inputs import Inputs
 from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.manifold.walk import walk
+from regularize.manifold.continuation import Continuation, random_walks
+from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import coordinate_names
 
 #: Singular values by the largest that belong to velocities which the loops allow.
@@ -55,7 +56,8 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
     stored = system.polished(system.graph.position[None])
     if system.error(stored)[0] > RANK:
         return None
-    walked = walk(loops, loops, stored[0], walkers=WALKERS, steps=STEPS, rng=rng, rtol=RANK)
+    along = Continuation(loops, Tolerances.of(RANK))
+    walked = random_walks(along, stored[0], walkers=WALKERS, steps=STEPS, rng=rng)
     q = np.concatenate([stored, walked.reshape(WALKERS * STEPS, loops.freedoms)])
     sizes, V = np.linalg.svd(loops.residual_jacobian(loops.state(q)) * loops.units)[1:]
     ranks = np.sum(sizes > RANK * sizes[:, :1], axis=1)

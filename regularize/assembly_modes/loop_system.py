@@ -14,7 +14,7 @@ from regularize.assembly_modes.grouping import firsts_of
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import State
-from regularize.manifold.walk import least_norm
+from regularize.manifold.least_norm import least_norm
 from regularize.model.graph import Graph
 
 #: Closure errors of solutions, lengths scaled by the size of the mechanism.

@@ -7,7 +7,7 @@ the kept rows of a reduction), vectorised over configurations, and the rows of a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,7 +57,7 @@ class View:
     """
 
     whole: ConstraintSet
-    rows: slice | NDArray[np.intp] = slice(None)
+    rows: slice | NDArray[np.intp] = field(default_factory=lambda: slice(None))
     target: Array | float = 0.0
 
     @property

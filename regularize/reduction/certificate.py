@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.walk import least_norm, walk
+from regularize.manifold.least_norm import least_norm
+from regularize.manifold.tolerances import Tolerances
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.sampling import solved_configurations
 from regularize.reduction.setting import Setting
@@ -25,8 +27,6 @@ from regularize.reduction.setting import Setting
 STEPS = 2
 #: Closure errors up to this multiple of the tolerance are the file's rounding.
 SLACK = 20.0
-#: Singular values of kept rows below this fraction of the largest are rounding.
-DEPENDENT = 1e-8
 #: Configurations that are looked at together, to keep within memory.
 CHUNK = 10_000
 #: Configurations that are always walked to.
@@ -85,7 +85,7 @@ class Certifier:
             solved = len(q)
             for start in range(0, solved, CHUNK):
                 part = q[start : start + CHUNK]
-                worst = max(worst, _velocity_error(loops, rows, part, rng))
+                worst = max(worst, _velocity_error(rows, part, self.setting.tolerances, rng))
             missing = self.configurations - solved - _count(visited)
             if missing > 0:
                 more = self._walked(loops, rows, missing, rng)
@@ -103,15 +103,10 @@ class Certifier:
         # Even without a certificate the rank needs a few generic configurations.
         walkers = max(4, -(-count // STEPS))
         start = self.setting.assembly.q[loops.columns]
+        continuation = Continuation(rows, self.setting.tolerances)
         parts = [
-            walk(
-                loops,
-                rows,
-                start,
-                walkers=min(CHUNK, walkers - first),
-                steps=STEPS,
-                rng=rng,
-                rtol=self.setting.rtol,
+            random_walks(
+                continuation, start, walkers=min(CHUNK, walkers - first), steps=STEPS, rng=rng
             )
             for first in range(0, walkers, CHUNK)
         ]
@@ -141,13 +136,14 @@ def _closure_error(loops: LoopKinematics, visited: Array) -> float:
 
 
 def _velocity_error(
-    loops: LoopKinematics, rows: ReducedLoops, q: Array, rng: np.random.Generator
+    rows: ReducedLoops, q: Array, tolerances: Tolerances, rng: np.random.Generator
 ) -> float:
     """Largest closure error, or its rate at random velocities that the kept rows allow."""
+    loops = rows.loops
     state = loops.state(q)
     kept = rows.residual_jacobian(state) * loops.units
     velocities = rng.normal(size=q.shape)
-    velocities -= least_norm(kept, (kept @ velocities[..., None])[..., 0], DEPENDENT)
+    velocities -= least_norm(kept, (kept @ velocities[..., None])[..., 0], tolerances.singular)
     rates = (loops.jacobian(state) * loops.units) @ velocities[..., None]
     errors = loops.residual(state)
     return max(float(np.max(np.abs(errors))), float(np.max(np.abs(rates))))

@@ -73,7 +73,7 @@ class Cut:
 
 
 class ReducedLoops:
-    """The reduced closure equations of some loops, as something to walk along.
+    """The reduced closure equations of some loops, as a constraint set.
 
     Args:
         loops: Kinematics whose chords are the cuts.
@@ -85,6 +85,29 @@ class ReducedLoops:
         self.loops, self.cuts = loops, tuple(cuts)
         # A chord's own freedoms stay as equations: they determine its own coordinates.
         self._projections = [np.hstack([cut.rows, cut.freedoms]).T for cut in cuts]
+
+    @property
+    def units(self) -> Array:
+        """One unit of every velocity, shape (n,)."""
+        return self.loops.units
+
+    def state(self, q: Array) -> State:
+        """Poses and screws at configurations (N, n)."""
+        return self.loops.state(q)
+
+    def integrate(self, q: Array, velocity: Array) -> Array:
+        """Configurations after a unit of time at constant velocities, shape (N, n)."""
+        return self.loops.integrate(q, velocity)
+
+    def jacobian(self, state: State) -> Array:
+        """The same as ``residual_jacobian``: the rows are twists around the loops."""
+        return self.residual_jacobian(state)
+
+    def bias(self, state: State, velocity: Array) -> Array:
+        """Rate of the rows times the velocity, where the loops are closed, shape (N, m)."""
+        rates = self.loops.screw_rates(state.screws, velocity) * velocity[..., None]
+        twists = np.einsum("lk,nki->nli", self.loops.incidence, rates)
+        return self.loop_rows(state, twists[..., None])[..., 0]
 
     def _to_cut(self, state: State, i: int) -> Array:
         """Matrix from twists in the root frame to the rows of cut i, shape (N, rows, 6)."""

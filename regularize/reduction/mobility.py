@@ -9,18 +9,15 @@ the mechanism is shaky: tangent directions that no motion follows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from regularize.lie.screw import Array, read_only
+from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.walk import (
-    TOLERANCE,
-    correct,
-    tangents,
-    walk,
-)
+from regularize.manifold.projection import moved, project
+from regularize.manifold.tolerances import Tolerances
 from regularize.model.cycles import Cycle
 
 #: Configurations whose equations are decomposed together, to keep within memory.
@@ -182,18 +179,10 @@ def generic_configurations(
     Where no walker can move although velocities are allowed, the geometry may be special only up
     to the rounding of the file; the walk is then repeated with errors up to ``rtol`` accepted.
     """
-    for tolerance, rcond in ((TOLERANCE, 1e-8), (rtol, rtol)):
-        visited = walk(
-            loops,
-            loops,
-            q,
-            walkers=walkers,
-            steps=steps,
-            rng=rng,
-            rtol=rtol,
-            tolerance=tolerance,
-            rcond=rcond,
-        )
+    exact = Tolerances.of(rtol)
+    for tolerances in (exact, replace(exact, closed=rtol, singular=rtol)):
+        along = Continuation(loops, tolerances)
+        visited = random_walks(along, q, walkers=walkers, steps=steps, rng=rng)
         if np.any(np.abs(visited[-1] - q) > 1e-3 * loops.units):
             return visited
     # Nothing moves: the assembled configuration is the only one.
@@ -227,16 +216,12 @@ def finite_mobility(
     step = 0.01
     count = 3 * tangent_dimension + 6
     start = np.repeat(q[None], count, axis=0)
-    headings = tangents(loops, loops, start, rng.normal(size=start.shape), rtol)
-    reached, closed = correct(
-        loops,
-        loops,
-        loops.integrate(start, step * headings * loops.units),
-        steps=40,
-        rcond=1e-13,
-    )
-    moved = (reached - start)[closed] / (step * loops.units)
-    if len(moved) == 0:
+    tolerances = Tolerances.of(rtol)
+    headings = Continuation(loops, tolerances).tangents(start, rng.normal(size=start.shape))
+    untruncated = replace(tolerances, singular=1e-13)
+    reached = project(loops, moved(loops, start, step * headings), tolerances=untruncated)
+    followed = (reached.q - start)[reached.closed] / (step * loops.units)
+    if len(followed) == 0:
         return 0
-    s = np.linalg.svd(moved, compute_uv=False) / np.sqrt(len(moved))
+    s = np.linalg.svd(followed, compute_uv=False) / np.sqrt(len(followed))
     return min(tangent_dimension, int(np.sum(s > 0.1 * s[0])))

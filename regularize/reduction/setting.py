@@ -12,6 +12,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly
 from regularize.manifold.extent import center_and_radius, sized_loops
 from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import Graph, spanning_tree
 from regularize.reduction.cuts import Cut
 
@@ -46,6 +47,11 @@ class Setting:
     def reference(self) -> State:
         """State at the assembled configuration, world frame."""
         return self.whole.state(self.assembly.q)
+
+    @cached_property
+    def tolerances(self) -> Tolerances:
+        """What counts as closed, singular or dependent."""
+        return Tolerances.of(self.rtol)
 
     def rng(self) -> np.random.Generator:
         """A fresh generator: every part sees the same random numbers whatever came before."""

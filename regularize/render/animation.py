@@ -7,16 +7,17 @@ the mechanism is back where it started.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
 
 from regularize.lie.screw import Array, read_only
+from regularize.manifold.continuation import Continuation
 from regularize.manifold.extent import center_and_length, sized_loops
-from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.manifold.walk import correct, tangents
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
@@ -78,7 +79,9 @@ class _Drive:
         """Step both ways from the assembled configuration."""
         loops, columns = self.loops, self.loops.columns
         start = reduction.q[columns]
-        constraints = _Held(loops, self.held)
+        held = np.zeros(loops.freedoms, dtype=bool)
+        held[list(self.held)] = True
+        along = Continuation(loops, replace(EXACT, closed=1e-8), held)
         home = loops.state(start[None]).T_world_node[0]
         unit = np.zeros(loops.freedoms)
         unit[self.driver] = 1.0
@@ -87,9 +90,9 @@ class _Drive:
         for side, sign in enumerate((1.0, -1.0)):
             q, heading = start[None], sign * unit[None]
             for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
-                heading = tangents(loops, constraints, q, heading, reduction.rtol)
-                trial = loops.integrate(q, STRIDE * heading * loops.units)
-                trial, closed = correct(loops, constraints, trial, tolerance=1e-8)
+                heading = along.tangents(q, heading)
+                stepped = along.step(q, STRIDE * heading)
+                trial, closed = stepped.q, stepped.good
                 moved = np.max(np.abs(trial - q) / loops.units)
                 slid = abs(trial[0, self.driver] - start[self.driver])
                 limit = SLIDE * loops.length if self.slides else np.inf
@@ -114,23 +117,6 @@ class _Drive:
         whole[:, columns] = frames
         name = coordinate_names(reduction.mechanism)[int(columns[self.driver])]
         return Motion(name, read_only(whole), len(paths[1]), cyclic)
-
-
-class _Held:
-    """All closure equations and coordinates that stay as they are."""
-
-    def __init__(self, loops: LoopKinematics, held: Sequence[int]) -> None:
-        self.loops = loops
-        self.rows = np.eye(loops.freedoms)[list(held)]
-
-    def residual(self, state: State) -> Array:
-        """Closure errors; a held coordinate has no error, for it is never moved."""
-        return np.pad(self.loops.residual(state), ((0, 0), (0, len(self.rows))))
-
-    def residual_jacobian(self, state: State) -> Array:
-        """Rows of the closure equations and of the held coordinates."""
-        rows = np.broadcast_to(self.rows, (len(state.q), *self.rows.shape))
-        return np.concatenate([self.loops.residual_jacobian(state), rows], axis=1)
 
 
 def _drives(reduction: Reduction) -> Iterator[_Drive]:

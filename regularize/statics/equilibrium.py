@@ -18,7 +18,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import Mask
+from regularize.manifold.projection import Mask
 from regularize.model.mechanism import Inertia
 from regularize.reduction.mobility import decide_rank
 
