@@ -11,8 +11,8 @@ import pytest
 from mechanisms import moved
 
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.general.loop_system import LoopSystem
-from regularize.assembly_modes.general.multistart import searched
+from regularize.assembly_modes.loop_system import LoopSystem
+from regularize.assembly_modes.multistart import searched
 from regularize.lie import screw
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import spanning_tree

@@ -15,8 +15,9 @@ from loop_samples import HAND, apart, arm_mechanism
 from test_elementary_loop import random_ring
 
 import regularize as rg
-from regularize.assembly_modes.general import ConfigurationFinder, Configurations
-from regularize.assembly_modes.general.multistart import searched
+from regularize.assembly_modes.configurations import ConfigurationFinder
+from regularize.assembly_modes.multistart import searched
+from regularize.assembly_modes.table import AssemblyModes
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.model.joint import joint_screws
@@ -25,7 +26,7 @@ from regularize.model.mechanism import Mechanism
 X, Y, Z = np.eye(3)
 
 
-def solutions(found: Configurations) -> np.ndarray:
+def solutions(found: AssemblyModes) -> np.ndarray:
     """The configurations at a single input, shape (k, n)."""
     assert found.found.ndim == 1
     return found.q[found.found]

@@ -8,8 +8,8 @@ import pytest
 from closed_form_cases import CASES
 
 from regularize.assembly_modes.closed_form import closed_form
-from regularize.assembly_modes.general.loop_system import CLOSED, LoopSystem
-from regularize.assembly_modes.general.multistart import searched
+from regularize.assembly_modes.loop_system import CLOSED, LoopSystem
+from regularize.assembly_modes.multistart import searched
 from regularize.model.graph import Graph
 from regularize.model.graph_building import build
 

@@ -10,11 +10,11 @@ import pytest
 from closed_form_cases import CASES, ring
 from test_elementary_loop import random_ring
 
+from regularize.assembly_modes.assembly_plan import Recursion
 from regularize.assembly_modes.closed_form import closed_form
-from regularize.assembly_modes.general import ConfigurationFinder
-from regularize.assembly_modes.general.loop_system import LoopSystem
-from regularize.assembly_modes.general.multistart import searched
-from regularize.assembly_modes.general.recursion import Recursion
+from regularize.assembly_modes.configurations import ConfigurationFinder
+from regularize.assembly_modes.loop_system import LoopSystem
+from regularize.assembly_modes.multistart import searched
 from regularize.model.graph_building import build
 from regularize.model.mechanism import (
     Coupling,

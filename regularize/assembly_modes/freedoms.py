@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from regularize.assembly_modes.closed_form.inputs import Inputs
-from regularize.assembly_modes.general.loop_system import LoopSystem
+from regularize.assembly_modes.inputs import Inputs
+from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation, random_walks

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.assembly_modes.closed_form.unwrapping import Turns
-from regularize.assembly_modes.general.grouping import table_of
-from regularize.assembly_modes.general.loop_system import LoopSystem
+from regularize.assembly_modes.grouping import table_of
+from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.lie.screw import Array, read_only
 
 
@@ -36,7 +36,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Configurations:
+class AssemblyModes:
     """Configurations of a mechanism at some inputs; leading axes are those of the inputs.
 
     Attributes:
@@ -105,7 +105,7 @@ def within_a_turn(q: Array, system: LoopSystem) -> Array:
     return Turns(system.graph, given | coupled).near(q, np.zeros(q.shape[1]))
 
 
-def packed(results: Results, system: LoopSystem, shape: tuple[int, ...]) -> Configurations:
+def packed(results: Results, system: LoopSystem, shape: tuple[int, ...]) -> AssemblyModes:
     """The list as a table of each sample's configurations, in order of their coordinates."""
     N = len(results.complete)
     results = replace(results, q=within_a_turn(results.q, system))
@@ -120,7 +120,7 @@ def packed(results: Results, system: LoopSystem, shape: tuple[int, ...]) -> Conf
         full[found] = values[at[found]]
         return read_only(full.reshape(*shape, *full.shape[1:]))
 
-    return Configurations(
+    return AssemblyModes(
         spread(results.q),
         found.reshape(*shape, found.shape[1]),
         results.complete.reshape(shape),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.assembly_modes.closed_form.loops import joint_names, loops_of
-from regularize.assembly_modes.general.closure import screws_of
-from regularize.assembly_modes.general.eigen_loop import EigenLoop
-from regularize.assembly_modes.general.elementary_loop import ElementaryLoop
-from regularize.assembly_modes.general.elementary_steps import NotElementary
+from regularize.assembly_modes.loop_chain import chain_of
+from regularize.assembly_modes.loops import joint_names, loops_of
+from regularize.assembly_modes.six_motions.closure import screws_of
+from regularize.assembly_modes.six_motions.eigen_loop import EigenLoop
+from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop, NotElementary
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
 from regularize.model.graph import CouplingRow, Graph, coordinate_names
@@ -159,10 +159,15 @@ class Recursion:
             if set(coupling.columns) - known and columns & set(coupling.columns) - known:
                 return f"coupling {coupling.name!r} adds equations to its unknown coordinates"
         reason = "the matrix polynomials of all arrangements are singular"
+        chain = chain_of(self.graph, cycle)
         for exchanged in (False, True):
             try:
                 loop = ElementaryLoop(
-                    self.graph, cycle, known, seed=self._seed, exchanged=exchanged
+                    self.graph,
+                    chain_of(self.graph, cycle),
+                    known,
+                    seed=self._seed,
+                    exchanged=exchanged,
                 )
             except NotElementary as refused:
                 return str(refused)
@@ -170,7 +175,7 @@ class Recursion:
             q = np.repeat(self.graph.position[None], PROBES, axis=0)
             q += rng.uniform(-1.0, 1.0, size=q.shape) * self._units(loop.size)
             constants = loop.constants(q)
-            own = [motion.edge is not None for motion in loop.motions]
+            own = [motion.of is not None for motion in loop.motions]
             x = rng.uniform(-1.0, 1.0, size=(PROBES, len(own))) * own
             rank = int(np.linalg.matrix_rank(screws_of(loop.kinds, constants, x)[..., own]).max())
             if rank < sum(own):

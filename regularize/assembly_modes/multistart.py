@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.assembly_modes.general.grouping import firsts_of
-from regularize.assembly_modes.general.loop_system import CLOSED, SAME, LoopSystem
+from regularize.assembly_modes.grouping import firsts_of
+from regularize.assembly_modes.loop_system import CLOSED, SAME, LoopSystem
 from regularize.lie.screw import Array
 
 

@@ -15,15 +15,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.assembly_modes.closed_form.inputs import graph_of, whole
+from regularize.assembly_modes.assembly_plan import Recursion
 from regularize.assembly_modes.closed_form.solver import closed_form
-from regularize.assembly_modes.general.freedoms import require_fitting_inputs
-from regularize.assembly_modes.general.loop_system import CLOSED, LoopSystem
-from regularize.assembly_modes.general.multistart import searched
-from regularize.assembly_modes.general.progress import bar
-from regularize.assembly_modes.general.recursion import Recursion
-from regularize.assembly_modes.general.table import (
-    Configurations,
+from regularize.assembly_modes.freedoms import require_fitting_inputs
+from regularize.assembly_modes.inputs import graph_of, whole
+from regularize.assembly_modes.loop_system import CLOSED, LoopSystem
+from regularize.assembly_modes.multistart import searched
+from regularize.assembly_modes.progress import bar
+from regularize.assembly_modes.table import (
+    AssemblyModes,
     Results,
     joined,
     packed,
@@ -96,7 +96,7 @@ class ConfigurationFinder:
         starts: int = 64,
         rounds: int = 30,
         progress: bool = False,
-    ) -> Configurations:
+    ) -> AssemblyModes:
         """All configurations at some values of the inputs.
 
         Args:
@@ -170,7 +170,7 @@ class ConfigurationFinder:
         )
 
     def _by_eigenvalues(self, q: Array) -> Results:
-        """Configurations loop by loop, or none where the loops have no such order."""
+        """AssemblyModes loop by loop, or none where the loops have no such order."""
         N, system, recursion = len(q), self._system, self._recursion
         starts = np.zeros(N, dtype=np.intp)
         if not recursion.solved:
@@ -242,7 +242,7 @@ def configurations(
     seed: int = 0,
     rtol: float = 1e-9,
     progress: bool = False,
-) -> Configurations:
+) -> AssemblyModes:
     """Find all real configurations of a mechanism's loops for given inputs.
 
     Joints outside all loops that are no inputs keep their stored coordinates. For many calls on
