@@ -21,11 +21,10 @@ from regularize.manifold.least_norm import least_norm
 from regularize.manifold.projection import Mask, moved, project
 from regularize.manifold.tolerances import EXACT, Tolerances
 
-#: First correction by the length of the step up to which the solution is the one next to it: the
-#: manifold bends by less than a radian over twice the step.
-ASIDE = 0.5
-#: Ratio of successive corrections up to which Newton's method stays with the nearest solution.
-CONTRACTING = 0.5
+#: First correction by the length of the step, and correction by correction before, up to which the
+#: solution is the one next to the step. A little more than one half: where loops allow velocities
+#: that no motion follows, Newton's method takes them back by halves, to the right place.
+ASIDE = CONTRACTING = 0.6
 #: First correction by the length of the step below which a longer step is tried next.
 EASY = 0.05
 

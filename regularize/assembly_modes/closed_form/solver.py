@@ -14,16 +14,7 @@ from regularize.assembly_modes.closed_form.branches import WORDS, Branch, branch
 from regularize.assembly_modes.closed_form.codegen import c_source, python_source
 from regularize.assembly_modes.closed_form.evaluation import Evaluation
 from regularize.assembly_modes.closed_form.explanation import solved_loops, why_not
-from regularize.assembly_modes.closed_form.inputs import (
-    Inputs,
-    at_least_zero,
-    graph_of,
-    index_of,
-    inputs_of,
-    together,
-)
 from regularize.assembly_modes.closed_form.listing import Listing, Operations
-from regularize.assembly_modes.closed_form.loops import loops_of
 from regularize.assembly_modes.closed_form.plan import Plan
 from regularize.assembly_modes.closed_form.planner import Planner
 from regularize.assembly_modes.closed_form.solutions import Solutions, spread
@@ -31,6 +22,15 @@ from regularize.assembly_modes.closed_form.track import Track
 from regularize.assembly_modes.closed_form.tracking import Tracker
 from regularize.assembly_modes.closed_form.unwrapping import Turns
 from regularize.assembly_modes.closed_form.verification import unclosed_branch
+from regularize.assembly_modes.inputs import (
+    Inputs,
+    at_least_zero,
+    graph_of,
+    index_of,
+    inputs_of,
+    together,
+)
+from regularize.assembly_modes.loops import loops_of
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph, coordinate_names

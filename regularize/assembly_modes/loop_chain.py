@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form.axes import ROUNDING, Line, frames
+from regularize.assembly_modes.common_normals import ROUNDING, AxisLine, frames
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
@@ -25,12 +25,12 @@ SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class ElementaryMotion:
     """An elementary motion of a loop.
 
     Attributes:
         kind: ``R``, ``P``, ``S`` (spherical) or ``F`` (free).
-        name: Name of the joint.
+        edge: Its joint.
         columns: Its coordinates among all coordinates of the mechanism.
         sign: +1 where the loop passes from parent to child.
         before: Frame in front of the motion at zero coordinates, in the loop's frame, (4, 4).
@@ -38,10 +38,11 @@ class Item:
         angle: Rotation about z between the two frames at zero coordinates.
         shift: Translation along z between them, in metres.
         pitch: Translation in metres per radian; zero but for helical joints.
+        scale: Radians or metres per unit of the coordinate; one but for composite joints.
     """
 
     kind: str
-    name: str
+    edge: Edge
     columns: tuple[int, ...]
     sign: int
     before: Array
@@ -49,20 +50,36 @@ class Item:
     angle: float = 0.0
     shift: float = 0.0
     pitch: float = 0.0
+    scale: float = 1.0
 
     @property
-    def axis(self) -> Array:
-        """Direction of the joint axis in the loop's frame at zero coordinates, shape (3,)."""
-        return np.asarray(self.before[:3, 2])
+    def name(self) -> str:
+        """Name of the joint."""
+        return self.edge.joint.name
 
     @property
-    def point(self) -> Array:
-        """A point of the joint axis, or the centre, shape (3,)."""
-        return np.asarray(self.before[:3, 3])
+    def simple(self) -> bool:
+        """Whether it is a turn or a slide of as much as its coordinate says."""
+        return self.kind in "RP" and self.pitch == 0.0 and self.scale == 1.0
+
+    @property
+    def fixed(self) -> Array:
+        """What is left of a turn or slide at zero coordinates: a motion about and along z."""
+        return about_z(np.array(self.angle), np.array(self.shift))
+
+    def transforms(self, q: Array) -> Array:
+        """The motion between the frames at coordinates of all joints, (N, n), (N, 4, 4)."""
+        if self.kind in "SF":
+            T = screw.exp(q[:, list(self.columns)] @ self.edge.screws.T)
+            return T if self.sign > 0 else screw.inverse(T)
+        x = q[:, self.columns[0]] * self.scale
+        if self.kind == "P":
+            return about_z(np.full_like(x, self.angle), self.shift + x)
+        return about_z(self.angle + x, self.shift + self.pitch * x)
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class LoopChain:
     """A loop, cut open nowhere.
 
     Attributes:
@@ -72,7 +89,7 @@ class Chain:
         cycle: Where in the graph it is.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[ElementaryMotion, ...]
     links: Array
     size: float
     cycle: Cycle
@@ -82,7 +99,7 @@ class Chain:
         return len(self.items)
 
 
-def chain_of(graph: Graph, cycle: Cycle) -> Chain:
+def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
     """The chain of a cycle of the graph."""
     lines, closing = _lines(graph, cycle)
     first = next((i for i, line in enumerate(lines) if line.point is not None), 0)
@@ -109,24 +126,24 @@ def chain_of(graph: Graph, cycle: Cycle) -> Chain:
         following = befores[i + 1] if i + 1 < m else closing @ befores[0]
         links[i] = _snapped(screw.inverse(afters[i]) @ following, size)
         items.append(
-            Item(
+            ElementaryMotion(
                 line.kind,
-                line.name,
+                line.edge,
                 line.columns,
                 line.sign,
                 befores[i],
                 afters[i],
                 _snap_angle(angle),
-                0.0 if abs(shift) <= ROUNDING * size else shift,
-                line.pitch,
+                *(0.0 if abs(x) <= ROUNDING * size else x for x in (shift, line.pitch)),
+                line.scale,
             )
         )
-    return Chain(tuple(items), links, size, cycle)
+    return LoopChain(tuple(items), links, size, cycle)
 
 
-def _lines(graph: Graph, cycle: Cycle) -> tuple[list[Line], Array]:
+def _lines(graph: Graph, cycle: Cycle) -> tuple[list[AxisLine], Array]:
     """The motions at zero coordinates in the frame of the first joint, and the loop's gap."""
-    lines: list[Line] = []
+    lines: list[AxisLine] = []
     frame, behind = np.eye(4), _ends(graph, cycle, 0)[0]
     for k, node in enumerate(cycle.nodes):
         edge = graph.edges[cycle.edges[k]]
@@ -150,29 +167,39 @@ def _relative(a: Array, b: Array) -> Array:
     return screw.transform(rotation @ b[:3, :3], rotation @ (b[:3, 3] - a[:3, 3]))
 
 
-def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[Line]:
-    name = edge.joint.name
+def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[AxisLine]:
     if edge.group:
         kind = "S" if edge.joint.kind == "spherical" else "F"
-        return [Line(kind, name, edge.columns, sign, None, frame[:3, 3], frame)]
+        return [AxisLine(kind, edge, edge.columns, sign, None, frame[:3, 3], frame)]
     lines = []
     order = range(edge.freedoms) if sign > 0 else reversed(range(edge.freedoms))
     for k in order:
         world = screw.adjoint(frame) @ edge.screws[:, k]
         direction, point, _ = screw.axis_of(world)
         # In the joint's own frame, where it is exact.
-        pitch = float(edge.screws[:3, k] @ edge.screws[3:, k])
-        length = float(np.linalg.norm(world[3:])) or float(np.linalg.norm(world[:3]))
+        v, w = edge.screws[:3, k], edge.screws[3:, k]
+        length = float(np.linalg.norm(v if point is None else w))
+        length = 1.0 if np.isclose(length, 1.0, rtol=0.0, atol=1e-14) else length
         # Traversed backwards, a joint turns about the opposite axis; its coordinate stays.
-        column = (edge.columns[k],)
-        if not np.isclose(length, 1.0, rtol=0.0, atol=1e-14):
-            lines.append(Line("F", name, column, sign, None, frame[:3, 3], frame))
-        elif point is None:
-            lines.append(Line("P", name, column, sign, sign * direction, None, frame))
+        column, along = (edge.columns[k],), sign * direction
+        if point is None:
+            lines.append(AxisLine("P", edge, column, sign, along, None, frame, 0.0, length))
         else:
             point = frame[:3, 3] if _on_line(frame[:3, 3], point, direction) else point
-            lines.append(Line("R", name, column, sign, sign * direction, point, frame, pitch))
+            pitch = float(v @ w) / length**2
+            lines.append(AxisLine("R", edge, column, sign, along, point, frame, pitch, length))
     return lines
+
+
+def about_z(angle: Array, shift: Array) -> Array:
+    """Turns about and slides along z, shape (..., 4, 4)."""
+    T = np.zeros((*np.shape(angle), 4, 4))
+    T[..., 2, 2] = T[..., 3, 3] = 1.0
+    T[..., 0, 0] = T[..., 1, 1] = np.cos(angle)
+    T[..., 1, 0] = np.sin(angle)
+    T[..., 0, 1] = -T[..., 1, 0]
+    T[..., 2, 3] = shift
+    return T
 
 
 def _on_line(q: Array, point: Array, direction: Array) -> bool:

@@ -26,16 +26,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.assembly_modes.general.candidates import (
+from regularize.assembly_modes.grouping import labels_of
+from regularize.assembly_modes.six_motions.candidates import (
     MOST,
     REACH,
     completed,
     gap,
     remaining,
 )
-from regularize.assembly_modes.general.closure import Closed, certified, newton
-from regularize.assembly_modes.general.grouping import labels_of
-from regularize.assembly_modes.general.pencil import (
+from regularize.assembly_modes.six_motions.closure import Closed, certified, newton
+from regularize.assembly_modes.six_motions.pencil import (
     Arrangement,
     Pencil,
     arrangements,

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from regularize.assembly_modes.closed_form.chain import Item
-from regularize.assembly_modes.closed_form.invariance import Invariance, Segment
+from regularize.assembly_modes.invariance import Invariance, UnmovedSegment
+from regularize.assembly_modes.loop_chain import ElementaryMotion
 
 #: What is equated, by the kinds of the two elements.
 MEASURES = {
@@ -30,7 +30,7 @@ MEASURES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class LoopProjection:
     """One way to find one unknown.
 
     Attributes:
@@ -42,13 +42,13 @@ class Projection:
     """
 
     unknown: int
-    segments: tuple[Segment, ...]
+    segments: tuple[UnmovedSegment, ...]
     measure: str
     solutions: int
     cost: int
 
 
-def projections(invariance: Invariance, unknown: int) -> Iterator[Projection]:
+def projections(invariance: Invariance, unknown: int) -> Iterator[LoopProjection]:
     """All ways to find one more unknown of a loop, one step ahead, those of long segments first.
 
     Args:
@@ -69,13 +69,13 @@ def projections(invariance: Invariance, unknown: int) -> Iterator[Projection]:
             u = left.bit_length() - 1
             if _matches(chain.items[u], kind):
                 cost = 2 * (m - segment.length - 1)
-                yield Projection(u, (segment,), f"seen {kind}", 1, cost)
+                yield LoopProjection(u, (segment,), f"seen {kind}", 1, cost)
     # Most segments share their motions with others: those are compared once.
-    groups: dict[int, list[tuple[int, Segment]]] = {}
+    groups: dict[int, list[tuple[int, UnmovedSegment]]] = {}
     for i, (segment, members, _, _) in enumerate(useful):
         if segment.length == 1 or members & unknown:
             groups.setdefault(members, []).append((i, segment))
-    pairs: list[tuple[int, int, Segment, Segment, int]] = []
+    pairs: list[tuple[int, int, UnmovedSegment, UnmovedSegment, int]] = []
     for (of_a, some), (of_b, others) in combinations(groups.items(), 2):
         rest = 0 if of_a & of_b else unknown & ~(of_a | of_b)
         for directional, left in ((False, rest), (True, rest & ~translations)):
@@ -91,18 +91,18 @@ def projections(invariance: Invariance, unknown: int) -> Iterator[Projection]:
         kinds = a.base.kind, b.base.kind
         solutions = _solutions(chain.items[u], *kinds)
         if solutions and kinds in MEASURES:
-            yield Projection(u, (a, b), MEASURES[kinds], solutions, m - a.length - b.length - 1)
+            yield LoopProjection(u, (a, b), MEASURES[kinds], solutions, m - a.length - b.length - 1)
 
 
-def _matches(item: Item, kind: str) -> bool:
-    if item.kind == "R":
-        return item.pitch == 0.0 and kind in ("point", "direction", "line")
-    return item.kind == "P" and kind in ("point", "plane")
+def _matches(item: ElementaryMotion, kind: str) -> bool:
+    return item.simple and kind in (
+        ("point", "direction", "line") if item.kind == "R" else ("point", "plane")
+    )
 
 
-def _solutions(item: Item, a: str, b: str) -> int:
+def _solutions(item: ElementaryMotion, a: str, b: str) -> int:
     """Number of solutions of an equation, 0 where it has not the form that is solved."""
-    if item.pitch or item.kind not in "RP":
+    if not item.simple:
         return 0
     if item.kind == "R":
         return 2

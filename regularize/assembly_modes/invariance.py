@@ -13,14 +13,14 @@ from functools import cached_property
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form.axes import ROUNDING
-from regularize.assembly_modes.closed_form.chain import Chain
+from regularize.assembly_modes.common_normals import ROUNDING
+from regularize.assembly_modes.loop_chain import LoopChain
 from regularize.lie import screw
 from regularize.lie.screw import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class UnmovedElement:
     """An element of the geometry in one frame.
 
     Attributes:
@@ -33,7 +33,7 @@ class Place:
     position: Array | None
     direction: Array | None
 
-    def seen_through(self, T: Array, size: float) -> Place:
+    def seen_through(self, T: Array, size: float) -> UnmovedElement:
         """The same element carried by T, rounding removed."""
         position, direction = self.position, self.direction
         if position is not None:
@@ -43,11 +43,11 @@ class Place:
             direction = T[:3, :3] @ direction
             near = np.abs(direction - np.round(direction)) <= 2 * ROUNDING
             direction[near] = np.round(direction[near])
-        return Place(self.kind, position, direction)
+        return UnmovedElement(self.kind, position, direction)
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class UnmovedSegment:
     """Consecutive motions of a loop and an element that they leave unmoved.
 
     Frames are counted around the loop: 2 i in front of motion i, 2 i + 1 behind it.
@@ -61,8 +61,8 @@ class Segment:
 
     start: int
     length: int
-    base: Place
-    tip: Place
+    base: UnmovedElement
+    tip: UnmovedElement
 
     @property
     def first(self) -> int:
@@ -88,7 +88,7 @@ class Invariance:
         rtol: Angles, and distances relative to the size of the loop, that count as none.
     """
 
-    def __init__(self, chain: Chain, rtol: float) -> None:
+    def __init__(self, chain: LoopChain, rtol: float) -> None:
         """Unroll the loop once more, carried along by its gap, and compare all axes."""
         self.chain, self.rtol = chain, rtol
         before = np.array([item.before for item in chain.items])
@@ -102,7 +102,7 @@ class Invariance:
         self._parallel = (np.sqrt(np.sum(crossed**2, axis=-1)) <= rtol).tolist()
 
     @cached_property
-    def segments(self) -> tuple[Segment, ...]:
+    def segments(self) -> tuple[UnmovedSegment, ...]:
         """Every segment with every element that it leaves unmoved; the longest first."""
         m, found = len(self.chain), []
         for start in range(m):
@@ -113,7 +113,7 @@ class Invariance:
                     break
                 base, tip = self._into_before[start], self._into_after[start + length - 1]
                 found += [
-                    Segment(
+                    UnmovedSegment(
                         start,
                         length,
                         place.seen_through(base, self.chain.size),
@@ -124,21 +124,23 @@ class Invariance:
         return tuple(sorted(found, key=lambda segment: -segment.length))
 
     @cached_property
-    def bodies(self) -> tuple[Segment, ...]:
+    def bodies(self) -> tuple[UnmovedSegment, ...]:
         """A point and directions of each frame in front of a motion: segments without motions."""
-        places = [Place("point", np.zeros(3), None)]
-        places += [Place("direction", None, axis) for axis in np.eye(3)[[0, 2]]]
+        places = [UnmovedElement("point", np.zeros(3), None)]
+        places += [UnmovedElement("direction", None, axis) for axis in np.eye(3)[[0, 2]]]
         return tuple(
-            Segment(start, 0, place, place) for start in range(len(self.chain)) for place in places
+            UnmovedSegment(start, 0, place, place)
+            for start in range(len(self.chain))
+            for place in places
         )
 
     @cached_property
-    def members(self) -> tuple[tuple[Segment, int, str], ...]:
+    def members(self) -> tuple[tuple[UnmovedSegment, int, str], ...]:
         """Segments and bodies, the motions of each as a set of bits, and what stays unmoved."""
         m = len(self.chain)
         return tuple((s, s.members(m), s.base.kind) for s in (*self.segments, *self.bodies))
 
-    def _unmoved(self, start: int, end: int) -> list[Place]:
+    def _unmoved(self, start: int, end: int) -> list[UnmovedElement]:
         """Elements that the motions from ``start`` to before ``end`` leave unmoved."""
         items = [self.chain.items[i % len(self.chain)] for i in range(start, end)]
         kinds = [item.kind for item in items]
@@ -147,16 +149,16 @@ class Invariance:
         helical = any(item.pitch for item in items)
         if "F" in kinds:
             return []
-        found: list[Place] = []
+        found: list[UnmovedElement] = []
         if not sliding and not helical:
             centers = [i for i, kind in enumerate(kinds, start) if kind == "S"]
             points = self._common_points(turning, centers, start, end - 1)
-            found += [Place("point", p, None) for p in points]
+            found += [UnmovedElement("point", p, None) for p in points]
         if "S" in kinds:
             return found
         if not turning or all(self._parallel[turning[0]][i] for i in turning[1:]):
             first = [self._axes[turning[0]]] if turning else [*self._before[start, :3, :3].T]
-            found += [Place("direction", None, d) for d in first]
+            found += [UnmovedElement("direction", None, d) for d in first]
             if not helical:
                 found += self._planes(turning, sliding)
             found += self._lines(turning, sliding)
@@ -184,7 +186,7 @@ class Invariance:
             and np.all(self._distances(p - self._points[turning], turning) <= tolerance)
         ]
 
-    def _planes(self, turning: list[int], sliding: list[int]) -> list[Place]:
+    def _planes(self, turning: list[int], sliding: list[int]) -> list[UnmovedElement]:
         point = self._points[(turning or sliding)[0]]
         if turning:
             normals = [self._axes[turning[0]]]
@@ -196,19 +198,19 @@ class Invariance:
             else:
                 normals = [screw.unit(screw.cross(self._axes[first], self._axes[other]))]
         return [
-            Place("plane", point, n)
+            UnmovedElement("plane", point, n)
             for n in normals
             if np.all(np.abs(self._axes[sliding] @ n) <= self.rtol)
         ]
 
-    def _lines(self, turning: list[int], sliding: list[int]) -> list[Place]:
+    def _lines(self, turning: list[int], sliding: list[int]) -> list[UnmovedElement]:
         if not turning or not all(self._parallel[turning[0]][i] for i in sliding):
             return []
         first = turning[0]
         off = self._distances(self._points[turning] - self._points[first], [first])
         if np.any(off > self.rtol * self.chain.size):
             return []
-        return [Place("line", self._points[first], self._axes[first])]
+        return [UnmovedElement("line", self._points[first], self._axes[first])]
 
     def _distances(self, gaps: Array, motions: list[int]) -> Array:
         """Lengths of the gaps across the axes of some motions, shape (k,)."""

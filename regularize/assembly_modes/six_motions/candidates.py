@@ -14,15 +14,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.assembly_modes.general.closure import product
-from regularize.assembly_modes.general.line_motions import (
+from regularize.assembly_modes.six_motions.closure import product
+from regularize.assembly_modes.six_motions.line_motions import (
     AXIS,
     BASIS,
     UNMOVED,
     carried,
     elementary,
 )
-from regularize.assembly_modes.general.pencil import Arrangement, Pencil
+from regularize.assembly_modes.six_motions.pencil import Arrangement, Pencil
 from regularize.lie import screw
 from regularize.lie.screw import Array
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.model.graph import Edge
 from regularize.model.joint import perpendiculars
 
 #: Entries of links below this (angles, or lengths by the size of the loop) are rounding.
@@ -15,19 +16,20 @@ ROUNDING = 2e-14
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class AxisLine:
     """A motion before its frames are chosen; ``point`` is None while it is free to be chosen."""
 
     kind: str
-    name: str
+    edge: Edge
     columns: tuple[int, ...]
     sign: int
     direction: Array | None
     point: Array | None
     frame: Array
     pitch: float = 0.0
+    scale: float = 1.0
 
-    def moved(self, T: Array) -> Line:
+    def moved(self, T: Array) -> AxisLine:
         """The same motion seen from frame a, given ``T_a_loop``."""
         return replace(
             self,
@@ -37,7 +39,7 @@ class Line:
         )
 
 
-def frames(lines: list[Line], closing: Array, size: float) -> tuple[list[Array], list[Array]]:
+def frames(lines: list[AxisLine], closing: Array, size: float) -> tuple[list[Array], list[Array]]:
     """Frames before and after every motion, from the common normals around the loop."""
     m, back = len(lines), screw.inverse(closing)
     normals: list[tuple[Array, Array, Array] | None] = []
@@ -79,7 +81,9 @@ def _frame(z: Array, x: Array, origin: Array) -> Array:
     return screw.transform(np.column_stack([x, screw.cross(z, x), z]), origin)
 
 
-def _common_normal(line: Line, following: Line, size: float) -> tuple[Array, Array, Array] | None:
+def _common_normal(
+    line: AxisLine, following: AxisLine, size: float
+) -> tuple[Array, Array, Array] | None:
     """Direction of the normal and its feet on both axes; None where the axes are parallel."""
     p, q = line.point, following.point
     if p is None or q is None:
@@ -105,7 +109,7 @@ def _common_normal(line: Line, following: Line, size: float) -> tuple[Array, Arr
 
 
 def _parallel_normal(
-    line: Line, following: Line, foot: Array | None, x: Array | None, size: float
+    line: AxisLine, following: AxisLine, foot: Array | None, x: Array | None, size: float
 ) -> tuple[Array, Array, Array]:
     """Normal of two parallel axes, or of an axis and a centre on it, that starts at ``foot``."""
     p, q = line.point, following.point

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.assembly_modes.general.line_motions import elementary
+from regularize.assembly_modes.six_motions.line_motions import elementary
 from regularize.lie import screw
 from regularize.lie.screw import Array
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.assembly_modes.general.line_motions import (
+from regularize.assembly_modes.six_motions.line_motions import (
     AXIS,
     BASIS,
     INVERSE,

@@ -23,6 +23,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.assembly_modes.loop_chain import about_z
 from regularize.lie.screw import Array, read_only
 
 _PAIRS = np.array(list(combinations(range(5), 2)))
@@ -50,16 +51,8 @@ def carried(T: Array) -> Array:
 
 def elementary(kind: str, x: Array) -> Array:
     """Turn about z (``R``) or slide along z (``P``), shape (..., 4, 4)."""
-    T = np.zeros((*np.shape(x), 4, 4))
-    T[..., 2, 2] = T[..., 3, 3] = 1.0
-    if kind == "P":
-        T[..., 0, 0] = T[..., 1, 1] = 1.0
-        T[..., 2, 3] = x
-        return T
-    T[..., 0, 0] = T[..., 1, 1] = np.cos(x)
-    T[..., 1, 0] = np.sin(x)
-    T[..., 0, 1] = -T[..., 1, 0]
-    return T
+    zero = np.zeros_like(x, dtype=np.float64)
+    return about_z(zero, x) if kind == "P" else about_z(x, zero)
 
 
 def functions(kind: str, x: Array) -> Array:
