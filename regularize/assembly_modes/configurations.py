@@ -1,40 +1,36 @@
-"""All configurations of a mechanism for given inputs, by the best method that there is.
+"""All configurations of a mechanism for given inputs, each loop by the best method that it has.
 
-Closed forms where they exist (``closed_form``). Else single loops with up to six unknown turns and
-slides one after the other, each by eigenvalues (``eigen_loop``: Raghavan and Roth 1993, Manocha and
-Canny 1994), where the loops can be solved in such an order. Else, and where eigenvalues leave a
-doubt, iteration from many starts (``multistart``).
+The order of the loops and what solves them is the ``AssemblyPlan``: formulas, eigenvalues, or
+iteration from many starts. Where formulas or eigenvalues leave a doubt, iteration over all loops
+looks for what may be missing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.assembly_modes.assembly_plan import Recursion
+from regularize.assembly_modes.assembly_plan import AssemblyPlan
+from regularize.assembly_modes.assembly_steps import Found
 from regularize.assembly_modes.closed_form.solver import closed_form
 from regularize.assembly_modes.freedoms import require_fitting_inputs
 from regularize.assembly_modes.inputs import graph_of, whole
-from regularize.assembly_modes.loop_system import CLOSED, LoopSystem
-from regularize.assembly_modes.multistart import searched
+from regularize.assembly_modes.loop_system import LoopSystem
+from regularize.assembly_modes.multistart import Search, searched
 from regularize.assembly_modes.progress import bar
-from regularize.assembly_modes.table import (
-    AssemblyModes,
-    Results,
-    joined,
-    packed,
-)
+from regularize.assembly_modes.table import AssemblyModes, joined, packed
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph
 from regularize.model.mechanism import Mechanism
 
-#: Samples that are computed at once, and branches of a closed form that are.
-CHUNK, BRANCHES = 2048, 65536
+#: Samples that are computed at once.
+CHUNK = 2048
 
 
 class ConfigurationFinder:
@@ -67,7 +63,7 @@ class ConfigurationFinder:
         """Look for a closed form."""
         self.graph = graph_of(mechanism)
         self._form = closed_form(self.graph, inputs, rtol=rtol)
-        self.inputs, self._seed = self._form.inputs, seed
+        self.inputs, self._seed, self._rtol = self._form.inputs, seed, rtol
         within = {c for cell in self.graph.cells for c in self.graph.columns(cell)}
         unknown = np.array(sorted(within - set(self._form.columns)), dtype=np.intp)
         self._system = LoopSystem(self.graph, unknown)
@@ -79,15 +75,14 @@ class ConfigurationFinder:
         return f"<ConfigurationFinder of {self.graph.mechanism.name!r} for {[*self.inputs]}>"
 
     @cached_property
-    def _recursion(self) -> Recursion:
-        return Recursion(self.graph, self._system.unknown, seed=self._seed)
+    def _plan(self) -> AssemblyPlan:
+        unknown = self._system.unknown
+        return AssemblyPlan(self.graph, unknown, self._form, rtol=self._rtol, seed=self._seed)
 
     @property
     def method(self) -> str:
-        """``closed form``, ``eigenvalues`` or ``iteration``."""
-        if self._form.solved:
-            return "closed form"
-        return "eigenvalues" if self._recursion.solved else "iteration"
+        """What the loops need at least: ``closed form``, ``eigenvalues`` or ``iteration``."""
+        return self._plan.method
 
     def find(
         self,
@@ -109,127 +104,67 @@ class ConfigurationFinder:
         Raises:
             ModelError: The values do not fit the inputs.
         """
-        starts, rounds = whole(starts, "starts"), whole(rounds, "rounds")
+        search = Search(whole(starts, "starts"), whole(rounds, "rounds"), self._seed)
         x = self._form.given.values(values)
         if not np.all(np.isfinite(x)):
             raise ModelError("the values of the inputs need to be finite")
         shape = x.shape[:-1]
-        x = x.reshape(math.prod(shape), len(self.inputs))
-        size = CHUNK
-        if self._form.solved:
-            size = min(CHUNK, max(1, BRANCHES // len(self._form.branches)))
-        parts = [x[k : k + size] for k in range(0, max(1, len(x)), size)]
-        with bar(progress, len(parts), f"{len(x)} configurations of the inputs") as advance:
-            results = joined([self._results(part, starts, rounds, advance) for part in parts])
-        return packed(results, self._system, shape)
+        q = np.repeat(self.graph.position[None], math.prod(shape), axis=0)
+        q[:, list(self._form.columns)] = x.reshape(len(q), len(self.inputs))
+        parts = [q[k : k + CHUNK] for k in range(0, max(1, len(q)), CHUNK)]
+        with bar(progress, len(parts), f"{len(q)} configurations of the inputs") as advance:
+            found = [self._found(part, search, advance) for part in parts]
+        return packed(joined(found), self._plan, self._system, shape)
 
-    def _results(
-        self, x: Array, starts: int, rounds: int, advance: Callable[[float], None]
-    ) -> Results:
-        """Configurations of a number of samples, shape (N, inputs)."""
-        q = np.repeat(self.graph.position[None], len(x), axis=0)
-        q[:, list(self._form.columns)] = x
-        results = self._by_closed_form(x) if self._form.solved else self._by_eigenvalues(q)
+    def _found(self, q: Array, search: Search, advance: Callable[[float], None]) -> Found:
+        """Configurations of samples whose inputs are entered, shape (N, n)."""
         done = 0.0
 
         def round_done() -> None:
             nonlocal done
-            done += 1 / rounds
-            advance(1 / rounds)
+            step = min(1.0 / search.rounds, 1.0 - done)
+            done += step
+            advance(step)
 
-        results = self._searched(results, q, starts, rounds, round_done)
+        search = replace(search, advance=round_done)
+        found = self._plan.run(q, search)
+        found = self._completed(self._closed(found), q, search)
         advance(1.0 - done)
-        return results
+        return found
 
-    def _formula_solutions(self, x: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
-        """Samples and coordinates of a closed form's solutions, and whether they are closed."""
-        solutions = self._form.solve(x)
-        rows, branch = np.nonzero(solutions.assembled)
-        q = self._system.polished(solutions.q[rows, branch], steps=2, enough=0.1 * CLOSED)
-        # Corrections are of the size of rounding, or else these are no solutions.
-        apart = np.max(np.abs(q - solutions.q[rows, branch]), axis=1, initial=0.0)
-        closed = (self._system.error(q) <= CLOSED) & (apart < 1e-6)
-        return rows, q, closed
+    def _closed(self, found: Found) -> Found:
+        """What closes all loops, every configuration once."""
+        system = self._system
+        q = system.projected(found.q, steps=3)
+        closed = np.flatnonzero(system.closed(q))
+        return _chosen(found, q, closed[system.distinct(found.rows[closed], q[closed])])
 
-    def _by_closed_form(self, x: Array) -> Results:
-        rows, q, closed = self._formula_solutions(x)
-        complete = np.ones(len(x), dtype=bool)
-        complete[rows[~closed]] = False
-        complete[rows[~self._system.isolated(q)]] = False
-        kept = np.flatnonzero(closed)
-        kept = kept[self._system.distinct(rows[closed], q[closed])]
-        return Results(
-            rows[kept],
-            q[kept],
-            complete,
-            "closed form",
-            tuple(str(loop) for loop in self._form.loops),
-            np.full(len(x), np.nan),
-            np.full(len(kept), np.nan),
-            np.zeros(len(x), dtype=np.intp),
-        )
-
-    def _by_eigenvalues(self, q: Array) -> Results:
-        """AssemblyModes loop by loop, or none where the loops have no such order."""
-        N, system, recursion = len(q), self._system, self._recursion
-        starts = np.zeros(N, dtype=np.intp)
-        if not recursion.solved:
-            rows, no, unknown = starts[:0], np.zeros(N, dtype=bool), np.full(N, np.nan)
-            return Results(
-                rows, q[:0], no, self.method, recursion.told, unknown, np.zeros(0), starts
-            )
-        chained = recursion.run(q)
-        found = system.polished(chained.q, steps=3)
-        closed = np.flatnonzero(system.error(found) <= CLOSED)
-        kept = closed[system.distinct(chained.rows[closed], found[closed])]
-        return Results(
-            chained.rows[kept],
-            found[kept],
-            chained.complete,
-            self.method,
-            recursion.told,
-            chained.regularity,
-            chained.certificate[kept],
-            starts,
-        )
-
-    def _searched(
-        self, results: Results, q: Array, starts: int, rounds: int, advance: Callable[[], None]
-    ) -> Results:
-        """The results with what the iteration finds where they are not known to be complete."""
-        doubtful = np.flatnonzero(~results.complete)
+    def _completed(self, found: Found, q: Array, search: Search) -> Found:
+        """With what iteration over all loops finds where eigenvalues or formulas leave a doubt."""
+        doubtful = np.flatnonzero(~found.certain)
         if not len(doubtful):
-            return results
+            return found
         place = np.full(len(q), -1, dtype=np.intp)
         place[doubtful] = np.arange(len(doubtful))
-        ours = place[results.rows] >= 0
-        rows, found, used = searched(
-            self._system,
-            q[doubtful],
-            (place[results.rows[ours]], results.q[ours]),
-            starts=starts,
-            rounds=rounds,
-            seed=self._seed,
-            advance=advance,
-        )
+        ours = place[found.rows] >= 0
+        known = place[found.rows[ours]], found.q[ours]
+        rows, more, used = searched(self._system, q[doubtful], known, search)
         # Those that were known come first among equal ones and keep their certificates.
-        every = np.concatenate([results.rows, doubtful[rows]])
-        everything = np.concatenate([results.q, found])
-        none = np.inf if results.method == "eigenvalues" else np.nan
-        certificate = np.concatenate([results.certificate, np.full(len(rows), none)])
-        kept = self._system.distinct(every, everything)
-        total = np.zeros(len(q), dtype=np.intp)
-        total[doubtful] = used
-        return Results(
-            every[kept],
-            everything[kept],
-            results.complete,
-            results.method,
-            results.loops,
-            results.regularity,
-            certificate[kept],
-            total,
+        unproved = np.nan if self.method == "closed form" else np.inf
+        every = replace(
+            found,
+            rows=np.concatenate([found.rows, doubtful[rows]]),
+            q=np.concatenate([found.q, more]),
+            certificate=np.concatenate([found.certificate, np.full(len(rows), unproved)]),
+            starts=found.starts + np.bincount(doubtful, used, minlength=len(q)).astype(np.intp),
         )
+        return _chosen(every, every.q, self._system.distinct(every.rows, every.q))
+
+
+def _chosen(found: Found, q: Array, kept: NDArray[np.intp]) -> Found:
+    """Some of the configurations, corrected."""
+    certificate = found.certificate[kept]
+    return replace(found, rows=found.rows[kept], q=q[kept], certificate=certificate)
 
 
 def configurations(

@@ -13,6 +13,7 @@ from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation, random_walks
+from regularize.manifold.projection import moved
 from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import coordinate_names
 
@@ -53,7 +54,7 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
         Freedoms, or None where the loops are open at the stored configuration.
     """
     loops, rng = system.loops, np.random.default_rng(seed)
-    stored = system.polished(system.graph.position[None])
+    stored = system.projected(system.graph.position[None])
     if system.error(stored)[0] > RANK:
         return None
     along = Continuation(loops, Tolerances.of(RANK))
@@ -67,9 +68,9 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
     U, given, _ = np.linalg.svd(allowed[:, list(columns)])
     independent = int(np.sum(given > RANK))
     locked = U[:, independent:].T @ allowed
-    moved = _moved(system, q[generic], locked, rng) if len(locked) > system.spins else locked[:0]
-    left = max(0, len(moved) - system.spins)
-    return Freedoms(independent, left, _further(system, moved, left))
+    real = _real(system, q[generic], locked, rng) if len(locked) > system.spins else locked[:0]
+    left = max(0, len(real) - system.spins)
+    return Freedoms(independent, left, _further(system, real, left))
 
 
 def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0) -> None:
@@ -97,7 +98,7 @@ def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0)
         )
 
 
-def _moved(system: LoopSystem, q: Array, velocities: Array, rng: np.random.Generator) -> Array:
+def _real(system: LoopSystem, q: Array, velocities: Array, rng: np.random.Generator) -> Array:
     """A basis of the velocities that motions really follow, shape (k, n).
 
     Where the mechanism is shaky, loops allow velocities that no motion follows: corrections of
@@ -107,7 +108,8 @@ def _moved(system: LoopSystem, q: Array, velocities: Array, rng: np.random.Gener
     mixed = rng.normal(size=(count, len(velocities))) @ velocities
     mixed *= STEP / np.max(np.abs(mixed), axis=1, keepdims=True)
     start = np.repeat(q[None], count, axis=0)
-    reached = system.polished(system.moved(start, mixed[:, system.unknown]), steps=40)
+    ahead = moved(system.loops, start, mixed, system.held)
+    reached = system.projected(ahead, steps=40)
     closed = system.error(reached) < 1e-10
     change = (reached - start)[closed] / (STEP * system.loops.units)
     if not len(change):
@@ -116,16 +118,16 @@ def _moved(system: LoopSystem, q: Array, velocities: Array, rng: np.random.Gener
     return np.asarray(V[sizes > MOVED * max(1.0 / np.sqrt(change.shape[1]), float(sizes[0]))])
 
 
-def _further(system: LoopSystem, moved: Array, left: int) -> tuple[str, ...]:
+def _further(system: LoopSystem, real: Array, left: int) -> tuple[str, ...]:
     """Coordinates that take the freedoms that are left, those of joints at the ground first."""
     graph = system.graph
     weights = np.zeros(graph.freedoms)
     for edge in graph.edges:
         if not edge.group:
             weights[list(edge.columns)] = 3.0 if graph.ground in (edge.parent, edge.child) else 1.0
-    if not left or not len(moved):
+    if not left or not len(real):
         return ()
-    R, order = qr(moved * weights, mode="r", pivoting=True)
+    R, order = qr(real * weights, mode="r", pivoting=True)
     taken = np.sum(np.abs(np.diagonal(R)) > RANK)
     names = coordinate_names(graph.mechanism)
     return tuple(names[int(c)] for c in np.sort(order[:left])) if taken >= left else ()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.assembly_modes.assembly_plan import AssemblyPlan
+from regularize.assembly_modes.assembly_steps import Found
 from regularize.assembly_modes.closed_form.unwrapping import Turns
 from regularize.assembly_modes.grouping import table_of
 from regularize.assembly_modes.loop_system import LoopSystem
@@ -65,34 +67,14 @@ class AssemblyModes:
         return np.asarray(np.sum(self.found, axis=-1))
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
-    """Configurations of N samples in one list: samples (K,), coordinates (K, n), and so on."""
-
-    rows: NDArray[np.intp]
-    q: Array
-    complete: NDArray[np.bool_]
-    method: str
-    loops: tuple[str, ...]
-    regularity: Array
-    certificate: Array
-    starts: NDArray[np.intp]
-
-
-def joined(parts: Sequence[Results]) -> Results:
-    """The results of several parts of the samples, in order."""
+def joined(parts: Sequence[Found]) -> Found:
+    """What was found of several parts of the samples, in order."""
     counts = [len(part.complete) for part in parts]
     offsets = np.cumsum([0, *counts[:-1]])
-    return Results(
-        np.concatenate([p.rows + k for p, k in zip(parts, offsets, strict=True)]),
-        np.concatenate([p.q for p in parts]),
-        np.concatenate([p.complete for p in parts]),
-        parts[0].method,
-        parts[0].loops,
-        np.concatenate([p.regularity for p in parts]),
-        np.concatenate([p.certificate for p in parts]),
-        np.concatenate([p.starts for p in parts]),
-    )
+    rows = [part.rows + k for part, k in zip(parts, offsets, strict=True)]
+    names = [field.name for field in fields(Found) if field.name != "rows"]
+    rest = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return Found(np.concatenate(rows), **rest)
 
 
 def within_a_turn(q: Array, system: LoopSystem) -> Array:
@@ -105,7 +87,9 @@ def within_a_turn(q: Array, system: LoopSystem) -> Array:
     return Turns(system.graph, given | coupled).near(q, np.zeros(q.shape[1]))
 
 
-def packed(results: Results, system: LoopSystem, shape: tuple[int, ...]) -> AssemblyModes:
+def packed(
+    results: Found, plan: AssemblyPlan, system: LoopSystem, shape: tuple[int, ...]
+) -> AssemblyModes:
     """The list as a table of each sample's configurations, in order of their coordinates."""
     N = len(results.complete)
     results = replace(results, q=within_a_turn(results.q, system))
@@ -124,10 +108,10 @@ def packed(results: Results, system: LoopSystem, shape: tuple[int, ...]) -> Asse
         spread(results.q),
         found.reshape(*shape, found.shape[1]),
         results.complete.reshape(shape),
-        results.method,
+        plan.method,
         spread(system.error(results.q)),
         Evidence(
-            results.loops,
+            plan.told,
             read_only(results.regularity.reshape(shape)),
             spread(results.certificate),
             results.starts.reshape(shape),

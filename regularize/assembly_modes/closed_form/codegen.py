@@ -46,10 +46,10 @@ def python_source(
         values = ", ".join(map(printed, statement.values))
         text = f"{statement.function}({values})" if statement.function else values
         body.append(f"{statement.name} = {text}")
-    values = [printed(result) for result in listing.results]
-    body.append(f"q = ({''.join(f'{value}, ' for value in values[:count])})")
+    results = [printed(result) for result in listing.results]
+    body.append(f"q = ({''.join(f'{value}, ' for value in results[:count])})")
     conditions = ["all(map(math.isfinite, q))"]
-    for k, value in enumerate(values[count:]):
+    for k, value in enumerate(results[count:]):
         conditions.append(f"abs({value}) {'<=' if k < checks else '>'} {CLOSED}")
     told, given = in_docstring(", ".join(names)), in_docstring(", ".join(inputs))
     lines = [

@@ -31,6 +31,7 @@ from regularize.assembly_modes.closed_form.vectors import (
     direction_of,
     position_of,
 )
+from regularize.assembly_modes.couplings import coupled, next_coupled
 from regularize.assembly_modes.invariance import Invariance, UnmovedSegment
 from regularize.assembly_modes.loop_chain import LoopChain, chain_of
 from regularize.assembly_modes.loop_projections import LoopProjection, projections
@@ -129,27 +130,17 @@ class Planner:
 
     def _coupled(self) -> bool:
         """A coupling with one coordinate left, the others not being angles up to whole turns."""
-        for coupling in self.graph.couplings:
-            left = [c for c in coupling.columns if c not in self.known.coordinates]
-            if len(left) != 1 or not set(coupling.columns) - set(left) <= self._plain:
-                continue
-            total = self.tape.scalar(coupling.offset)
-            factor = 0.0
-            for column, k in zip(coupling.columns, coupling.coefficients, strict=True):
-                if column == left[0]:
-                    factor += k
-                else:
-                    total = total - self.known.coordinates[column] * k
-            if factor == 0.0:
-                continue
-            self.known.give(left[0], total * (1.0 / factor))
-            self._plain.add(left[0])
-            self._used.add(coupling.name)
-            joint = next(e.joint.name for e in self.graph.edges if left[0] in e.columns)
-            reason = f"coupling {coupling.name}"
-            self.steps.append(Step(joint, "K", reason, 1, None, (left[0],)))
-            return True
-        return False
+        values = self.known.coordinates
+        found = next_coupled(self.graph.couplings, values.keys(), self._plain)
+        if found is None:
+            return False
+        coupling, column = found
+        self.known.give(column, coupled(coupling, column, values, self.tape.scalar(0.0)))
+        self._plain.add(column)
+        self._used.add(coupling.name)
+        joint = next(e.joint.name for e in self.graph.edges if column in e.columns)
+        self.steps.append(Step(joint, "K", f"coupling {coupling.name}", 1, None, (column,)))
+        return True
 
     def _projected(self) -> bool:
         """The cheapest projection that determines an unknown, unique ones first.
