@@ -15,6 +15,7 @@ import numpy as np
 
 from regularize.adapters.common.names import unique
 from regularize.lie import screw, subalgebra
+from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import (
     Array,
     inverse,
@@ -151,7 +152,7 @@ def _joint_of(
     algebra: Array, name: str, model: Joint, T_parent_child: Array, center: Array, length: float
 ) -> Joint:
     """The joint that has an algebra as its freedoms, at coordinates zero where the bodies are."""
-    motion = subalgebra.motion_type(algebra, RTOL)
+    motion = motion_type(algebra, RTOL)
     x, y, z = np.eye(3)
     direction = z if motion.direction is None else motion.direction
     pitch = 0.0 if motion.pitch is None else motion.pitch * length
