@@ -22,7 +22,7 @@ class JointMotions:
 
     def __init__(self, loops: LoopTree) -> None:
         """Sort the edges by how they move."""
-        self._edges, self._freedoms = loops.edges, loops.freedoms
+        self._edges = loops.edges
         edges = [loops.graph.edges[index] for index in loops.edges]
         self._singles = [
             (edge.index, column, edge.screws[:, k])
