@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from regularize.assembly_modes.closed_form.closed_branch import closed_solution
-from regularize.assembly_modes.closed_form.unwrapping import Turns
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.obstacles import Culprits, Obstacle
+from regularize.manifold.phase_unwrapping import Turns
 from regularize.manifold.solving import (
     CLOSED,
     EXACT,
