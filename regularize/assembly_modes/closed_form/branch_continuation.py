@@ -213,10 +213,9 @@ class BranchContinuation:
             crosses = branch.signs[k] != best.signs[k]
             if k in steps or crosses:
                 self._note(branch, k, position, crosses=crosses)
-        if abs(position - round(position)) <= TOGETHER:
-            self._settle(
-                round(position), self._indeterminate.between(round(position), branch, best)
-            )
+        i = round(position)
+        if abs(position - i) <= TOGETHER:
+            self._settle(i, self._indeterminate.between(i, branch, best))
         return best
 
     def _settle(self, i: int, expected: Array | None) -> None:

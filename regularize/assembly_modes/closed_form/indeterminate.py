@@ -37,19 +37,15 @@ class Indeterminate:
         """To what a branch before a sample and one behind it lead, shape (n,)."""
         if len(self._path) < 2:
             return None
-        offsets, weights = (
-            2 * TOGETHER * np.array([-2.0, -1.0, 1.0, 2.0]),
-            np.array([-1, 4, 4, -1]) / 6,
-        )
+        steps, weights = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 4, 4, -1]) / 6
         if i in (0, len(self._path) - 1):
-            offsets, weights = (
-                2 * TOGETHER * np.array([1.0, 2.0, 3.0, 4.0]),
-                np.array([4, -6, 4, -1]),
-            )
-            offsets = offsets if i == 0 else -offsets
+            steps, weights = np.array([1.0, 2.0, 3.0, 4.0]), np.array([4, -6, 4, -1])
+            steps = steps if i == 0 else -steps
         sides = ((slice(0, 2), before), (slice(2, 4), after))
         parts = [
-            self._evaluation.many(between_samples(self._path, i + offsets[half]), branch)
+            self._evaluation.many(
+                between_samples(self._path, i + 2 * TOGETHER * steps[half]), branch
+            )
             for half, branch in sides
         ]
         if not all(part.assembled.all() for part in parts):

@@ -203,9 +203,8 @@ class Planner:
             if vanishes(spin.coefficients[:2], size):
                 continue
             sign = self.tape.sign()
-            c, s, discriminant = equations.circle(
-                self.tape, *spin.coefficients, sign, ROUNDING * size
-            )
+            slack = ROUNDING * size
+            c, s, discriminant = equations.circle(self.tape, *spin.coefficients, sign, slack)
             self._give_rotation(spin.columns, spin.turned(c, s))
             self.steps.append(step_of(chain, p, 2, discriminant))
             return True
