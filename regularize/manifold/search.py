@@ -7,33 +7,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-<<<<<<< HEAD
-from regularize.assembly_modes.closed_form.closed_branch import closed_solution
-=======
->>>>>>> main
 from regularize.lie.screw import Array
 from regularize.manifold.constraints import View
 from regularize.manifold.continuation import Continuation, drive
 from regularize.manifold.gaps import CLOSED, largest_error
 from regularize.manifold.kinematics import LoopKinematics
-<<<<<<< HEAD
-from regularize.manifold.obstacles import Culprits, Obstacle
-from regularize.manifold.phase_unwrapping import Turns
-from regularize.manifold.solving import (
-    CLOSED,
-    EXACT,
-    Mask,
-    largest_error,
-    least_squares,
-    newton,
-    perturbed,
-    solve,
-)
-=======
 from regularize.manifold.obstacles import Culprits, Obstacle, perturbed
 from regularize.manifold.projection import Mask, project
 from regularize.manifold.tolerances import EXACT
->>>>>>> main
 from regularize.model.graph import coordinate_names
 
 #: All closed configurations of some loops with some coordinates held, shape (k, n), the nearest to

@@ -41,6 +41,7 @@ class Indeterminate:
         if i in (0, len(self._path) - 1):
             steps, weights = np.array([1.0, 2.0, 3.0, 4.0]), np.array([4, -6, 4, -1])
             steps = steps if i == 0 else -steps
+        positions = i + 2 * TOGETHER * steps
         sides = ((slice(0, 2), before), (slice(2, 4), after))
         parts = [
             self._evaluation.many(
