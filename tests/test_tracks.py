@@ -10,8 +10,8 @@ from closed_form_cases import CASES, Z, ring
 
 import regularize as rg
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.phase_unwrapping import Turns
 from regularize.model.graph import coordinate_names, spanning_tree
 from regularize.model.mechanism import joint_in_world, mechanism_of
 

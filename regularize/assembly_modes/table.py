@@ -12,8 +12,8 @@ from regularize.assembly_modes.assembly_plan import AssemblyPlan
 from regularize.assembly_modes.assembly_steps import Found
 from regularize.assembly_modes.grouping import table_of
 from regularize.assembly_modes.loop_system import LoopSystem
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.phase_unwrapping import Turns
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from regularize.assembly_modes.closed_form.indeterminate import (
     between_samples,
 )
 from regularize.assembly_modes.closed_form.track import Meeting, Track
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
-from regularize.manifold.phase_unwrapping import Turns
 from regularize.manifold.tolerances import EXACT
 
 #: Steps whose signs are tried in all combinations where they meet at once.

@@ -8,8 +8,8 @@ import numpy as np
 
 from regularize.assembly_modes.closed_form.branches import Branch
 from regularize.assembly_modes.closed_form.evaluation import CHUNK, Evaluation
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
-from regularize.manifold.phase_unwrapping import Turns
 from regularize.manifold.tolerances import EXACT
 
 #: Meetings within this many samples are at one place; solutions twice as far are continued to it.
@@ -44,9 +44,7 @@ class Indeterminate:
         positions = i + 2 * TOGETHER * steps
         sides = ((slice(0, 2), before), (slice(2, 4), after))
         parts = [
-            self._evaluation.many(
-                between_samples(self._path, i + 2 * TOGETHER * steps[half]), branch
-            )
+            self._evaluation.many(between_samples(self._path, positions[half]), branch)
             for half, branch in sides
         ]
         if not all(part.assembled.all() for part in parts):

@@ -30,9 +30,9 @@ from regularize.assembly_modes.inputs import (
     together,
 )
 from regularize.assembly_modes.loops import loops_of
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.manifold.phase_unwrapping import Turns
 from regularize.model.graph import Graph, coordinate_names
 from regularize.model.mechanism import Mechanism
 
