@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.closed_form.touching import FLAT, LOW
+from regularize.assembly_modes.closed_form.bifurcation import LOW
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
@@ -57,7 +57,7 @@ class ClosedBranch:
                 left, middle, right = margins
                 highest = np.fmax(left, right)
                 low = (middle <= LOW * highest) & (middle <= np.fmin(left, right))
-                good &= ~(low & (highest > FLAT)).any(axis=1)
+                good &= ~(low & (highest > EXACT.closed)).any(axis=1)
         return q, good & np.isfinite(q).all(axis=1)
 
     def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Array:

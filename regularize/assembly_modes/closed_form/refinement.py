@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import project
-from regularize.manifold.tolerances import EXACT
+from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.model.graph import Graph, spanning_tree
-
-#: Steps of a projection: formulas come so close that more would change nothing.
-STEPS = 3
 
 
 class Refinement:
@@ -44,7 +41,7 @@ class Refinement:
 
     def __call__(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Refined configurations (N, n), and whether each is closed (N,)."""
-        found = project(self._loops, q[:, self._columns], held=self._held, until=0.0, steps=STEPS)
+        found = project(self._loops, q[:, self._columns], held=self._held, until=ROUNDING)
         result = q.copy()
         result[:, self._columns] = found.q
         # As exact as solutions are where branches meet.
