@@ -13,17 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.manifold.constraints import View
+from regularize.manifold.gaps import CLOSED, Gap, gaps, largest_error
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import (
-    CLOSED,
-    Gap,
-    Mask,
-    gaps,
-    largest_error,
-    least_squares,
-    perturbed,
-    solve,
-)
+from regularize.manifold.projection import Mask, moved, project
 from regularize.model.cycles import minimum_cycle_basis
 from regularize.model.graph import Graph, spanning_tree
 
@@ -129,7 +122,7 @@ class Culprits:
                 break
             scale = 0.15 * 1.6**k
             trial = start if k == 0 else perturbed(loops, start, movable, scale, rng)
-            trial = solve(loops, trial, movable)
+            trial = project(loops, trial[None], held=~movable, damped=True).q[0]
             error = largest_error(loops, trial)
             if error < best_error:
                 best, best_error = trial, error
@@ -162,6 +155,13 @@ class Culprits:
         """Whether the position of a welded closure can be met on its own."""
         if any(self.graph.edges[chord].freedoms for chord in loops.chords):
             return False
-        position = slice(0, 3)
-        q = least_squares(loops, q, free, rows=position)
-        return bool(np.max(np.abs(loops.residual(loops.state(q))[0, position])) <= CLOSED)
+        position = View(loops, rows=slice(0, 3))
+        return bool(project(position, q[None], held=~free, damped=True).error[0] <= CLOSED)
+
+
+def perturbed(
+    loops: LoopKinematics, q: Array, free: Mask, scale: float, rng: np.random.Generator
+) -> Array:
+    """The configuration moved at random: ``scale`` in radians and in sizes of the mechanism."""
+    step = rng.normal(scale=scale, size=loops.freedoms) * free
+    return np.asarray(moved(loops, q[None], step[None])[0])

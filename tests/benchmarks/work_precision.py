@@ -25,7 +25,7 @@ import pinocchio as pin
 
 import regularize as rg
 from regularize.dynamics.constrained import split
-from regularize.dynamics.integrator import Integrator, unforced
+from regularize.dynamics.integrator import Integrator
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.robot import STYLES, Robot, to_pinocchio
 
@@ -107,8 +107,8 @@ def ours(mechanism: rg.Mechanism) -> Iterator[Measured]:
     for rtol in (1e-5, 1e-6, 1e-7, 1e-8, 1e-9):
 
         def run(rtol: float = rtol) -> Array:
-            start = np.zeros(robot.model.nv)
-            motion = Integrator(robot, unforced(robot.model), rtol, rtol, 0.0, robot.q0, start)
+            zero = np.zeros(robot.model.nv)
+            motion = Integrator(robot, lambda t, q, v: zero, rtol, rtol, 0.0, robot.q0, zero)
             while motion.time < DURATION:
                 motion.step(DURATION)
                 motion.advance()
