@@ -16,10 +16,10 @@ import pinocchio as pin
 
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.joint_motion import fit_joint
 from regularize.model.diagnostic import Diagnostic
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.joint_fit import fit_joint
 from regularize.pinocchio_model.rows import Closure, ConstraintRows
 from regularize.pinocchio_model.solvers import (
     Acceleration,
