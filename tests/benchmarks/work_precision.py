@@ -24,8 +24,7 @@ import numpy as np
 import pinocchio as pin
 
 import regularize as rg
-from regularize.dynamics.constrained import split
-from regularize.dynamics.integrator import Integrator, unforced
+from regularize.dynamics.integrator import Integrator
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.robot import STYLES, Robot, to_pinocchio
 
@@ -107,8 +106,8 @@ def ours(mechanism: rg.Mechanism) -> Iterator[Measured]:
     for rtol in (1e-5, 1e-6, 1e-7, 1e-8, 1e-9):
 
         def run(rtol: float = rtol) -> Array:
-            start = np.zeros(robot.model.nv)
-            motion = Integrator(robot, unforced(robot.model), rtol, rtol, 0.0, robot.q0, start)
+            zero = np.zeros(robot.model.nv)
+            motion = Integrator(robot, lambda t, q, v: zero, rtol, rtol, 0.0, robot.q0, zero)
             while motion.time < DURATION:
                 motion.step(DURATION)
                 motion.advance()
@@ -266,7 +265,7 @@ def conditioning(reduction: rg.Reduction) -> Iterator[tuple[str, int, int, float
     for style in STYLES:
         robot = to_pinocchio(reduction, style)
         values = np.linalg.svd(robot.jacobian(robot.q0), compute_uv=False)
-        parts = split(robot, robot.q0)
+        parts = robot.split(robot.q0)
         full = values[0] / values[-1] if values[-1] > 1e-12 * values[0] else np.inf
         yield style, robot.rows, len(parts.values), float(full)
 
