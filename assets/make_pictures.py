@@ -11,7 +11,7 @@ from pathlib import Path
 import regularize as rg
 from regularize.render import view
 from regularize.render.animation import motions
-from regularize.render.picture import picture, png
+from regularize.render.picture import Sheet, picture, png
 from regularize.report.report import Report
 from regularize.report.words import counted, listed
 
@@ -54,7 +54,7 @@ def main() -> None:
         if along:
             motion = motions(report.reduction, most=1)[0]
             q = motion.q[int(along * len(motion.q))]
-        drawn = picture(report, q, ghosts=ghosts, width=640, height=420)
+        drawn = picture(report, q, ghosts=ghosts, sheet=Sheet(640, 420))
         (PICTURES / f"{name}.png").write_bytes(png(drawn, scale=2.0))
         said = "\n".join(f"- {line}" for line in lines(report))
         text.append(f"### {heading}\n\n![{drawn.title}](assets/pictures/{name}.png)\n\n{said}\n")

@@ -194,8 +194,8 @@ def test_svg_is_a_titled_picture_within_its_frame(fourbar: Report) -> None:
     assert root.tag == f"{space}svg" and root.find(f"{space}title") is not None
     assert {text.text for text in root.iter(f"{space}text")} == set("ABCD")
     assert drawn.polygons.min() >= 0
-    assert drawn.polygons[..., 0].max() <= drawn.width
-    assert drawn.polygons[..., 1].max() <= drawn.height
+    assert drawn.polygons[..., 0].max() <= drawn.sheet.width
+    assert drawn.polygons[..., 1].max() <= drawn.sheet.height
     assert "#cc1448" in svg(drawn)
 
 

@@ -94,6 +94,18 @@ def test_named_screws_and_their_axes():
         screw.revolute((0, 0, 0))
 
 
+@given(st.integers(-12, 12))
+def test_what_counts_as_a_rotation_does_not_depend_on_the_length_of_the_screw(exponent):
+    """A screw and its multiples have one axis, and a turning lost in rounding is none."""
+    size = 10.0**exponent
+    direction, point, pitch = screw.axis_of(size * screw.helical((0, 3, 0), (1, 5, 2), 0.1))
+    assert np.allclose(direction, (0, 1, 0)) and np.allclose(point, (1, 0, 2))
+    assert pitch == pytest.approx(0.1)
+    rounded = size * np.array([0.0, 0.0, 1.0, 1e-14, 0.0, 0.0])
+    direction, point, pitch = screw.axis_of(rounded)
+    assert np.allclose(direction, (0, 0, 1)) and point is None and pitch is None
+
+
 def test_results_that_are_shared_cannot_be_written():
     with pytest.raises(ValueError, match="read-only"):
         screw.read_only([1.0])[0] = 2.0

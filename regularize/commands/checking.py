@@ -20,7 +20,7 @@ from regularize.render import (
     summary,
     text,
 )
-from regularize.render.summary import Line
+from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
 from regularize.report.report import Report, check
 
@@ -41,7 +41,7 @@ class Outcome:
     """
 
     path: str
-    line: Line
+    line: SummaryLine
     status: int
     body: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Checking:
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
-        return Outcome(path, Line(path, reason), 2, error=reason)
+        return Outcome(path, SummaryLine(path, reason), 2, error=reason)
 
     def one(self, path: str) -> Outcome:
         """Check one model."""

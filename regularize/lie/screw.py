@@ -201,7 +201,7 @@ def axis_of(screw: Array) -> tuple[Array, Array | None, float | None]:
     """
     v, w = screw[:3], screw[3:]
     length = float(np.linalg.norm(w))
-    if length <= 1e-12 * max(1.0, float(np.linalg.norm(v))):
+    if length <= 1e-12 * float(np.linalg.norm(v)):
         return unit(v), None, None
     e = w / length
     return e, np.cross(e, v / length), float(e @ v) / length

@@ -85,9 +85,12 @@ def _enlarge(basis: Array, candidates: Array, rtol: float) -> Array:
 
 
 def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
-    """The smallest subalgebra that contains the columns (Müller 2014, eq. 25), shape (6, d).
+    r"""The smallest subalgebra that contains the columns (Müller 2014, eq. 25), shape (6, d).
 
-    Brackets of all pairs are added until the dimension stops growing.
+    Brackets of all pairs are added until the dimension stops growing, which it never does at five:
+    let the unit covector :math:`n = (f, m)` vanish on five dimensions and the unit vector x be
+    normal to f and m. Then :math:`a = (0, x)` and :math:`b = (f \times x, m \times x)` are two
+    of their unit vectors, and :math:`n \cdot [a, b] = |b|^2 = 1`.
     """
     basis = span(columns, rtol)
     while 1 < basis.shape[1] < 6:
@@ -96,8 +99,7 @@ def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
         if larger.shape[1] == basis.shape[1]:
             break
         basis = larger
-    # se(3) has no five-dimensional subalgebra: five directions can only be a tolerance's accident.
-    return FULL if basis.shape[1] >= 5 else basis
+    return FULL if basis.shape[1] == 6 else basis
 
 
 def saturation(space: Array, freedoms: Array, rtol: float = RTOL) -> Array:
@@ -113,11 +115,6 @@ def saturation(space: Array, freedoms: Array, rtol: float = RTOL) -> Array:
             break
         basis = larger
     return basis
-
-
-def conjugate(T: Array, basis: Array) -> Array:
-    """The subspace seen from frame a, given ``T_a_b`` and a basis in frame b."""
-    return span(screw.adjoint(T) @ basis)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,14 +15,13 @@ from regularize.render.drawing import Drawing, draw
 from regularize.render.loop_view import Group
 from regularize.render.picture import picture, svg
 from regularize.render.scene_data import scene_data
-from regularize.render.summary import Line
+from regularize.render.summary import SummaryLine
 from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.report.words import listed
 
-#: Kinds of loops shown with their tables.
-MOST_LOOPS = 40
-OPEN_LOOPS = 3
+#: Kinds of loops that get a table, nearly all of them folded.
+MOST_LOOPS = 10 * loop_view.SHOWN
 
 
 def render(report: Report) -> str:
@@ -52,7 +51,7 @@ def render(report: Report) -> str:
     return _page(f"{PurePath(name).name}: {sentence}", body)
 
 
-def index(lines: Mapping[str, Line]) -> str:
+def index(lines: Mapping[str, SummaryLine]) -> str:
     """The page of many models, with a link to each."""
     rows = []
     for page, line in lines.items():
@@ -188,7 +187,7 @@ def _loops(report: Report, drawing: Drawing) -> Iterator[str]:
         return
     yield "<section><h2>Loops</h2>"
     for i, group in enumerate(groups[:MOST_LOOPS]):
-        yield from _loop(report, drawing, group, is_open=i < OPEN_LOOPS)
+        yield from _loop(report, drawing, group, is_open=i < loop_view.SHOWN)
     if len(groups) > MOST_LOOPS:
         yield f'<p class="quiet">{len(groups) - MOST_LOOPS} more are in the embedded data.</p>'
     yield "</section>"

@@ -18,17 +18,16 @@ from regularize.report.words import counted, listed
 
 COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
 STATUS = {"kept": "green", "redundant": "yellow", "free": "dim"}
-#: Kinds of loops shown in full before only the table is left.
-MOST_LOOPS = 4
+#: Columns where there is no terminal to ask.
 WIDTH = 100
 INDENT = (0, 0, 0, 2)
 
 
 def render(
     report: Report,
-    width: int | None = None,
+    width: int = WIDTH,
     color: bool = False,
-    top: int = MOST_LOOPS,
+    top: int = loop_view.SHOWN,
     verbosity: int = 0,
 ) -> str:
     """The report as text.
@@ -43,7 +42,7 @@ def render(
     stream = io.StringIO()
     console = Console(
         file=stream,
-        width=width or WIDTH,
+        width=width,
         force_terminal=color,
         color_system="standard" if color else None,
         highlight=False,

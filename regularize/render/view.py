@@ -11,15 +11,13 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
 from regularize.report.report import Component, Report
 from regularize.report.words import (
+    LISTED,
     counted,
     directions_words,
     listed,
     plural,
 )
 from regularize.statics.cures import Cure
-
-#: Bodies that turn about axes of their own before they are told together.
-MANY = 6
 
 
 def headline(report: Report) -> tuple[str, str]:
@@ -90,7 +88,7 @@ def moves(report: Report) -> list[tuple[str, list[str]]]:
     alone = sum(body.joint is not None for body in report.moving)
     found: dict[str, list[str]] = {}
     for body in report.moving:
-        words = body.words if alone <= MANY else replace(body, joint=None, point=False).words
+        words = body.words if alone <= LISTED else replace(body, joint=None, point=False).words
         found.setdefault(words, []).append(body.body)
     rest = found.pop("stays at rest", None)
     entries = [*found.items(), *([("stays at rest", rest)] if rest else [])]

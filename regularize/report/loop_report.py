@@ -16,7 +16,7 @@ from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
-from regularize.report.causes import Chain, causes
+from regularize.report.causes import FixingChain, causes
 from regularize.report.nearly import in_world
 
 
@@ -33,7 +33,7 @@ class Equation:
 
     direction: Direction
     residual: float
-    fixed_by: tuple[Chain, ...] = ()
+    fixed_by: tuple[FixingChain, ...] = ()
 
     @property
     def label(self) -> str:

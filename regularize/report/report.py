@@ -10,6 +10,7 @@ from typing import Any
 
 import regularize
 from regularize.lie import subalgebra
+from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.part import Part
@@ -17,7 +18,7 @@ from regularize.reduction.reduce import CONFIGURATIONS, Reduction, reduce
 from regularize.report.findings import findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
-from regularize.report.nearly import NEAR
+from regularize.report.words import LISTED
 from regularize.statics.cures import Cure, cures
 from regularize.statics.reactions import Reaction, reactions
 
@@ -25,10 +26,9 @@ SCHEMA_VERSION = 1
 #: Changes of joint types that are proposed.
 CURES = 3
 #: Candidates that are analysed for them, so that the report stays quick.
-TRIES = 12
-#: Redundant equations and joints up to which such proposals are looked for: the number of
-#: combinations grows fast, and a long list of changes is no help.
-MOST_CURED, MOST_JOINTS = 6, 30
+TRIES = 4 * CURES
+#: Joints up to which they are looked for: the number of combinations grows fast.
+MOST_JOINTS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +235,7 @@ def check(
     mechanism: Mechanism,
     *,
     rtol: float = subalgebra.RTOL,
-    near: float = NEAR,
+    near: float = SLIGHT,
     length_scale: float | None = None,
     keep_cuts: bool = False,
     configurations: int = CONFIGURATIONS,
@@ -265,7 +265,8 @@ def check(
     loops = tuple(loop_reports(reduction))
     found = reactions(reduction) if reduction.assembly.closed else ()
     diagnostics = tuple(findings(reduction, loops, found, near))
-    few = reduction.redundant <= MOST_CURED and len(reduction.graph.edges) <= MOST_JOINTS
+    # More changes than a list names are no help.
+    few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
     proposals = cures(reduction, limit=CURES, tries=TRIES) if few else ()
     return Report(
         reduction,
