@@ -15,7 +15,7 @@ from regularize.metamodels.continuation import ActuatedLoops
 from regularize.metamodels.idle_held import held
 from regularize.metamodels.mass_properties import mass_properties
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph import coordinate_names
+from regularize.model.graph import ColumnId, coordinate_names
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.reduce import Reduction
@@ -89,7 +89,7 @@ def reduced_model(
 
 def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[int]:
     names = coordinate_names(reduction.mechanism)
-    known = {name: i for i, name in enumerate(names)}
+    known = {name: ColumnId(i) for i, name in enumerate(names)}
     grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
     columns = []
     for name in inputs:

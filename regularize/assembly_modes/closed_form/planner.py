@@ -215,7 +215,7 @@ class Planner:
         left = {item.columns for item in chain.items if not self.known.has(item)}
         graph, cycle = self.graph, chain.cycle
         cut = [e for e in cycle.edges if graph.edges[e].columns in left]
-        rest = set(range(len(graph.edges))) - set(cut)
+        rest = set(graph.every_edge) - set(cut)
         ends = graph.edges[cut[0]].parent, graph.edges[cut[0]].child
         return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
 
