@@ -87,7 +87,7 @@ def reduced_model(
     )
 
 
-def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[int]:
+def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
     names = coordinate_names(reduction.mechanism)
     known = {name: ColumnId(i) for i, name in enumerate(names)}
     grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}

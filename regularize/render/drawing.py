@@ -111,7 +111,7 @@ class _Artist:
         self.colors = {loop.name: PALETTE[i % len(PALETTE)] for i, loop in enumerate(report.loops)}
 
     def drawing(self) -> Drawing:
-        """Everything."""
+        """Shapes, bars, joints, axes and redundant directions of all loops, with labels."""
         shaped = {piece.node for piece in self.shapes}
         pieces = [*self.shapes, *self.bars(shaped), *self.joints(), *self.redundant()]
         return Drawing(self.report, self.length, tuple(pieces), tuple(self.labels()), self.colors)

@@ -1,4 +1,4 @@
-"""How self-stress settles: least elastic energy where stiffnesses are known, else least norm."""
+"""How much of each self-stress state there is: that of least elastic energy, else of least norm."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class JointChange:
 
     @property
     def cost(self) -> int:
-        """Small where an axis is kept and the part is a standard one."""
+        """Rank of the new kind from 1 on: least where the axis is kept and the part is standard."""
         return COST[self.after]
 
     def __str__(self) -> str:
