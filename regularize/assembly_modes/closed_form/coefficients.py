@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
 from regularize.assembly_modes.closed_form.motions import Known, cosine_sine
 from regularize.assembly_modes.closed_form.tape import VANISHING, Scalar
-from regularize.assembly_modes.closed_form.vectors import Element
+from regularize.assembly_modes.closed_form.vectors import SymbolicElement, direction_of, position_of
 from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.assembly_modes.loop_projections import LoopProjection
 from regularize.lie.screw import Array
@@ -23,7 +23,9 @@ from regularize.lie.screw import Array
 Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
 
 
-def sight(chain: LoopChain, known: Known, p: LoopProjection) -> tuple[Element, Element]:
+def sight(
+    chain: LoopChain, known: Known, p: LoopProjection
+) -> tuple[SymbolicElement, SymbolicElement]:
     """The element in front of and behind the unknown motion, which moves one into the other."""
     (segment,) = p.segments
     m, u = len(chain), p.unknown
@@ -41,7 +43,7 @@ def _turns(frame: int, least: int, m: int) -> int:
 
 def views(
     chain: LoopChain, known: Known, p: LoopProjection
-) -> tuple[Element, Element, Element, Element]:
+) -> tuple[SymbolicElement, SymbolicElement, SymbolicElement, SymbolicElement]:
     """The elements of two segments, seen from in front of and behind the unknown motion.
 
     Then those that they meet around the rest of the loop, seen from in front of the first segment.
@@ -72,101 +74,87 @@ def equation(chain: LoopChain, known: Known, p: LoopProjection) -> Coefficients 
     return _slid(left, rotated(known, item, right), value)
 
 
-def rotated(known: Known, item: ElementaryMotion, e: Element) -> Element:
+def rotated(known: Known, item: ElementaryMotion, e: SymbolicElement) -> SymbolicElement:
     """An element carried through the part of a prismatic motion that does not change."""
     c, s = (known.tape.scalar(x) for x in cosine_sine(item.angle))
     return vectors.about_z(c, s, known.tape.scalar(item.shift)).element(e)
 
 
-def _measure(a: Element, b: Element, across: bool) -> Scalar:
+def _measure(a: SymbolicElement, b: SymbolicElement, across: bool) -> Scalar:
     """The value of the projection; ``across`` takes the distance of two lines, not their moment."""
-    dot, pa, pb, da, db = vectors.dot, a.position, b.position, a.direction, b.direction
-    if pa is None or pb is None:
-        assert da is not None and db is not None
-        return dot(da, db)
-    gap = vectors.subtract(pb, pa)
-    if da is None and db is None:
-        return dot(gap, gap)
-    if a.kind == "line" and b.kind == "line" and not across:
-        assert da is not None and db is not None
-        return dot(gap, vectors.cross(da, db))
-    if "plane" in (a.kind, b.kind):
-        if da is not None:
-            return dot(gap, da)
-        assert db is not None
-        return -dot(gap, db)
+    if a.position is None or b.position is None:
+        return _scalar(direction_of(a) @ direction_of(b))
+    gap, da, db = b.position - a.position, a.direction, b.direction
     direction = da if da is not None else db
-    assert direction is not None
-    along_line = dot(gap, direction)
-    return dot(gap, gap) - along_line * along_line
+    if direction is None:
+        return _scalar(gap @ gap)
+    if da is not None and db is not None and not across:
+        return _scalar(gap @ vectors.cross(da, db))
+    along = _scalar(gap @ direction)
+    if "plane" in (a.kind, b.kind):
+        return along if da is not None else -along
+    return _scalar(gap @ gap) - along * along
 
 
-def _along_z(e: Element) -> bool:
+def _scalar(product: Any) -> Scalar:
+    """The product of two vectors, for which numpy knows no type."""
+    assert isinstance(product, Scalar)
+    return product
+
+
+def _along_z(e: SymbolicElement) -> bool:
     return e.direction is not None and all(x.constant == 0.0 for x in e.direction[:2])
 
 
-def _turned(left: Element, right: Element, shift: float, value: Scalar) -> Coefficients | None:
+def _turned(
+    left: SymbolicElement, right: SymbolicElement, shift: float, value: Scalar
+) -> Coefficients | None:
     """Left and right measured with right turned by the unknown angle about z, minus the value."""
 
-    def bilinear(a: vectors.Vector, b: vectors.Vector) -> tuple[Scalar, Scalar]:
-        """Factors of cosine and sine in a . R b."""
-        return a[0] * b[0] + a[1] * b[1], a[1] * b[0] - a[0] * b[1]
+    def bilinear(a: vectors.Vector, b: vectors.Vector) -> tuple[Scalar, Scalar, Scalar]:
+        """Factors of cosine, sine and one in a . R b."""
+        return a[0] * b[0] + a[1] * b[1], a[1] * b[0] - a[0] * b[1], a[2] * b[2]
 
     p, q, u, w = left.position, right.position, left.direction, right.direction
     if p is None or q is None:
-        assert u is not None and w is not None
-        A, B = bilinear(u, w)
-        return A, B, u[2] * w[2] - value
-    q = (q[0], q[1], q[2] + shift)
-    dot = vectors.dot
-    kinds = {left.kind, right.kind}
-    if "plane" in kinds:
+        A, B, C = bilinear(direction_of(left), direction_of(right))
+        return A, B, C - value
+    q = vectors.array([q[0], q[1], q[2] + shift])
+    if "plane" in (left.kind, right.kind):
         if u is not None:
-            A, B = bilinear(u, q)
-            return A, B, u[2] * q[2] - dot(u, p) - value
-        assert w is not None
-        A, B = bilinear(p, w)
-        return A, B, p[2] * w[2] - dot(q, w) - value
+            A, B, C = bilinear(u, q)
+            return A, B, C - u @ p - value
+        A, B, C = bilinear(p, direction_of(right))
+        return A, B, C - q @ direction_of(right) - value
     lines = [e for e in (left, right) if e.kind == "line"]
     if all(_along_z(e) for e in lines):
         if lines:
-            p, q = (p[0], p[1], p[2] * 0.0), (q[0], q[1], q[2] * 0.0)
-        A, B = bilinear(p, q)
-        C = dot(p, p) + dot(q, q) - p[2] * q[2] * 2.0 - value
-        return A * -2.0, B * -2.0, C
-    if len(lines) == 2:
-        assert u is not None and w is not None
+            p, q = p * np.array([1.0, 1.0, 0.0]), q * np.array([1.0, 1.0, 0.0])
+        A, B, C = bilinear(p, q)
+        return A * -2.0, B * -2.0, _scalar(p @ p) + q @ q - C * 2.0 - value
+    if u is not None and w is not None:
         # (q - p) . (u x w) = -(u . (q x w) + w . (p x u)), with right turned.
-        first, second = vectors.cross(q, w), vectors.cross(p, u)
-        (A1, B1), (A2, B2) = bilinear(u, first), bilinear(second, w)
-        C = -(u[2] * first[2] + second[2] * w[2]) - value
-        return -(A1 + A2), -(B1 + B2), C
+        first, second = bilinear(u, vectors.cross(q, w)), bilinear(vectors.cross(p, u), w)
+        A, B, C = (-(a + b) for a, b in zip(first, second, strict=True))
+        return A, B, C - value
     return None
 
 
-def _slid(left: Element, right: Element, value: Scalar) -> Coefficients | None:
-    """Coefficients in the translation of right along z; the first is None-like zero if linear."""
-    p, q, u, w = left.position, right.position, left.direction, right.direction
-    assert p is not None and q is not None
-    tape = value.tape
-    zero, half = tape.scalar(0.0), 0.5
-    gap = vectors.subtract(q, p)
-    dot = vectors.dot
+def _slid(left: SymbolicElement, right: SymbolicElement, value: Scalar) -> Coefficients:
+    """Coefficients in the translation of right along z; the first is zero where it is linear."""
+    tape, u, w = value.tape, left.direction, right.direction
+    gap = position_of(right) - position_of(left)
     if u is None and w is None:
-        return tape.scalar(1.0), gap[2], dot(gap, gap) - value
-    if "plane" in (left.kind, right.kind):
-        normal = u if u is not None else w
-        assert normal is not None
-        sign = 1.0 if u is not None else -1.0
-        return zero, normal[2] * (half * sign), dot(gap, normal) * sign - value
-    if u is not None and w is not None:
-        normal = vectors.cross(u, w)
-        return zero, normal[2] * half, dot(gap, normal) - value
-    line = u if u is not None else w
-    assert line is not None
-    along = dot(gap, line)
-    A = tape.scalar(1.0) - line[2] * line[2]
-    return A, gap[2] - along * line[2], dot(gap, gap) - along * along - value
+        return tape.scalar(1.0), gap[2], gap @ gap - value
+    direction = u if u is not None else direction_of(right)
+    if "plane" in (left.kind, right.kind) or (u is not None and w is not None):
+        normal = direction if u is not None else -direction
+        if u is not None and w is not None:
+            normal = vectors.cross(u, w)
+        return tape.scalar(0.0), normal[2] * 0.5, gap @ normal - value
+    along = _scalar(gap @ direction)
+    A = tape.scalar(1.0) - direction[2] * direction[2]
+    return A, gap[2] - along * direction[2], gap @ gap - along * along - value
 
 
 def size_of(chain: LoopChain, p: LoopProjection) -> float:

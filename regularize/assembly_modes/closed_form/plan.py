@@ -173,6 +173,6 @@ def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
     for start, size in starts:
         end = known.carried(chain, start, 0, 2 * len(chain))
         of = vectors.direction_of if start.kind == "direction" else vectors.position_of
-        for x in vectors.subtract(of(end), of(start)):
+        for x in of(end) - of(start):
             if not float(np.max(np.abs(x.probe))) <= CLOSED * size:
                 yield x * (1.0 / size)

@@ -27,7 +27,7 @@ from regularize.assembly_modes.closed_form.spin import spins
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.closed_form.vectors import (
     Matrix,
-    Motion,
+    SymbolicMotion,
     direction_of,
     position_of,
 )
@@ -233,12 +233,12 @@ class Planner:
         left, right = sight(chain, self.known, p)
         if item.kind == "P":
             right = rotated(self.known, item, right)
-            gap = vectors.subtract(position_of(left), position_of(right))
+            gap = position_of(left) - position_of(right)
             shift = gap[2]
             if left.direction is not None:
                 if vanishes([left.direction[2]], 1.0):
                     return False
-                shift = self._quotient(vectors.dot(gap, left.direction), left.direction[2])
+                shift = self._quotient(gap @ left.direction, left.direction[2])
             self.known.give(item.columns[0], shift)
             self.steps.append(step_of(chain, p, 1))
             return True
@@ -254,7 +254,7 @@ class Planner:
         if square.constant is None and self._all_turned_but(chain, p.unknown):
             # The element may come to lie on the axis. The x axis behind the motion never does.
             across, size = False, 1.0
-            v = vectors.vector(tape, np.array([1.0, 0.0, 0.0]))
+            v = vectors.constants(tape, np.array([1.0, 0.0, 0.0]))
             w = self.known.direction_around(chain, p.unknown, v)
             square = tape.scalar(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
@@ -297,11 +297,11 @@ class Planner:
 
     def _give_rotation(self, columns: tuple[int, ...], forward: Matrix) -> None:
         """Set a spherical joint by its rotation from child to parent."""
-        motion = Motion(forward, vectors.vector(self.tape, np.zeros(3)))
+        motion = SymbolicMotion(forward, vectors.constants(self.tape, np.zeros(3)))
         self.known.give_group(columns, motion, equations.rotation_vector(self.tape, forward))
 
     def _give_ball(self, chain: LoopChain, u: int, turn: Matrix, reason: str) -> None:
         item = chain.items[u]
-        forward = turn if item.sign > 0 else vectors.columns(turn)
+        forward = turn if item.sign > 0 else turn.T
         self._give_rotation(item.columns, forward)
         self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))
