@@ -209,7 +209,7 @@ class ClosedForm:
     def _unclosed(self) -> Branch | None:
         """A branch that does not close the loops, if there is one."""
         columns = list(self.columns)
-        stored, units = self.graph.position[columns], self._compiled.units[columns]
+        stored, units = self.graph.position[columns], self._compiled.closure.units[columns]
         return unclosed_branch(self._compiled, self.branches, stored, units)
 
     def _require_solved(self) -> None:
