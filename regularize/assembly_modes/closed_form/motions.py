@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form import equations, vectors
+from regularize.assembly_modes.closed_form import operations, vectors
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.closed_form.vectors import SymbolicElement, SymbolicMotion, Vector
 from regularize.assembly_modes.invariance import UnmovedElement
@@ -64,7 +64,7 @@ class Known:
     def give_angle(self, item: ElementaryMotion, c: Scalar, s: Scalar) -> None:
         """Set the angle between the two frames of a revolute motion."""
         (column,) = item.columns
-        coordinate = equations.angle(self.tape, c, s, item.angle)
+        coordinate = operations.angle(self.tape, c, s, item.angle)
         self.coordinates[column] = coordinate
         self.rotations[column] = Rotation(c, s, item.angle, coordinate)
 
@@ -193,5 +193,5 @@ def _exponential(tape: Tape, screws: Array, q: Sequence[Scalar]) -> SymbolicMoti
         T = screw.exp(screws @ np.array(held, dtype=np.float64))
         return SymbolicMotion(vectors.constants(tape, T[:3, :3]), vectors.constants(tape, T[:3, 3]))
     twist = vectors.constants(tape, screws) @ vectors.array(q)
-    r = vectors.array(equations.exponential(tape, [*twist]))
+    r = vectors.array(operations.exponential(tape, [*twist]))
     return SymbolicMotion(r[:9].reshape(3, 3), r[9:])

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form import equations, vectors
-from regularize.assembly_modes.closed_form.coefficients import vanishes
+from regularize.assembly_modes.closed_form import operations, vectors
+from regularize.assembly_modes.closed_form.equation import vanishes
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.vectors import Matrix, Vector
 from regularize.assembly_modes.loop_chain import LoopChain
@@ -45,7 +45,7 @@ def rod(chain: LoopChain, known: Known) -> Orientation | None:
         return None
     # The turn from v to the goal about their common normal: two reflections. Where they are
     # opposite to each other, any normal will do.
-    middle = vectors.array([*equations.across(tape, v + goal, v - goal)])
+    middle = vectors.array([*operations.across(tape, v + goal, v - goal)])
     first = v * (tape.scalar(-2.0) / length)
     second = middle * -2.0
     x, y, z = (

@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.coefficients import size_of
+from regularize.assembly_modes.closed_form.equation import size_of
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.loop_chain import LoopChain

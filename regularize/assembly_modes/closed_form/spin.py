@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.coefficients import Coefficients, views
+from regularize.assembly_modes.closed_form.equation import Equation, size_of, views
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.orientations import rod
 from regularize.assembly_modes.closed_form.tape import Scalar
@@ -32,7 +32,7 @@ class Spin:
         columns: Coordinates of the joint.
         turn: Rotation from the child's to the parent's frame without the turn.
         axis: Unit vector of the turn in the child's frame.
-        coefficients: A, B and C.
+        equation: That for the turn.
         chain: The loop that gives the equation.
         projection: What is equated in it.
     """
@@ -40,7 +40,7 @@ class Spin:
     columns: tuple[int, ...]
     turn: Matrix
     axis: Vector
-    coefficients: Coefficients
+    equation: Equation
     chain: LoopChain
     projection: LoopProjection
 
@@ -58,8 +58,8 @@ def spins(loops: Sequence[Invariance], known: Known) -> Iterator[Spin]:
         columns, turn, axis = found
         for other in loops:
             for p in _distances(other, known, columns):
-                coefficients = _equation(other.chain, known, p, turn, axis)
-                yield Spin(columns, turn, axis, coefficients, other.chain, p)
+                equation = _equation(other.chain, known, p, turn, axis)
+                yield Spin(columns, turn, axis, equation, other.chain, p)
 
 
 def _known_up_to_a_turn(
@@ -111,15 +111,16 @@ def _distances(
 
 def _equation(
     chain: LoopChain, known: Known, p: LoopProjection, turn: Matrix, axis: Vector
-) -> Coefficients:
-    """Coefficients of the distance of two points, one of them turned by the unknown angle."""
+) -> Equation:
+    """That of the distance of two points, one of them turned by the unknown angle."""
     left, right, other, base = (position_of(e) for e in views(chain, known, p))
     forward = chain.items[p.unknown].sign > 0
     on_parent, on_child = (left, right) if forward else (right, left)
     seen, along = turn.T @ on_parent, axis * (axis @ on_child)
     across, ahead, gap = on_child - along, vectors.cross(axis, on_child), other - base
     C = on_parent @ on_parent + on_child @ on_child - (seen @ along) * 2.0
-    return (seen @ across) * -2.0, (seen @ ahead) * -2.0, C - gap @ gap
+    coefficients = (seen @ across) * -2.0, (seen @ ahead) * -2.0, C - gap @ gap
+    return Equation(True, coefficients, size_of(chain, p))
 
 
 def _rotation(axis: Vector, c: Scalar, s: Scalar) -> Matrix:

@@ -1,26 +1,54 @@
-"""Equations for one unknown of a loop, from what a projection measures on both ways around it.
+r"""Equations for one unknown of a loop, from what a projection measures on both ways around it.
 
-A cos x + B sin x + C = 0 for an angle and A s² + 2 B s + C = 0 for a translation (Klein and
-Kecskeméthy, eq. 4).
+For an angle x and for a translation s they are (Klein and Kecskeméthy, eq. 4)
+
+.. math:: A \cos x + B \sin x + C = 0, \qquad A s^2 + 2 B s + C = 0
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form import vectors
+from regularize.assembly_modes.closed_form import operations, vectors
 from regularize.assembly_modes.closed_form.motions import Known, cosine_sine
 from regularize.assembly_modes.closed_form.tape import VANISHING, Scalar
 from regularize.assembly_modes.closed_form.vectors import SymbolicElement, direction_of, position_of
 from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.assembly_modes.loop_projections import LoopProjection
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import ROUNDING
 
 Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """An equation for one unknown.
+
+    Attributes:
+        turning: Whether the unknown is an angle.
+        coefficients: A, B and C.
+        size: Size of the terms, for what counts as rounding.
+    """
+
+    turning: bool
+    coefficients: Coefficients
+    size: float
+
+    def vanishes(self, least: Callable[[Array], float] = np.min) -> bool:
+        """Whether the unknown drops out at generic inputs; ``least`` as of ``vanishes``."""
+        return vanishes(self.coefficients[:2], self.size, least)
+
+    def solved(self) -> tuple[Scalar, ...]:
+        """Both solutions, by a new choice: cosine and sine or translation; then discriminant."""
+        tape = self.coefficients[2].tape
+        solve = operations.circle if self.turning else operations.quadratic
+        return solve(tape, *self.coefficients, tape.sign(), ROUNDING * self.size)
 
 
 def sight(
@@ -63,15 +91,17 @@ def views(
     return left, right, other, known.seen(chain, a.base, a.first, a.first)
 
 
-def equation(chain: LoopChain, known: Known, p: LoopProjection) -> Coefficients | None:
-    """Coefficients A, B, C of the equation of two segments; None where it has not that form."""
+def equation(chain: LoopChain, known: Known, p: LoopProjection) -> Equation | None:
+    """The equation of two segments; None where it has not that form."""
     left, right, other, base = views(chain, known, p)
     item = chain.items[p.unknown]
     across = item.kind == "R" and all(_along_z(e) for e in (left, right) if e.kind == "line")
     value = _measure(other, base, across)
     if item.kind == "R":
-        return _turned(left, right, item.shift, value)
-    return _slid(left, rotated(known, item, right), value)
+        coefficients = _turned(left, right, item.shift, value)
+    else:
+        coefficients = _slid(left, rotated(known, item, right), value)
+    return coefficients and Equation(item.kind == "R", coefficients, size_of(chain, p))
 
 
 def rotated(known: Known, item: ElementaryMotion, e: SymbolicElement) -> SymbolicElement:

@@ -1,4 +1,4 @@
-"""Solutions of equations as lines of a program, and what else has several results."""
+"""Operations with several results: solutions of equations, directions, rotations."""
 
 from __future__ import annotations
 
