@@ -27,7 +27,7 @@ Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
 
 
 @dataclass(frozen=True, eq=False)
-class Equation:
+class UnivariateEquation:
     """An equation for one unknown.
 
     Attributes:
@@ -91,7 +91,7 @@ def views(
     return left, right, other, known.seen(chain, a.base, a.first, a.first)
 
 
-def equation(chain: LoopChain, known: Known, p: LoopProjection) -> Equation | None:
+def equation(chain: LoopChain, known: Known, p: LoopProjection) -> UnivariateEquation | None:
     """The equation of two segments; None where it has not that form."""
     left, right, other, base = views(chain, known, p)
     item = chain.items[p.unknown]
@@ -101,7 +101,7 @@ def equation(chain: LoopChain, known: Known, p: LoopProjection) -> Equation | No
         coefficients = _turned(left, right, item.shift, value)
     else:
         coefficients = _slid(left, rotated(known, item, right), value)
-    return coefficients and Equation(item.kind == "R", coefficients, size_of(chain, p))
+    return coefficients and UnivariateEquation(item.kind == "R", coefficients, size_of(chain, p))
 
 
 def rotated(known: Known, item: ElementaryMotion, e: SymbolicElement) -> SymbolicElement:

@@ -111,7 +111,8 @@ class ClosedForm:
     ) -> Array:
         """Joint velocities of all branches, or of one, shape (..., branches, n).
 
-        They are NaN where a branch cannot be assembled or meets another.
+        They are NaN where a branch cannot be assembled or meets another. Links that can turn by
+        themselves, such as a rod between two spherical joints, turn as little as they can.
 
         Args:
             values: Inputs, as of ``solve``.

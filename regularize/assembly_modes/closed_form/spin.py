@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.equation import Equation, size_of, views
+from regularize.assembly_modes.closed_form.equation import UnivariateEquation, size_of, views
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.orientations import rod
 from regularize.assembly_modes.closed_form.tape import Scalar
@@ -40,7 +40,7 @@ class Spin:
     columns: tuple[int, ...]
     turn: Matrix
     axis: Vector
-    equation: Equation
+    equation: UnivariateEquation
     chain: LoopChain
     projection: LoopProjection
 
@@ -111,7 +111,7 @@ def _distances(
 
 def _equation(
     chain: LoopChain, known: Known, p: LoopProjection, turn: Matrix, axis: Vector
-) -> Equation:
+) -> UnivariateEquation:
     """That of the distance of two points, one of them turned by the unknown angle."""
     left, right, other, base = (position_of(e) for e in views(chain, known, p))
     forward = chain.items[p.unknown].sign > 0
@@ -120,7 +120,7 @@ def _equation(
     across, ahead, gap = on_child - along, vectors.cross(axis, on_child), other - base
     C = on_parent @ on_parent + on_child @ on_child - (seen @ along) * 2.0
     coefficients = (seen @ across) * -2.0, (seen @ ahead) * -2.0, C - gap @ gap
-    return Equation(True, coefficients, size_of(chain, p))
+    return UnivariateEquation(True, coefficients, size_of(chain, p))
 
 
 def _rotation(axis: Vector, c: Scalar, s: Scalar) -> Matrix:
