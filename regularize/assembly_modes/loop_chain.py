@@ -134,7 +134,8 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
                 befores[i],
                 afters[i],
                 _snap_angle(angle),
-                *(0.0 if abs(x) <= ROUNDING * size else x for x in (shift, line.pitch)),
+                0.0 if abs(shift) <= ROUNDING * size else shift,
+                0.0 if abs(line.pitch) <= ROUNDING * size else line.pitch,
                 line.scale,
             )
         )

@@ -77,8 +77,12 @@ class LoopSystem:
         """
         if not len(q):
             return q
-        options = {"held": self.held, "damped": damped, "steps": steps, "until": until}
-        return in_parts(lambda some: project(self.loops, some, **options).q, q)
+        return in_parts(
+            lambda some: (
+                project(self.loops, some, held=self.held, damped=damped, steps=steps, until=until).q
+            ),
+            q,
+        )
 
     def closed(self, q: Array) -> NDArray[np.bool_]:
         """Whether all loops are closed, shape (K,)."""
