@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from regularize.assembly_modes.assembly_plan import AssemblyPlan
 from regularize.assembly_modes.assembly_steps import Found
-from regularize.assembly_modes.closed_form.unwrapping import Turns
 from regularize.assembly_modes.grouping import table_of
 from regularize.assembly_modes.loop_system import LoopSystem
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array, read_only
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -290,9 +289,3 @@ class Integrator:
         F[2] = 2 * change - h * (K[STAGES] + K[0])
         F[3:] = h * (D @ K)
         return F
-
-
-def unforced(model: Any) -> Forces:
-    """No joint forces."""
-    zero = np.zeros(model.nv)
-    return lambda t, q, v: zero

@@ -16,12 +16,17 @@ import pinocchio as pin
 
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.joint_motion import fit_joint
 from regularize.model.diagnostic import Diagnostic
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.joint_fit import fit_joint
 from regularize.pinocchio_model.rows import Closure, ConstraintRows
-from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
+from regularize.pinocchio_model.solvers import (
+    Acceleration,
+    ConstrainedTree,
+    acceleration_of,
+    is_massive,
+)
 from regularize.pinocchio_model.solvers import mass_matrix as mass_matrix
 from regularize.pinocchio_model.styles import (
     PROXIMAL,
@@ -37,32 +42,21 @@ STYLES = ("rows", "anchors", "slack", "legacy")
 
 
 @dataclass(frozen=True, eq=False)
-class Robot:
+class Robot(ConstrainedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
 
     Attributes:
-        model: The spanning tree.
         reduction: What it was made from.
-        style: One of ``STYLES``; see ``styles``.
-        constraint_models: Constraints for Pinocchio's own solvers; empty in the style ``rows``.
-        proximal_settings: In the style ``legacy`` the settings that its redundant rows need.
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
     """
 
-    model: Any
     reduction: Reduction
-    style: str
-    constraint_models: Any
-    proximal_settings: Any
     q0: Array
     joints: tuple[TreeJoint, ...]
     findings: tuple[Diagnostic, ...]
-    constraints: ConstraintRows = field(repr=False)
-    data: Any = field(repr=False)
     _coordinates: ModelCoordinates = field(repr=False)
-    _accelerate: Acceleration = field(repr=False)
 
     @property
     def rows(self) -> int:
@@ -70,21 +64,8 @@ class Robot:
         return len(self.constraints)
 
     @cached_property
-    def massive(self) -> bool:
-        """Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it."""
-        M = mass_matrix(self.model, self.data, self.q0)
-        scale = np.sqrt(np.abs(np.diag(M)))
-        if np.any(scale == 0.0):
-            return False
-        s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
-        return bool(s[-1] > 1e-11 * s[0])
-
-    @property
-    def rank(self) -> int:
-        """Number of independent rows at generic configurations."""
-        if self.style != "legacy":
-            return self.rows - self.reduction.remaining
-        return int(self.model.nv) - self.reduction.mobility
+    def _accelerate(self) -> Acceleration:
+        return acceleration_of(self)
 
     @cached_property
     def expanded(self) -> Robot:
@@ -206,22 +187,22 @@ def _robot(
     model, data = builder.model, builder.model.createData()
     coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
     rows = ConstraintRows(model, closures, coordinates.velocity_rows())
-    robot = Robot(
+    legacy = style == "legacy"
+    q0 = read_only(coordinates.configuration(reduction.q))
+    massive = is_massive(model, data, q0)
+    findings = (*builder.findings, *left_over(reduction, style))
+    return Robot(
         model=model,
-        reduction=reduction,
+        data=data,
+        constraints=rows,
         style=style,
         constraint_models=models,
-        proximal_settings=pin.ProximalSettings(*PROXIMAL) if style == "legacy" else None,
-        q0=np.zeros(0),
+        proximal_settings=pin.ProximalSettings(*PROXIMAL) if legacy else None,
+        rank=model.nv - reduction.mobility if legacy else len(rows) - reduction.remaining,
+        massive=massive,
+        reduction=reduction,
+        q0=q0,
         joints=tuple(builder.joints),
-        findings=(*builder.findings, *left_over(reduction, style)),
-        constraints=rows,
-        data=data,
+        findings=findings if massive else (*findings, massless_tips()),
         _coordinates=coordinates,
-        _accelerate=lambda q, v, tau: np.zeros(model.nv),
     )
-    object.__setattr__(robot, "q0", read_only(robot.configuration(reduction.q)))
-    object.__setattr__(robot, "_accelerate", acceleration_of(robot))
-    if not robot.massive:
-        object.__setattr__(robot, "findings", (*robot.findings, massless_tips()))
-    return robot

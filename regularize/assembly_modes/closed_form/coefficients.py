@@ -14,16 +14,13 @@ import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
 from regularize.assembly_modes.closed_form.motions import Known, cosine_sine
-from regularize.assembly_modes.closed_form.tape import Scalar
+from regularize.assembly_modes.closed_form.tape import VANISHING, Scalar
 from regularize.assembly_modes.closed_form.vectors import Element
 from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.assembly_modes.loop_projections import LoopProjection
 from regularize.lie.screw import Array
 
 Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
-
-#: Coefficients below this, relative to the size of their terms, are zero.
-VANISHING = 1e-9
 
 
 def sight(chain: LoopChain, known: Known, p: LoopProjection) -> tuple[Element, Element]:

@@ -36,11 +36,9 @@ from regularize.assembly_modes.invariance import Invariance, UnmovedSegment
 from regularize.assembly_modes.loop_chain import LoopChain, chain_of
 from regularize.assembly_modes.loop_projections import LoopProjection, projections
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import ROUNDING
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Graph, breadth_first
-
-#: Discriminants below this, relative to the size of their terms, are rounding.
-SLACK = 1e-14
 
 
 class Planner:
@@ -205,7 +203,8 @@ class Planner:
             if vanishes(spin.coefficients[:2], size):
                 continue
             sign = self.tape.sign()
-            c, s, discriminant = equations.circle(self.tape, *spin.coefficients, sign, SLACK * size)
+            slack = ROUNDING * size
+            c, s, discriminant = equations.circle(self.tape, *spin.coefficients, sign, slack)
             self._give_rotation(spin.columns, spin.turned(c, s))
             self.steps.append(step_of(chain, p, 2, discriminant))
             return True
@@ -261,7 +260,7 @@ class Planner:
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         if square.constant is None:
             self._squares.append(square * (1.0 / size**2))
-        c, s = equations.unit(tape, x, y, square.probe, (10 * SLACK * size) ** 2)
+        c, s = equations.unit(tape, x, y, square.probe, (10 * ROUNDING * size) ** 2)
         self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 1))
         return True
@@ -282,10 +281,10 @@ class Planner:
             return True
         sign = tape.sign()
         if item.kind == "P":
-            shift, discriminant = equations.quadratic(tape, A, B, C, sign, SLACK * size)
+            shift, discriminant = equations.quadratic(tape, A, B, C, sign, ROUNDING * size)
             self.known.give(item.columns[0], shift)
         else:
-            c, s, discriminant = equations.circle(tape, A, B, C, sign, SLACK * size)
+            c, s, discriminant = equations.circle(tape, A, B, C, sign, ROUNDING * size)
             self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 2, discriminant))
         return True

@@ -1,4 +1,4 @@
-r"""Following one way of moving along a path of inputs through the places where branches meet.
+r"""Continuation of a branch along a path of inputs, through the bifurcations where branches meet.
 
 A step has the solutions :math:`x = a \pm \sqrt{d}`. Where the discriminant d touches zero along the
 path, as t² does, the root is :math:`\pm|t|`: what goes on smoothly is the other sign. Where several
@@ -13,27 +13,26 @@ from itertools import product
 
 import numpy as np
 
+from regularize.assembly_modes.closed_form.bifurcation import lowest
 from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.evaluation import Evaluation
-from regularize.assembly_modes.closed_form.settling import Settling, between_samples
-from regularize.assembly_modes.closed_form.touching import FLAT, lowest
+from regularize.assembly_modes.closed_form.evaluation import CHUNK, Evaluation
+from regularize.assembly_modes.closed_form.indeterminate import (
+    TOGETHER,
+    Indeterminate,
+    between_samples,
+)
 from regularize.assembly_modes.closed_form.track import Meeting, Track
-from regularize.assembly_modes.closed_form.unwrapping import Turns
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 
-#: Samples that are looked at at once, at first and at most.
-BLOCK, LARGEST = 256, 8192
-#: Points and rounds by which a lowest discriminant is looked for between samples.
-POINTS, ROUNDS = 33, 5
 #: Steps whose signs are tried in all combinations where they meet at once.
 MOST = 8
-#: Meetings of several steps within this many samples are at one place.
-TOGETHER = 1e-2
 #: Distance, in samples, at which solutions before and behind a meeting are compared.
 NEAR = 0.25
 
 
-class Tracker:
+class BranchContinuation:
     """Follows a branch.
 
     Args:
@@ -57,7 +56,7 @@ class Tracker:
         """Start with nothing found."""
         self._evaluation, self._joints, self._turns = evaluation, joints, turns
         self._path, self._tolerance = path, tolerance
-        self._settled = Settling(evaluation, turns, path, tolerance)
+        self._indeterminate = Indeterminate(evaluation, turns, path, tolerance)
         self._by_signs = {branch.signs: branch for branch in branches}
         N = len(path)
         self._q = np.full((N, evaluation.freedoms), np.nan)
@@ -65,9 +64,9 @@ class Tracker:
         self._assembled = np.zeros(N, dtype=bool)
         self._meetings: list[Meeting] = []
 
-    def follow(self, branch: Branch) -> Track:
+    def track(self, branch: Branch) -> Track:
         """The whole path, beginning on a branch."""
-        start, last, size = 0, -1.0, BLOCK
+        start, last, size = 0, -1.0, CHUNK // 4
         while start < len(self._path):
             # One sample before and one behind tell where discriminants are lowest.
             low, high = max(0, start - 1), min(len(self._path), start + size)
@@ -86,13 +85,12 @@ class Tracker:
             self._branches[own] = branch.index
             behind = high if touching else min(high + 1, stop)
             self._note_ends(branch, margin[start - low : behind - low], start)
-            size = min(2 * size, LARGEST)
             if touching:
-                last, size = touching[0][0], BLOCK
+                last = touching[0][0]
                 branch = self._passed(branch, last, [k for _, k in touching])
             start = high
         self._note_borders()
-        for i, expected in self._settled.single(self._q):
+        for i, expected in self._indeterminate.single(self._q):
             self._settle(i, expected)
         self._meetings.sort(key=lambda meeting: meeting.position)
         return Track(
@@ -137,11 +135,20 @@ class Tracker:
         found.sort()
         return [(p, k) for p, k in found if p - found[0][0] <= TOGETHER], slivers
 
-    def _refined(self, branch: Branch, k: int, left: float, right: float) -> tuple[float, float]:
-        """Position and value of a step's lowest discriminant between two positions."""
+    def _refined(
+        self,
+        branch: Branch,
+        k: int,
+        left: float,
+        right: float,
+        *,
+        rounds: int = 5,
+        points: int = 33,
+    ) -> tuple[float, float]:
+        """Position and value of a step's lowest discriminant between two, on ever finer grids."""
         ends = left, right
-        for _ in range(ROUNDS):
-            positions = np.linspace(*ends, POINTS)
+        for _ in range(rounds):
+            positions = np.linspace(*ends, points)
             margin = self._evaluation.margins(self._at(positions), branch)[:, k]
             margin = np.where(np.isfinite(margin), margin, np.inf)
             best = int(np.argmin(margin))
@@ -152,7 +159,7 @@ class Tracker:
     def _note_ends(self, branch: Branch, margin: Array, start: int) -> None:
         """Enter where discriminants change their sign between samples, from ``start`` on."""
         # A NaN margin belongs to an earlier step that has no solution there.
-        inside, known = margin >= -FLAT, np.isfinite(margin)
+        inside, known = margin >= -EXACT.closed, np.isfinite(margin)
         changes = (inside[1:] != inside[:-1]) & known[1:] & known[:-1]
         for i, k in np.argwhere(changes):
             a, b = np.abs(margin[i : i + 2, k])
@@ -166,7 +173,7 @@ class Tracker:
                 margin = self._evaluation.margins(self._path[[i]], branch)[0]
                 for k in np.flatnonzero(np.abs(margin) <= self._tolerance):
                     self._note(branch, int(k), float(i))
-                self._settle(i, self._settled.between(i, branch, branch))
+                self._settle(i, self._indeterminate.between(i, branch, branch))
 
     def _note(
         self, branch: Branch, k: int, position: float, *, ends: bool = False, crosses: bool = False
@@ -206,14 +213,15 @@ class Tracker:
             crosses = branch.signs[k] != best.signs[k]
             if k in steps or crosses:
                 self._note(branch, k, position, crosses=crosses)
-        if abs(position - round(position)) <= TOGETHER:
-            self._settle(round(position), self._settled.between(round(position), branch, best))
+        i = round(position)
+        if abs(position - i) <= TOGETHER:
+            self._settle(i, self._indeterminate.between(i, branch, best))
         return best
 
     def _settle(self, i: int, expected: Array | None) -> None:
         """Take what is near an expected configuration for a sample at which branches meet."""
         if expected is not None:
-            found = self._settled.near(i, expected, self._branch_at(i))
+            found = self._indeterminate.near(i, expected, self._branch_at(i))
             if found is not None:
                 self._q[i], self._assembled[i] = found, True
 

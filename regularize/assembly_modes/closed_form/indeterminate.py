@@ -7,21 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.evaluation import Evaluation
-from regularize.assembly_modes.closed_form.unwrapping import Turns
+from regularize.assembly_modes.closed_form.evaluation import CHUNK, Evaluation
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 
-#: Distance, in samples, of the solutions that are continued to a sample.
-CLOSE = 0.02
+#: Meetings within this many samples are at one place; solutions twice as far are continued to it.
+TOGETHER = 1e-2
 #: A coordinate that is further from where the path leads has been chosen among all angles.
 ARBITRARY = 1e-4
-#: Closure error of configurations that replace closed ones.
-CLOSED = 1e-12
-#: Samples that are looked at at once.
-BLOCK = 8192
 
 
-class Settling:
+class Indeterminate:
     """Replaces configurations that were chosen among many.
 
     Args:
@@ -40,13 +37,14 @@ class Settling:
         """To what a branch before a sample and one behind it lead, shape (n,)."""
         if len(self._path) < 2:
             return None
-        offsets, weights = CLOSE * np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 4, 4, -1]) / 6
+        steps, weights = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 4, 4, -1]) / 6
         if i in (0, len(self._path) - 1):
-            offsets, weights = CLOSE * np.array([1.0, 2.0, 3.0, 4.0]), np.array([4, -6, 4, -1])
-            offsets = offsets if i == 0 else -offsets
+            steps, weights = np.array([1.0, 2.0, 3.0, 4.0]), np.array([4, -6, 4, -1])
+            steps = steps if i == 0 else -steps
+        positions = i + 2 * TOGETHER * steps
         sides = ((slice(0, 2), before), (slice(2, 4), after))
         parts = [
-            self._evaluation.many(between_samples(self._path, i + offsets[half]), branch)
+            self._evaluation.many(between_samples(self._path, positions[half]), branch)
             for half, branch in sides
         ]
         if not all(part.assembled.all() for part in parts):
@@ -56,8 +54,8 @@ class Settling:
 
     def single(self, q: Array) -> Iterator[tuple[int, Array]]:
         """Samples away from both their neighbours, and the middle between these, shape (n,)."""
-        for start in range(0, len(q) - 2, BLOCK):
-            before = q[start : start + BLOCK][: len(q) - 2 - start]
+        for start in range(0, len(q) - 2, CHUNK):
+            before = q[start : start + CHUNK][: len(q) - 2 - start]
             here, behind = (q[start + k : start + k + len(before)] for k in (1, 2))
             behind = self._turns.near(behind, before)
             with np.errstate(invalid="ignore"):
@@ -86,7 +84,7 @@ class Settling:
         expected[list(self._evaluation.columns)] = self._path[i]
         refined, closed = self._evaluation.refined(expected[None])
         error = self._evaluation.closure_error(refined)[0]
-        if found.assembled.all() and error > CLOSED:
+        if found.assembled.all() and error > EXACT.closed:
             # Where a branch ends, the path leads there as a square root does, not as a polynomial.
             return None
         return np.asarray(refined[0]) if closed[0] else None

@@ -1,17 +1,16 @@
-"""Samples of a path near which discriminants may touch zero."""
+"""Where branches may bifurcate: samples of a path near which discriminants may touch zero."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 
 #: Along even steps: a discriminant above this fraction of its neighbours' does not touch zero.
 LOW = 0.3
 #: A parabola through three samples that lies above this fraction of the lowest of them does not.
 DEEP = 0.5
-#: Discriminants of neighbours below this are rounding: the branches do not part.
-FLAT = 1e-13
 
 
 def lowest(
@@ -34,9 +33,9 @@ def lowest(
     middle, left, right = value[1:-1], value[:-2], value[2:]
     low = (middle <= left) & (middle < right) | (middle < left) & (middle <= right)
     around = np.fmax(left, right)
-    # What differs by rounding is constant.
-    low &= np.isfinite(middle) & (around > FLAT) & (middle <= (1.0 - 1e-9) * around)
-    low &= np.minimum(np.minimum(left, right), middle) >= -FLAT
+    # What differs by rounding is constant, and branches that are no further apart do not part.
+    low &= np.isfinite(middle) & (around > EXACT.closed) & (middle <= (1.0 - 1e-9) * around)
+    low &= np.minimum(np.minimum(left, right), middle) >= -EXACT.closed
     found = [(int(i), int(k)) for i, k in np.argwhere(low)]
     return [
         (i + 1 - borders[0], k)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files: read whole up to a size, and written so that they are there whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,25 @@ import os
 import tempfile
 from pathlib import Path
 
-from regularize.errors import RegularizeError
+from regularize.errors import ReadError, RegularizeError
+
+#: Largest file that is read, in bytes.
+LARGEST = 256 * 1024 * 1024
+
+
+def read_bytes(path: str) -> bytes:
+    """Content of a file.
+
+    Raises:
+        ReadError: The file cannot be opened, or is larger than ``LARGEST``.
+    """
+    try:
+        size = os.stat(path).st_size
+        if size > LARGEST:
+            raise ReadError(path, f"has {size} bytes, more than the {LARGEST} that are read")
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -1,8 +1,11 @@
-r"""Solutions where two branches meet.
+r"""What the closure equations add to the formulas, the inputs being held.
 
-There the discriminant of an equation vanishes and its square root turns rounding errors of 1e-16
-into 1e-8. Newton's method on all closure equations, with the derivative's generalised inverse,
-removes them: what is left of the error in the direction that is singular is of second order.
+Where two branches meet, the discriminant of an equation vanishes and its square root turns rounding
+errors of 1e-16 into 1e-8. A projection onto all closure equations removes them: what is left of the
+error in the direction that is singular is of second order. The derivatives of the same equations
+give the rates of every branch, so that none is chosen again:
+
+.. math:: J_f \dot q_f = -J_i \dot x, \qquad J_f \ddot q_f = -J_i \ddot x - \dot J \dot q
 """
 
 from __future__ import annotations
@@ -14,19 +17,13 @@ from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.projection import project
+from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.model.graph import Graph, spanning_tree
-
-#: Scaled discriminants below which a solution is refined: above, errors are below 1e-12.
-NEAR = 1e-6
-#: Derivatives smaller than this fraction of the largest are those that vanish where branches meet.
-SINGULAR = 1e-5
-#: Closure errors, lengths divided by the size of the loop, that refinement is taken for.
-REFINED = 1e-6
-STEPS = 3
 
 
 class Refinement:
-    """Newton's method on all closure equations of a mechanism, the inputs being held.
+    """The closure equations of a mechanism whose inputs are given.
 
     Args:
         graph: The mechanism's graph.
@@ -40,47 +37,48 @@ class Refinement:
         self._loops = LoopKinematics(graph, edges, spanning_tree(graph), length=length)
         self._columns = self._loops.columns
         self._inputs = list(inputs)
-        self._free = np.flatnonzero(~np.isin(self._columns, list(inputs)))
+        self._held = np.isin(self._columns, self._inputs)
 
     def __call__(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Refined configurations (N, n), and whether each is closed (N,)."""
-        loops, x = self._loops, q[:, self._columns]
-        for _ in range(STEPS):
-            state = loops.state(x)
-            error = loops.residual(state)
-            inverse = np.linalg.pinv(loops.residual_jacobian(state)[:, :, self._free], SINGULAR)
-            step = np.zeros_like(x)
-            step[:, self._free] = -(inverse @ error[..., None])[..., 0]
-            x = loops.integrate(x, step)
-        error = np.max(np.abs(loops.residual(loops.state(x))), axis=1, initial=0.0)
+        found = project(self._loops, q[:, self._columns], held=self._held, until=ROUNDING)
         result = q.copy()
-        result[:, self._columns] = x
-        return result, error < REFINED
+        result[:, self._columns] = found.q
+        # As exact as solutions are where branches meet.
+        return result, found.error < EXACT.same
 
-    def derivatives(self, q: Array, given: Sequence[Array]) -> tuple[Array, NDArray[np.bool_]]:
-        """Velocities of configurations, or accelerations, (N, n), and which are regular, (N,).
+    def derivatives(self, q: Array, given: Sequence[Array]) -> Array:
+        """Velocities of configurations, or accelerations, shape (N, n).
+
+        They are the least ones where links may turn by themselves, and NaN where the inputs cannot
+        move like that.
 
         Args:
             q: The configurations, shape (N, n).
             given: Rates of the inputs, and for accelerations the rates of these, (N, inputs) each.
         """
-        loops, free = self._loops, self._free
+        loops, free = self._loops, ~self._held
         state = loops.state(q[:, self._columns])
-        jacobian = loops.jacobian(state)
-        inverse = np.linalg.pinv(jacobian[:, :, free], SINGULAR)
-        sizes = np.linalg.svd(jacobian[:, :, free], compute_uv=False)
-        regular = sizes[:, -1] > SINGULAR * sizes[:, 0]
-        result = np.zeros_like(q)
-        bias = np.zeros(jacobian.shape[:2])
+        jacobian, units = loops.jacobian(state), loops.units[free]
+        u, sizes, v = np.linalg.svd(jacobian[..., free] * units, full_matrices=False)
+        # Slides of nearly parallel axes are long: all but the rounding counts.
+        kept = sizes > EXACT.closed * sizes[:, :1]
+        inverse = np.where(kept, 1.0 / np.where(kept, sizes, 1.0), 0.0)[..., None]
+        result, bias = np.zeros_like(q), np.zeros(jacobian.shape[:2])
         for rates in given:
             result = np.zeros_like(q)
             result[:, self._inputs] = rates
             own = result[:, self._columns]
-            gap = (jacobian @ own[..., None])[..., 0] + bias
-            own[:, free] = -(inverse @ gap[..., None])[..., 0]
+            for _ in range(2):  # the second time for the rounding of the first
+                gap = (jacobian @ own[..., None])[..., 0] + bias
+                along = inverse * (np.swapaxes(u, 1, 2) @ gap[..., None])
+                own[:, free] -= units * (np.swapaxes(v, 1, 2) @ along)[..., 0]
+            terms = (np.abs(jacobian) @ np.abs(own)[..., None])[..., 0] + np.abs(bias)
+            left = np.max(np.abs((jacobian @ own[..., None])[..., 0] + bias), axis=1, initial=0.0)
+            own[left > EXACT.same * np.max(terms, axis=1, initial=0.0)] = np.nan
             result[:, self._columns] = own
             bias = loops.bias(state, own)
-        return result, regular
+        return result
 
     @property
     def units(self) -> Array:

@@ -45,7 +45,9 @@ from regularize.lie.screw import (
     transform,
     unit,
 )
+from regularize.model.diagnostic import Source
 from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Joint
 
 X, Y, Z = np.eye(3)
 #: Angles and relative lengths below which a special case holds.
@@ -88,6 +90,43 @@ def pair(name: str, T_i_j: Array, value: float = 0.0) -> Pair:
         value: Offset or distance in metres, or angle in radians, where the pair has one.
     """
     return PAIRS[name](T_i_j, value)
+
+
+def distance_joint(
+    name: str,
+    first: tuple[str, Array],
+    second: tuple[str, Array],
+    T_first_second: Array,
+    length: float,
+    source: Source | None = None,
+    *,
+    closure: bool = True,
+) -> Joint:
+    """The joint that keeps two points at a distance: the pair ``sphere_sphere``.
+
+    Args:
+        name: Name of the joint.
+        first: Body of the first point, the parent, and a frame with the point as its origin.
+        second: Body of the second point, and a frame likewise.
+        T_first_second: The second body seen from the first one where the coordinates of the joint
+            are zero, shape (4, 4); the points need not be at the distance there.
+        length: The distance in metres; 0 makes a ball joint.
+        source: Where it stands.
+        closure: Whether the file marks it as closing a loop.
+    """
+    (parent, T_parent), (child, T_child) = first, second
+    found = pair("sphere_sphere", inverse(T_parent) @ T_first_second @ T_child, length)
+    return Joint(
+        name,
+        parent,
+        child,
+        found.kind,
+        found.screws,
+        T_parent @ found.T_i_joint,
+        T_child @ found.T_j_joint,
+        closure=closure,
+        source=source,
+    )
 
 
 def _rotation_z(angle: float) -> Array:

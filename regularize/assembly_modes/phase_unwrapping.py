@@ -1,4 +1,4 @@
-"""Coordinates that do not differ by whole turns: along a path, or from a reference."""
+"""Phase unwrapping: coordinates without whole turns, along a path or from a reference."""
 
 from __future__ import annotations
 

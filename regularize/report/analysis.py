@@ -1,4 +1,4 @@
-"""`check`: everything that is known of a mechanism's loops, as one report."""
+"""Everything that is known of a mechanism's loops, as one value."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-import regularize
-from regularize.lie import subalgebra
+from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.part import Part
-from regularize.reduction.reduce import CONFIGURATIONS, Reduction, reduce
+from regularize.reduction.reduce import Reduction
 from regularize.report.findings import findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
-from regularize.report.nearly import NEAR
+from regularize.report.words import LISTED
 from regularize.statics.cures import Cure, cures
 from regularize.statics.reactions import Reaction, reactions
+from regularize.version import __version__
 
 SCHEMA_VERSION = 1
 #: Changes of joint types that are proposed.
 CURES = 3
 #: Candidates that are analysed for them, so that the report stays quick.
-TRIES = 12
-#: Redundant equations and joints up to which such proposals are looked for: the number of
-#: combinations grows fast, and a long list of changes is no help.
-MOST_CURED, MOST_JOINTS = 6, 30
+TRIES = 4 * CURES
+#: Joints up to which they are looked for: the number of combinations grows fast.
+MOST_JOINTS = 30
+
+
+Kind = TypeVar("Kind", bound="Analysis")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +75,8 @@ class Component:
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
-    """The result of `check`.
+class Analysis:
+    """Everything that is known of a mechanism's loops.
 
     Attributes:
         reduction: The reduced constraints with all the evidence.
@@ -93,6 +95,33 @@ class Report:
     cures: tuple[Cure, ...]
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
+
+    @classmethod
+    def of(
+        cls: type[Kind], reduction: Reduction, *, near: float = SLIGHT, began: float | None = None
+    ) -> Kind:
+        """Everything that follows from a reduction.
+
+        Args:
+            reduction: From ``reduce``.
+            near: Tolerance within which a loop is called nearly special; radians, and distances
+                relative to the size of its part.
+            began: When the work began, by ``time.perf_counter``; by default now.
+        """
+        began = time.perf_counter() if began is None else began
+        loops = tuple(loop_reports(reduction))
+        found = reactions(reduction) if reduction.assembly.closed else ()
+        # More changes than a list names are no help.
+        few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
+        return cls(
+            reduction=reduction,
+            loops=loops,
+            moving=moving(reduction),
+            reactions=found,
+            cures=cures(reduction, limit=CURES, tries=TRIES) if few else (),
+            diagnostics=tuple(findings(reduction, loops, found, near)),
+            seconds=time.perf_counter() - began,
+        )
 
     @property
     def mechanism(self) -> Mechanism:
@@ -122,7 +151,7 @@ class Report:
             for i, part in enumerate(self.reduction.parts, start=1)
         )
 
-    def selected(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Report:
+    def selected(self: Kind, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Kind:
         """The same report with some findings only.
 
         Args:
@@ -155,7 +184,7 @@ class Report:
         here = sum(cell.here.rank for cell in r.cells)
         return {
             "schema_version": SCHEMA_VERSION,
-            "tool": {"name": "regularize", "version": regularize.__version__},
+            "tool": {"name": "regularize", "version": __version__},
             "model": {
                 "path": mechanism.path,
                 "format": mechanism.format,
@@ -220,59 +249,6 @@ class Report:
             "summary": self.summary,
         }
 
-    def __str__(self) -> str:
-        """The text report."""
-        from regularize.render.text import render
-
-        return render(self)
-
 
 def _gap(translation: float, rotation: float) -> dict[str, float]:
     return {"translation_m": translation, "rotation_rad": rotation}
-
-
-def check(
-    mechanism: Mechanism,
-    *,
-    rtol: float = subalgebra.RTOL,
-    near: float = NEAR,
-    length_scale: float | None = None,
-    keep_cuts: bool = False,
-    configurations: int = CONFIGURATIONS,
-    seed: int = 0,
-) -> Report:
-    """Analyse the loops of a mechanism and say what was found.
-
-    Args:
-        mechanism: From ``load``.
-        rtol: Tolerance of ranks and geometric relations; see ``reduce``.
-        near: Tolerance within which a loop is called nearly special; radians, and distances
-            relative to the size of its part.
-        length_scale: Size in metres to divide lengths by; by default each part's own.
-        keep_cuts: Close every loop where the file itself closes it.
-        configurations: Number of configurations for the certificate.
-        seed: Seed of all random choices.
-    """
-    start = time.perf_counter()
-    reduction = reduce(
-        mechanism,
-        rtol=rtol,
-        length_scale=length_scale,
-        keep_cuts=keep_cuts,
-        configurations=configurations,
-        seed=seed,
-    )
-    loops = tuple(loop_reports(reduction))
-    found = reactions(reduction) if reduction.assembly.closed else ()
-    diagnostics = tuple(findings(reduction, loops, found, near))
-    few = reduction.redundant <= MOST_CURED and len(reduction.graph.edges) <= MOST_JOINTS
-    proposals = cures(reduction, limit=CURES, tries=TRIES) if few else ()
-    return Report(
-        reduction,
-        loops,
-        moving(reduction),
-        found,
-        proposals,
-        diagnostics,
-        time.perf_counter() - start,
-    )

@@ -1,4 +1,4 @@
-"""Many configurations of a cell at once, where its loops have a closed form."""
+"""Closed configurations for others to use, where the loops have a closed form."""
 
 from __future__ import annotations
 
@@ -7,17 +7,50 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import qr
 
-from regularize.assembly_modes.closed_form.closed_branch import closed_branch
+from regularize.assembly_modes.closed_form.closed_branch import closed_branch, closed_solution
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.projection import Mask
 from regularize.model.graph import Graph, spanning_tree
 
 #: Velocities of inputs that depend on each other more than this choose no motion.
 INDEPENDENT = 0.02
+#: Ways to assemble up to which all of them are offered.
+WAYS = 64
 
 
-def solved_configurations(
-    loops: LoopKinematics, starts: Array, count: int, *, rtol: float, rng: np.random.Generator
+def nearest_modes(loops: LoopKinematics, start: Array, held: Mask) -> Array | None:
+    """All configurations with some coordinates held, the nearest to a start first, (k, n).
+
+    Angles are compared up to whole turns, lengths divided by the size of the mechanism.
+
+    Args:
+        loops: Kinematics of the whole mechanism.
+        start: A configuration with the held coordinates where they have to be, shape (n,).
+        held: Which coordinates are held, shape (n,).
+
+    Returns:
+        None where the held coordinates do not determine the others in closed form.
+    """
+    if loops.freedoms != loops.graph.freedoms:
+        return None
+    solution = closed_solution(loops, np.flatnonzero(held).tolist())
+    if solution is None or len(solution.branches) > WAYS:
+        return None
+    found = solution.solve(start[held])
+    whole = np.zeros(loops.freedoms)
+    whole[loops.columns] = start
+    # A whole turn of one joint is not the same where another one is coupled with it.
+    coupled = [column for row in loops.graph.couplings for column in row.columns]
+    turns = Turns(loops.graph, [*solution.columns, *coupled])
+    ways = turns.near(found.q[found.assembled], whole)[:, loops.columns]
+    distances = np.linalg.norm((ways - start) / loops.units, axis=1)
+    return np.asarray(ways[np.argsort(distances)])
+
+
+def spread_configurations(
+    loops: LoopKinematics, starts: Array, count: int, rtol: float, rng: np.random.Generator
 ) -> Array:
     """Configurations on the branch of the closed form on which others lie, shape (N, n).
 
