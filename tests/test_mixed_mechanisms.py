@@ -12,7 +12,7 @@ from mechanisms import spherical_9r
 
 import regularize as rg
 from regularize.assembly_modes.configurations import ConfigurationFinder
-from regularize.assembly_modes.multistart import Search, searched
+from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.assembly_modes.table import AssemblyModes
 from regularize.lie import screw
 from regularize.model.mechanism import (
@@ -113,7 +113,7 @@ def test_a_fourbar_and_a_general_loop(crank: str, seed: int) -> None:
     q[0, list(joints).index(crank)] = x[1]
     ours = solutions_at(found, 1)
     known = np.zeros(len(ours), dtype=np.intp), ours
-    rows, _, used = searched(finder._system, q, known, Search(starts=400, patience=4))
+    rows, _, used = searched(finder._system, q, known, Multistart(starts=400, patience=4))
     assert len(rows) == len(ours) and used[0] == 1600
 
 

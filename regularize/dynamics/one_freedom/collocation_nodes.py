@@ -15,13 +15,13 @@ import numpy as np
 from scipy.linalg import solve_banded
 
 from regularize.dynamics.one_freedom.bifurcations import branch_points
+from regularize.dynamics.one_freedom.continuation import Round
 from regularize.dynamics.one_freedom.curve import (
     SINGULAR,
     Curve,
     Points,
     SingularPath,
 )
-from regularize.dynamics.one_freedom.continuation import Round
 from regularize.lie.screw import Array
 
 #: Size of the last Fourier coefficients, of those of all coordinates together, that counts as none.
