@@ -17,11 +17,9 @@ import numpy as np
 from regularize.assembly_modes.common_normals import ROUNDING, AxisLine, frames
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Edge, Graph
-
-#: Sizes of loops below this fraction of the coordinates of their joints are rounding.
-SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +113,7 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
     # Where all axes meet in one point, what is left of their distances is rounding.
     edges = [graph.edges[e] for e in cycle.edges]
     reach = max(np.max(np.abs(T[:3, 3])) for e in edges for T in (e.T_parent, e.T_child))
-    size = size if size > SMALLEST * reach else 1.0
+    size = size if size > EXACT.closed * reach else 1.0
     lines = [replace(line, point=point) for line, point in zip(lines, points, strict=True)]
     befores, afters = frames(lines, closing, size)
     items, links = [], np.zeros((m, 4, 4))
