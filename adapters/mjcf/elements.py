@@ -14,7 +14,7 @@ from regularize.model.mechanism import Geometry
 
 
 def place(element: Any, T: Array) -> None:
-    """FilePlace a body or a site, by attributes where there is something to say."""
+    """Place a body or a site, by attributes where there is something to say."""
     attributes: dict[str, str] = {}
     place_attributes(attributes, T)
     element.attrib.update(attributes)

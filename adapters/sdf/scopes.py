@@ -66,7 +66,7 @@ class Content:
         self._add_model(node, Scope("", WORLD), "", depth=0, path=(node.path,))
 
     def place(self) -> None:
-        """FilePlace the models whose pose is that of one of their frames."""
+        """Place the models whose pose is that of one of their frames."""
         for place in self._pending:
             place()
 

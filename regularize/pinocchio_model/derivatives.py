@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize.dynamics.constrained import Split
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
-from regularize.pinocchio_model.robot import Robot, mass_matrix
 from regularize.pinocchio_model.rows import Closure
+from regularize.pinocchio_model.solvers import ConstrainedTree
+from regularize.pinocchio_model.split import Split, mass_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,39 +27,33 @@ class AccelerationDerivatives:
 
     Attributes:
         a: Acceleration, shape (nv,).
-        da_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (nv, nv).
-        da_dv: By the velocity, shape (nv, nv).
-        da_dtau: By the joint forces, shape (nv, nv).
+        ddq_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (nv, nv).
+        ddq_dv: By the velocity, shape (nv, nv).
+        ddq_dtau: By the joint forces, shape (nv, nv).
     """
 
     a: Array
-    da_dq: Array
-    da_dv: Array
-    da_dtau: Array
+    ddq_dq: Array
+    ddq_dv: Array
+    ddq_dtau: Array
 
 
-def forward_dynamics_derivatives(
-    robot: Robot, q: Array, v: Array, tau: Array
+def dynamics_derivatives(
+    tree: ConstrainedTree, q: Array, v: Array, a: Array, tau: Array
 ) -> AccelerationDerivatives:
-    """Derivatives of ``robot.forward_dynamics`` at a state with closed loops.
+    """Derivatives of an acceleration under joint forces; see ``Robot.dynamics_derivatives``.
 
-    Args:
-        robot: The robot; of the style ``legacy`` too the exact derivatives are returned.
-        q: Configuration, shape (nq,).
-        v: Velocity, shape (nv,).
-        tau: Joint forces and torques, shape (nv,).
+    Pinocchio's analytical derivatives are right only where no joint is a composite one.
     """
-    robot = robot.expanded
-    model, data = robot.model, robot.data
-    a = robot.forward_dynamics(q, v, tau)
-    parts = Split.of(robot.jacobian(q), robot.rank)
+    model, data, rows = tree.model, tree.data, tree.constraints
+    parts = Split.of(rows.jacobian(data, q), tree.rank)
     multipliers = parts.solve_transposed(pin.rnea(model, data, q, v, a) - tau)
     forces = pin.StdVec_Force()
     for _ in range(model.njoints):
         forces.append(pin.Force.Zero())
     pin.forwardKinematics(model, data, q, v, a)
     wrenches, start = [], 0
-    for closure in robot.constraints.closures:
+    for closure in rows.closures:
         count = len(closure.covectors)
         wrench = pin.Force(closure.covectors.T @ multipliers[start : start + count])
         start += count
@@ -74,30 +68,22 @@ def forward_dynamics_derivatives(
     pin.computeForwardKinematicsDerivatives(model, data, q, v, a)
     row_dq = [np.zeros((0, model.nv))]
     row_dv = [np.zeros((0, model.nv))]
-    for closure, wrench in zip(robot.constraints.closures, wrenches, strict=True):
+    for closure, wrench in zip(rows.closures, wrenches, strict=True):
         loop = _loop_derivatives(model, data, closure)
         row_dq.append(closure.covectors @ loop.dq)
         row_dv.append(closure.covectors @ loop.dv)
         f, m = screw.cross_matrix(wrench.linear), screw.cross_matrix(wrench.angular)
         turned = np.block([[np.zeros((3, 3)), f], [f, m]])
         dtau_dq -= loop.second.T @ turned @ loop.relative
-    zero = np.zeros((len(robot.constraints.coupling), model.nv))
+    zero = np.zeros((len(rows.coupling), model.nv))
     dq, dv = np.vstack([*row_dq, zero]), np.vstack([*row_dv, zero])
     M = mass_matrix(model, data, q)
     return AccelerationDerivatives(
         a,
-        read_only(_response(parts, M, -dtau_dq, -dq)),
-        read_only(_response(parts, M, -dtau_dv, -dv)),
-        read_only(_response(parts, M, np.eye(model.nv), np.zeros_like(dq))),
+        read_only(parts.response(M, -dtau_dq, -dq)),
+        read_only(parts.response(M, -dtau_dv, -dv)),
+        read_only(parts.response(M, np.eye(model.nv), np.zeros_like(dq))),
     )
-
-
-def _response(parts: Split, M: Array, forces: Array, rows: Array) -> Array:
-    """Change of the acceleration for changes of joint forces and of the rows' values."""
-    particular = parts.solve(rows)
-    free = parts.free
-    reduced = np.linalg.solve(free.T @ M @ free, free.T @ (forces - M @ particular))
-    return np.asarray(particular + free @ reduced)
 
 
 @dataclass(frozen=True, eq=False)
