@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regularize.assembly_modes.closed_form import closed_form as closed_form
-    from regularize.assembly_modes.general import configurations as configurations
+    from regularize.assembly_modes.configurations import configurations as configurations
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
@@ -64,7 +64,7 @@ _HOME = {
     "assemble": "solving",
     "check": "checking",
     "closed_form": "assembly_modes.closed_form",
-    "configurations": "assembly_modes.general",
+    "configurations": "assembly_modes.configurations",
     "cure": "statics.cures",
     "cures": "statics.cures",
     "from_pinocchio": "pinocchio_model.importing",

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from regularize.assembly_modes.closed_form.closed_branch import closed_branch, closed_solution
-from regularize.assembly_modes.closed_form.unwrapping import Turns
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask

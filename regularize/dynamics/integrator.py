@@ -16,7 +16,6 @@ import numpy as np
 import pinocchio as pin
 from scipy.integrate import DOP853
 
-from regularize.dynamics.constrained import energy
 from regularize.dynamics.projection import SINGULAR, Projection, balanced
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
@@ -113,7 +112,7 @@ class Integrator:
         self._n = int(self.robot.model.nv)
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
         self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
-        self._total = energy(self.robot, self.q, self.v) - self.work
+        self._total = self.robot.energy(self.q, self.v) - self.work
         self._h = self._usual = self._first_step()
         self._interval = (self.time, 0.0, self.q)
         self._values: Array = np.zeros((2, 2 * self._n + 1))

@@ -17,8 +17,7 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.gaps import CLOSED, Gap, gaps, largest_error
-from regularize.manifold.obstacles import Obstacle
+from regularize.manifold.gaps import CLOSED, Gap, Obstacle, gaps, largest_error
 from regularize.manifold.search import Candidates, Search
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
 from regularize.model.graph_building import build

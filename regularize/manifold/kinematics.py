@@ -272,7 +272,3 @@ class LoopKinematics(LoopTree):
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
         return self.motions.integrate(q, velocity)
-
-    def integration_jacobian(self, velocity: Array) -> Array:
-        """Velocities at the end of ``integrate`` by its velocity argument, shape (n, n)."""
-        return self.motions.integration_jacobian(velocity)

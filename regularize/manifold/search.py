@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from regularize.lie.screw import Array
 from regularize.manifold.constraints import View
 from regularize.manifold.continuation import Continuation, drive
-from regularize.manifold.gaps import CLOSED, largest_error
+from regularize.manifold.gaps import CLOSED, Obstacle, largest_error
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.obstacles import Culprits, Obstacle, perturbed
 from regularize.manifold.projection import Mask, project
+from regularize.manifold.starts import first_closed, perturbed
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
 
@@ -64,23 +65,21 @@ class Search:
                 self._blame()
             return best
         self.tried = 0
-        for q in self._attempts():
-            self.tried += 1
-            q = self._projected(q)
-            error = largest_error(self.loops, q)
-            if error < best_error:
-                best, best_error = q, error
+        for starts in self._attempts():
+            found = project(self.loops, np.atleast_2d(starts), held=~self.free, damped=True)
+            k = first_closed(found)
+            self.tried += k + 1
+            if found.error[k] < best_error:
+                best, best_error = found.q[k], float(found.error[k])
             if best_error <= CLOSED:
                 self.obstacles, self.reached = [], {}
                 break
         return best
 
     def _attempts(self) -> Iterator[Array]:
-        """Configurations to correct, the cheapest first."""
+        """Configurations to project, one (n,) or several (k, n), the cheapest first."""
         loops, start, free = self.loops, self.start, self.free
-        if largest_error(loops, start) < 1e-2:
-            yield start
-        yield self._projected(start, damped=True)
+        yield start
         if not free.all():
             ways = self.candidates and self.candidates(loops, start, ~free)
             yield from () if ways is None else ways
@@ -89,35 +88,30 @@ class Search:
                 self._blame()
                 return  # every configuration is known, and there is none
         # Zeros are where models are singular: they alone are moved at first (thesis 5.6, step 3).
-        yield self._perturbed(0.1, free & (start == 0.0))
-        for k in range(1, self.starts // 2):
-            yield self._perturbed(0.1 * 2.0**k, free)
+        yield self._perturbed(free & (start == 0.0), [0.1])
+        half = self.starts // 2
+        yield self._perturbed(free, 0.1 * 2.0 ** np.arange(1, half))
         self._blame()
         if any(obstacle.alone for obstacle in self.obstacles):
             return  # no configuration of the whole can close what is open on its own
         if self.grown is not None:
-            yield self._projected(self.grown[loops.columns], damped=True)
-        for k in range(self.starts // 2, self.starts):
-            yield self._perturbed(0.1 * 1.6**k, free)
+            yield self.grown[loops.columns]
+        yield self._perturbed(free, 0.1 * 1.6 ** np.arange(half, self.starts))
         open_error = loops.residual(loops.state(start))[0]
         q = start[None]
         for fraction in np.linspace(0.95, 0.0, 20):
             nearer = View(loops, target=fraction * open_error)
             q = project(nearer, q, held=~free, damped=True).q
-        yield q[0]
+        yield q
 
-    def _projected(self, q: Array, *, damped: bool = False) -> Array:
-        """The configuration (n,) projected onto the closed ones, the fixed coordinates held."""
-        return np.asarray(project(self.loops, q[None], held=~self.free, damped=damped).q[0])
-
-    def _perturbed(self, scale: float, movable: Mask) -> Array:
-        """The start moved at random, and projected."""
-        return self._projected(
-            perturbed(self.loops, self.start, movable, scale, self.rng), damped=True
-        )
+    def _perturbed(self, movable: Mask, scales: ArrayLike) -> Array:
+        """The start moved at random, once for every scale, shape (k, n)."""
+        return perturbed(self.loops, self.start, movable, scales, self.rng)
 
     def _blame(self) -> None:
         """Name the loops that cannot be closed; keep what closing them one by one arrives at."""
+        from regularize.manifold.obstacles import Culprits  # needed where nothing closes
+
         culprits = Culprits(self.loops.graph, self.loops.edges, self.loops.length)
         self.grown = None
         self.obstacles = culprits.alone(self.q, self.all_free, self.rng, self.starts)

@@ -11,6 +11,7 @@ import pinocchio as pin
 
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.rows import ConstraintRows
+from regularize.pinocchio_model.split import Split, mass_matrix
 
 #: Acceleration from configuration, velocity and joint forces.
 Acceleration = Callable[[Array, Array, Array], Array]
@@ -60,12 +61,6 @@ def acceleration_of(tree: ConstrainedTree) -> Acceleration:
     return exact
 
 
-def mass_matrix(model: Any, data: Any, q: Array) -> Array:
-    """The full symmetric mass matrix, shape (nv, nv)."""
-    upper = np.triu(pin.crba(model, data, q))
-    return np.asarray(upper + np.triu(upper, 1).T)
-
-
 def is_massive(model: Any, data: Any, q: Array) -> bool:
     """Whether the mass matrix of the tree is regular at a configuration, to 1e-11 of its scale."""
     M = mass_matrix(model, data, q)
@@ -83,13 +78,9 @@ def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Arra
     the mechanism has mass in every direction in which it can move.
     """
     jacobian, bias = tree.constraints.jacobian_and_bias(tree.data, q, v)
-    u, s, vt = np.linalg.svd(jacobian)
-    rank = tree.rank
-    particular = vt[:rank].T @ ((u[:, :rank].T @ -bias) / s[:rank])
-    free = vt[rank:].T
+    force = tau - pin.nonLinearEffects(tree.model, tree.data, q, v)
     M = mass_matrix(tree.model, tree.data, q)
-    force = tau - pin.nonLinearEffects(tree.model, tree.data, q, v) - M @ particular
-    return np.asarray(particular + free @ np.linalg.solve(free.T @ M @ free, free.T @ force))
+    return Split.of(jacobian, tree.rank).response(M, force, -bias)
 
 
 def _cholesky(tree: ConstrainedTree) -> Acceleration:

@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.dynamics.inputs import check_numbers
-from regularize.dynamics.one_freedom.orbit import orbit
+from regularize.dynamics.one_freedom.collocation import Collocation, Drive, Travel
 from regularize.dynamics.one_freedom.path import Path
+from regularize.dynamics.one_freedom.quadrature import orbit
 from regularize.dynamics.one_freedom.table import Table
-from regularize.dynamics.one_freedom.windows import Drive, Travel, Windows
 from regularize.dynamics.simulate import Actuation, JointForces
 from regularize.dynamics.simulation import Simulation, recorded_times
 from regularize.errors import ModelError
@@ -55,7 +55,7 @@ def simulate_path(
         travel = _periodic(motion, s, rate, times, rtol)
     if travel is None:
         drive = _drive(path, robot, varying, forces)
-        travel = Windows(motion, drive, rtol, max_step).travel(s, rate, times, progress)
+        travel = Collocation(motion, drive, rtol, max_step).travel(s, rate, times, progress)
     if progress is not None:
         progress(1.0)
     return _reported(path, robot, constant, s, times, travel)
@@ -200,7 +200,7 @@ def _reported(
         names=path.names,
         energy=read_only(np.array(energy) - work),
         closure=read_only(closure),
-        steps=travel.windows,
+        steps=travel.steps,
         leaps=0,
         correction=0.0,
         rejected=travel.rejected,
