@@ -194,7 +194,7 @@ class Draft:
         no child of a joint of the tree, else its first body.
 
         Args:
-            pose: FilePlace of a body in the ground where the coordinates of its free joint are zero.
+            pose: Place of a body in the ground where its free joint is at zero.
             bases: Bodies that are moved rather than others.
             usual: Whether the format means such parts to move freely: a note then, not a warning.
         """
