@@ -13,11 +13,16 @@ import pytest
 
 import regularize as rg
 from regularize.dynamics.minimal import following
-from regularize.dynamics.minimal.dynamics import MinimalDynamics, NoInertia, minimal_dynamics
-from regularize.dynamics.minimal.kinematics import ClosureLost, Pose, SingularConfiguration
-from regularize.dynamics.minimal.pivoting import NotIndependent
+from regularize.dynamics.minimal.dynamics import MinimalDynamics, minimal_dynamics
+from regularize.dynamics.minimal.pose import Pose
 from regularize.dynamics.minimal.trajectory import simulate
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import (
+    ClosureLost,
+    ModelError,
+    NoInertia,
+    NotClosed,
+    SingularConfiguration,
+)
 from regularize.lie.screw import Array
 from regularize.model.mechanism import (
     Body,
@@ -26,6 +31,7 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
+from regularize.reduction.pivoting import NotIndependent
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 Y = (0, 1, 0)

@@ -11,8 +11,8 @@ import regularize as rg
 from regularize.dynamics.minimal import bridge as bridges
 from regularize.dynamics.minimal.bridge import bridge
 from regularize.dynamics.minimal.dynamics import MinimalDynamics, minimal_dynamics
+from regularize.dynamics.minimal.engine import Passage
 from regularize.dynamics.minimal.findings import jumps, passed
-from regularize.dynamics.minimal.passage import Passage
 from regularize.dynamics.minimal.polynomial import Polynomial
 from regularize.dynamics.minimal.pose import Place
 from regularize.dynamics.minimal.trajectory import simulate

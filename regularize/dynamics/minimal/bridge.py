@@ -21,9 +21,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pinocchio as pin
 
-from regularize.dynamics.minimal.kinematics import ClosureLost, PartitionedKinematics
+from regularize.dynamics.minimal.kinematics import PartitionedKinematics
 from regularize.dynamics.minimal.polynomial import Polynomial
 from regularize.dynamics.minimal.pose import Place, Pose
+from regularize.errors import ClosureLost
 from regularize.lie.screw import Array
 
 #: Distances of the configurations from the singular one, relative to the largest.

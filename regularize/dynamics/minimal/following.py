@@ -8,9 +8,10 @@ import numpy as np
 
 from regularize.dynamics.minimal.bridge import Bridge
 from regularize.dynamics.minimal.bridges import Bridges
-from regularize.dynamics.minimal.kinematics import ClosureLost, PartitionedKinematics
+from regularize.dynamics.minimal.kinematics import PartitionedKinematics
 from regularize.dynamics.minimal.model_branch import ModelBranch, model_branch
 from regularize.dynamics.minimal.pose import Place
+from regularize.errors import ClosureLost
 from regularize.lie.screw import Array
 
 #: Poses that are found by iteration before a closed form is looked for, which takes as long.

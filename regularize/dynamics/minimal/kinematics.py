@@ -13,7 +13,7 @@ reference configuration, so that quaternions need no treatment of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -21,29 +21,18 @@ from typing import Any, TypeVar
 import numpy as np
 import pinocchio as pin
 
-from regularize.dynamics.minimal.pivoting import Choice, choose, columns_of
 from regularize.dynamics.minimal.pose import Pose as Pose
-from regularize.errors import ModelError
+from regularize.dynamics.prescribed import Prescribed
+from regularize.errors import ClosureLost, SingularConfiguration
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio_model.robot import Robot
+from regularize.reduction.pivoting import Choice, choose, columns_of
 
 #: Closure errors to which Newton's method goes, lengths scaled, and those that are accepted.
 EXACT, CLOSED = 1e-14, 1e-12
 NEWTON_STEPS = 25
 
-#: A prescribed motion: time to position, velocity and acceleration.
-Prescribed = Callable[[float], tuple[float, float, float]]
-
-
 Self = TypeVar("Self", bound="PartitionedKinematics")
-
-
-class ClosureLost(ModelError):
-    """The dependent coordinates cannot follow the independent ones: there is no such pose."""
-
-
-class SingularConfiguration(ModelError):
-    """More coordinates could move than elsewhere, so none can be chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,19 +199,7 @@ class PartitionedKinematics:
 
     def positions(self, q: Array, columns: list[int]) -> Array:
         """Positions of coordinates that are one number each, shape (columns,)."""
-        model = self.robot.model
-        result = []
-        for column in columns:
-            j = next(
-                j for j in range(1, model.njoints) if 0 <= column - model.idx_vs[j] < model.nvs[j]
-            )
-            if model.nqs[j] != model.nvs[j]:
-                raise ModelError(
-                    f"the motion of {self.names[column]!r} cannot be prescribed: the joint's "
-                    "coordinates are no separate numbers; model it by hinges in series"
-                )
-            result.append(q[model.idx_qs[j] + column - model.idx_vs[j]])
-        return np.array(result)
+        return q[[self.robot.position_index(column) for column in columns]]
 
     def pose(self, q: Array) -> Pose:
         """The closed configuration with the known coordinates of ``q``, shape (nq,)."""

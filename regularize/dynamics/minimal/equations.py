@@ -1,56 +1,52 @@
-"""Integration with one choice of coordinates."""
+"""Equations of motion in one choice of independent coordinates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import pinocchio as pin
 
-from regularize.dynamics.minimal.dynamics import MinimalDynamics, NoInertia
+from regularize.dynamics.inputs import JointForces
+from regularize.dynamics.minimal.dynamics import MinimalDynamics
 from regularize.dynamics.minimal.following import Follower
-from regularize.dynamics.minimal.kinematics import ClosureLost
 from regularize.dynamics.minimal.pose import Place, Pose
+from regularize.dynamics.recording import Sample
+from regularize.errors import ClosureLost, NoInertia
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.robot import Robot
-
-#: Joint forces by time, configuration and velocity, shape (nv,).
-Torque = Callable[[float, Array, Array], Array]
-#: Time, configuration, velocities, accelerations, closure error, prescribed forces, energy.
-Row = tuple[Array, ...]
 
 #: Displacement of a group joint (radians) at which the reference is moved along: far from it the
 #: components of a displacement tell less of those of the velocity.
 FAR = 0.7
 
 
-class Segment:
-    """Integration with one choice of coordinates; remembers the last pose as a first guess.
+class MinimalCoordinates:
+    """Equations of motion of independent displacements and velocities, and of work that is done.
 
     Args:
-        dynamics: The equations of motion.
-        torque: Joint forces, or None.
+        dynamics: The choice of coordinates; its reference is where to begin.
+        forces: Joint forces and torques, if there are any.
         explicit: Whether the method shortens its step when a rate is no number.
+
+    Attributes:
+        lost: Why rates could not be told last.
     """
 
-    def __init__(self, dynamics: MinimalDynamics, torque: Torque | None, *, explicit: bool) -> None:
+    def __init__(
+        self, dynamics: MinimalDynamics, forces: JointForces | None, *, explicit: bool
+    ) -> None:
         """Close the loops at the reference."""
-        self.dynamics, self.torque, self.explicit = dynamics, torque, explicit
+        self.dynamics, self.explicit = dynamics, explicit
+        nothing = np.zeros(dynamics.robot.model.nv)
+        self.forces: JointForces = (lambda t, q, v: nothing) if forces is None else forces
+        self._works = forces is not None or bool(dynamics.driven)
         self.lost: ClosureLost | NoInertia | None = None
         self.begun = False
         self.free = [dynamics.known[i] for i in dynamics.free]
         self.driven = [dynamics.known[i] for i in dynamics.driven]
-        self.motions = [dynamics.forced[dynamics.names[c]] for c in self.driven]
-        self.offset = dynamics.positions(dynamics.reference, self.driven)
+        self._motions = [dynamics.forced[dynamics.names[c]] for c in self.driven]
+        self._offset = dynamics.positions(dynamics.reference, self.driven)
         self._follower = Follower(dynamics)
         self._flat = dynamics.robot.model.nq == dynamics.robot.model.nv
         # Where the integrated and the prescribed coordinates are among the known ones.
         self._free, self._driven = np.array(dynamics.free, int), np.array(dynamics.driven, int)
-
-    @property
-    def pose(self) -> Pose:
-        """The pose found last."""
-        return self._follower.place.pose
 
     @property
     def far(self) -> bool:
@@ -63,19 +59,25 @@ class Segment:
                     return True
         return False
 
-    def state(self, q: Array, v: Array) -> Array:
-        """Independent displacements, then independent velocities."""
-        return np.concatenate([self.dynamics.displacement(q)[self.free], v[self.free]])
+    def state(self, q: Array, v: Array, work: float) -> Array:
+        """Independent displacements, independent velocities, and work where any is done."""
+        x = self.dynamics.displacement(q)
+        parts = [x[self.free], v[self.free], np.array([work])]
+        return np.concatenate(parts if self._works else parts[:2])
+
+    def work(self, state: Array) -> float:
+        """Work that has been done, in J."""
+        return float(state[-1]) if self._works else 0.0
 
     def resolve(self, t: float, state: Array) -> tuple[Place, Array, Array]:
         """Place, velocities of all coordinates and prescribed accelerations."""
         n = len(self.free)
         known = np.zeros((2, len(self._free) + len(self._driven)))
-        known[:, self._free] = state[:n], state[n:]
+        known[:, self._free] = state[:n], state[n : 2 * n]
         prescribed = np.zeros((0, 3))
-        if self.motions:
-            prescribed = np.array([motion(t) for motion in self.motions])
-            known[0, self._driven] = prescribed[:, 0] - self.offset
+        if self._motions:
+            prescribed = np.array([motion(t) for motion in self._motions])
+            known[0, self._driven] = prescribed[:, 0] - self._offset
             known[1, self._driven] = prescribed[:, 1]
         place = self._follower.follow(known[0])
         return place, self.dynamics.velocity(place.pose, known[1]), prescribed[:, 2]
@@ -93,7 +95,8 @@ class Segment:
         try:
             place, v, prescribed = self.resolve(t, state)
             pose = place.pose
-            a, _ = self.dynamics.acceleration(pose, v, self.tau(t, pose.q, v), prescribed)
+            tau = self.forces(t, pose.q, v)
+            a, needed = self.dynamics.acceleration(pose, v, tau, prescribed)
         except (ClosureLost, NoInertia) as lost:
             if not self.explicit or not self.begun:
                 raise
@@ -102,27 +105,13 @@ class Segment:
             return np.full(len(state), np.nan)
         self.begun = True
         rates = v if self._flat else np.linalg.solve(self.dynamics.rates(place.x), v)
-        return np.concatenate([rates[self.free], a[self.free]])
+        power = np.array([tau @ v + needed @ v[self.driven]])
+        parts = [rates[self.free], a[self.free], power]
+        return np.concatenate(parts if self._works else parts[:2])
 
-    def tau(self, t: float, q: Array, v: Array) -> Array:
-        """Joint forces, shape (nv,)."""
-        if self.torque is None:
-            return np.zeros(self.dynamics.robot.model.nv)
-        return np.asarray(self.torque(t, q, v), dtype=np.float64)
-
-    def sample(self, t: float, state: Array) -> Row:
+    def sample(self, t: float, state: Array) -> Sample:
         """The motion at a time."""
-        place, v, prescribed = self.resolve(float(t), state)
+        place, v, prescribed = self.resolve(t, state)
         q = place.pose.q
-        a, forced = self.dynamics.acceleration(place.pose, v, self.tau(float(t), q, v), prescribed)
-        return row(self.dynamics.robot, t, q, v, a, forced)
-
-
-def row(robot: Robot, t: float, q: Array, v: Array, a: Array, forced: Array) -> Row:
-    """One row of a trajectory: time, positions, velocities, accelerations and what follows."""
-    model = robot.model
-    data = model.createData()
-    energy = pin.computeKineticEnergy(model, data, q, v)
-    energy += pin.computePotentialEnergy(model, data, q)
-    closure = np.max(np.abs(robot.residual(q)), initial=0.0)
-    return np.asarray(t), q, v, a, np.asarray(closure), forced, np.asarray(energy)
+        a, needed = self.dynamics.acceleration(place.pose, v, self.forces(t, q, v), prescribed)
+        return Sample(t, q, v, self.work(state), needed, a)
