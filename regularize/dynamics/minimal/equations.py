@@ -7,7 +7,7 @@ import numpy as np
 from regularize.dynamics.inputs import JointForces
 from regularize.dynamics.minimal.dynamics import MinimalDynamics
 from regularize.dynamics.minimal.following import Follower
-from regularize.dynamics.minimal.pose import Place, Pose
+from regularize.dynamics.minimal.pose import Pose
 from regularize.dynamics.recording import Sample
 from regularize.errors import ClosureLost, NoInertia
 from regularize.lie.screw import Array
@@ -55,7 +55,7 @@ class MinimalCoordinates:
         for j in range(1, model.njoints):
             if model.nqs[j] != model.nvs[j]:
                 start = model.idx_vs[j] + model.nvs[j] - 3
-                if float(np.linalg.norm(self._follower.place.x[start : start + 3])) > FAR:
+                if float(np.linalg.norm(self._follower.pose.x[start : start + 3])) > FAR:
                     return True
         return False
 
@@ -69,8 +69,8 @@ class MinimalCoordinates:
         """Work that has been done, in J."""
         return float(state[-1]) if self._works else 0.0
 
-    def resolve(self, t: float, state: Array) -> tuple[Place, Array, Array]:
-        """Place, velocities of all coordinates and prescribed accelerations."""
+    def resolve(self, t: float, state: Array) -> tuple[Pose, Array, Array]:
+        """Pose, velocities of all coordinates and prescribed accelerations."""
         n = len(self.free)
         known = np.zeros((2, len(self._free) + len(self._driven)))
         known[:, self._free] = state[:n], state[n : 2 * n]
@@ -79,13 +79,13 @@ class MinimalCoordinates:
             prescribed = np.array([motion(t) for motion in self._motions])
             known[0, self._driven] = prescribed[:, 0] - self._offset
             known[1, self._driven] = prescribed[:, 1]
-        place = self._follower.follow(known[0])
-        return place, self.dynamics.velocity(place.pose, known[1]), prescribed[:, 2]
+        pose = self._follower.follow(known[0])
+        return pose, self.dynamics.velocity(pose, known[1]), prescribed[:, 2]
 
     def accept(self, t: float, state: Array) -> tuple[Pose, Array, bool | None]:
         """Pose and velocities at the end of a step, and what it passed: see ``settle``."""
-        place, v, _ = self.resolve(t, state)
-        return place.pose, v, self._follower.settle()
+        pose, v, _ = self.resolve(t, state)
+        return pose, v, self._follower.settle()
 
     def rate(self, t: float, state: Array) -> Array:
         """Time derivative of the state."""
@@ -93,8 +93,7 @@ class MinimalCoordinates:
             # What follows from a rate that is no number.
             return np.full(len(state), np.nan)
         try:
-            place, v, prescribed = self.resolve(t, state)
-            pose = place.pose
+            pose, v, prescribed = self.resolve(t, state)
             tau = self.forces(t, pose.q, v)
             a, needed = self.dynamics.acceleration(pose, v, tau, prescribed)
         except (ClosureLost, NoInertia) as lost:
@@ -104,14 +103,14 @@ class MinimalCoordinates:
             self.lost = lost
             return np.full(len(state), np.nan)
         self.begun = True
-        rates = v if self._flat else np.linalg.solve(self.dynamics.rates(place.x), v)
+        rates = v if self._flat else np.linalg.solve(self.dynamics.rates(pose.x), v)
         power = np.array([tau @ v + needed @ v[self.driven]])
         parts = [rates[self.free], a[self.free], power]
         return np.concatenate(parts if self._works else parts[:2])
 
     def sample(self, t: float, state: Array) -> Sample:
         """The motion at a time."""
-        place, v, prescribed = self.resolve(t, state)
-        q = place.pose.q
-        a, needed = self.dynamics.acceleration(place.pose, v, self.forces(t, q, v), prescribed)
+        pose, v, prescribed = self.resolve(t, state)
+        q = pose.q
+        a, needed = self.dynamics.acceleration(pose, v, self.forces(t, q, v), prescribed)
         return Sample(t, q, v, self.work(state), needed, a)
