@@ -189,7 +189,7 @@ class PartitionedKinematics:
         return Pose(x, q, transmission, float(norms) / len(units), inverse, side)
 
     def moved(self, q: Array, time: float) -> Pose:
-        """The closed configuration near ``q`` in which the forced joints are where they have to be."""
+        """The closed configuration near ``q`` with the forced joints where they have to be."""
         columns = [self.known[i] for i in self.driven]
         target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
         start = self.pose(q).x
