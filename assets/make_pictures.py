@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from regularize.report.report import Report
+
 import regularize as rg
 from regularize.render import view
 from regularize.render.animation import motions
 from regularize.render.picture import Sheet, picture, png
-from regularize.report.report import Report
 from regularize.report.words import counted, listed
 
 ASSETS = Path(__file__).resolve().parent

@@ -12,6 +12,7 @@ import pytest
 import trimesh
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.model.mechanism import (
     Body,
     Geometry,
@@ -24,7 +25,6 @@ from regularize.render.camera import camera
 from regularize.render.drawing import REDUNDANT, draw
 from regularize.render.picture import picture, png, svg
 from regularize.render.scene import scene
-from regularize.report.report import Report
 
 
 @pytest.fixture(scope="module")

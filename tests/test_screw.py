@@ -63,15 +63,6 @@ def test_inverse_left_jacobian_against_differences(a):
     assert np.allclose(screw.inverse_left_jacobian(w) @ rate, difference, atol=1e-6)
 
 
-@given(screws)
-def test_right_jacobian_against_differences(a):
-    h = 1e-6
-    direction = np.arange(1.0, 7.0) / 7
-    plus, minus = (screw.exp(a + sign * h * direction) for sign in (1, -1))
-    twist = screw.log(screw.inverse(minus) @ plus) / (2 * h)
-    assert np.allclose(screw.right_jacobian(a) @ direction, twist, atol=1e-5)
-
-
 def test_leading_axes_are_configurations():
     twists = np.linspace(-1, 1, 5 * 7 * 6).reshape(5, 7, 6)
     many = screw.exp(twists)

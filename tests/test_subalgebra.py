@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.motion_type import motion_type
 from regularize.lie.subalgebra import (
     complement,
     contains,
     intersection,
     lie_closure,
-    motion_type,
     saturation,
     span,
     sum_,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regularize.checking import Report, check
 from regularize.commands.files import load_model
 from regularize.errors import RegularizeError
 from regularize.render import (
@@ -22,7 +23,6 @@ from regularize.render import (
 )
 from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
-from regularize.report.report import Report, check
 
 ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
 

@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from regularize.errors import NotClosed
 from regularize.lie.screw import Array
-from regularize.manifold.projection import Outcome, project
+from regularize.manifold.projection import Convergence, project
 from regularize.manifold.tolerances import EXACT
 from regularize.pinocchio_model.robot import Robot
 
@@ -108,7 +108,7 @@ def close_loops(robot: Robot, q: Array, *, hold: Sequence[str] = ()) -> Array:
         held=held if held.any() else None,
         until=EXACTLY * EXACT.closed,
     )
-    if found.outcome[0] != Outcome.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
+    if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
         raise _not_closed(robot, found.q[0])
     return np.asarray(found.q[0])
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.joint_motion import fit_joint
 from regularize.model.diagnostic import Diagnostic
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
@@ -29,6 +28,7 @@ from regularize.pinocchio_model.forces import (
     constraint_forces,
     inverse_dynamics,
 )
+from regularize.pinocchio_model.joint_fit import fit_joint
 from regularize.pinocchio_model.rows import Closure, ConstraintRows
 from regularize.pinocchio_model.solvers import (
     Acceleration,

@@ -15,8 +15,8 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.lie.screw import Array
-from regularize.manifold.joint_motion import fit_joint
 from regularize.model.graph import Edge
+from regularize.pinocchio_model.joint_fit import fit_joint
 from regularize.reduction.cuts import Cut
 
 

@@ -12,7 +12,7 @@ from regularize.lie.screw import Array
 from regularize.render.animation import DrivenMotion, motions
 from regularize.render.camera import camera
 from regularize.render.drawing import draw
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 
 
 class Live:
@@ -23,7 +23,7 @@ class Live:
         report: What to show.
     """
 
-    def __init__(self, server: Any, report: Report) -> None:
+    def __init__(self, server: Any, report: Analysis) -> None:
         """Put up the bodies and one slider for each motion."""
         self.server, self.report = server, report
         self.frames: dict[int, Any] = {}

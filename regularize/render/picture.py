@@ -17,7 +17,7 @@ from regularize.render.animation import motions
 from regularize.render.camera import Camera, camera
 from regularize.render.drawing import Drawing, draw
 from regularize.render.scene import ghost_poses
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 from regularize.report.words import counted
 
 #: Direction towards the light in the picture's axes: from above, the left and the front.
@@ -80,7 +80,7 @@ SHEET = Sheet()
 
 
 def picture(
-    report: Report,
+    report: Analysis,
     q: Array | None = None,
     *,
     ghosts: int = 3,

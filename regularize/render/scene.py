@@ -15,11 +15,11 @@ import trimesh
 from regularize.lie.screw import Array
 from regularize.render.animation import DrivenMotion, motions
 from regularize.render.drawing import Drawing, draw
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 
 
 def scene(
-    report: Report, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
+    report: Analysis, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
 ) -> Any:
     """The mechanism at a configuration.
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 from regularize.report.words import counted, listed
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "": "green"}
@@ -43,7 +43,7 @@ class SummaryLine:
     codes: tuple[str, ...] = ()
 
 
-def line_of(path: str, report: Report) -> SummaryLine:
+def line_of(path: str, report: Analysis) -> SummaryLine:
     """The line of a report."""
     r = report.reduction
     worst = report.diagnostics[0].severity if report.diagnostics else ""

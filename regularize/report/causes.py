@@ -15,8 +15,8 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.directions import TOLERANCE
+from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 from regularize.model.graph import Graph
 from regularize.reduction.cuts import Cut
 from regularize.reduction.part import Part
@@ -60,7 +60,7 @@ def causes(
             return tuple(
                 FixingChain(
                     tuple(dict.fromkeys(graph.edges[e].joint.name for e in chain)),
-                    subalgebra.motion_type(algebra, rtol),
+                    motion_type(algebra, rtol),
                 )
                 for chain, algebra in zip(chains, algebras, strict=True)
             )

@@ -14,8 +14,8 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.directions import TOLERANCE, axis_words
+from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
@@ -127,7 +127,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
             columns = columns[:, :0]
         algebra = subalgebra.lie_closure(columns, TOLERANCE)
         algebras[node] = algebra
-        motion = in_world(subalgebra.motion_type(algebra, TOLERANCE), center, length)
+        motion = in_world(motion_type(algebra, TOLERANCE), center, length)
         floats = any(e in held for e in graph.adjacency[node])
         found[node] = BodyMotion(graph.nodes[node], int(freedoms), motion, floats=floats)
     resting = {n for n, algebra in algebras.items() if algebra.shape[1] == 0} | {graph.ground}

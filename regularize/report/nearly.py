@@ -14,8 +14,8 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.directions import SLIGHT
+from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Graph
 from regularize.reduction.reduce import Part
@@ -66,7 +66,7 @@ def nearly_special(
         found.append(
             NearlySpecial(
                 cycle,
-                subalgebra.motion_type(family, near),
+                motion_type(family, near),
                 graph.edges[cycle.edges[k]].joint.name,
                 offsets[k][0],
                 offsets[k][1] * part.length,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from regularize.lie.directions import Direction, axis_words
+from regularize.lie.motion_type import MotionType
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 
 #: Entries that a list names before the rest is only counted: what one line holds.
 LISTED = 6

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from regularize.dynamics.inputs import Actuation, JointForces, check_numbers
-from regularize.dynamics.one_freedom.orbit import orbit
+from regularize.dynamics.one_freedom.collocation import Collocation, Drive, Travel
 from regularize.dynamics.one_freedom.path import Path
+from regularize.dynamics.one_freedom.quadrature import orbit
 from regularize.dynamics.one_freedom.table import Table
-from regularize.dynamics.one_freedom.windows import Drive, Travel, Windows
 from regularize.dynamics.recording import Counters, simulation_of
 from regularize.dynamics.simulation import Simulation, recorded_times
 from regularize.errors import ModelError
@@ -54,7 +54,7 @@ def simulate_path(
         travel = _periodic(motion, s, rate, times, rtol)
     if travel is None:
         drive = _drive(path, robot, varying, forces)
-        travel = Windows(motion, drive, rtol, max_step).travel(s, rate, times, progress)
+        travel = Collocation(motion, drive, rtol, max_step).travel(s, rate, times, progress)
     if progress is not None:
         progress(1.0)
     return _reported(path, robot, constant, s, times, travel)
@@ -184,7 +184,7 @@ def _reported(
     closure = None
     if len(q) > FEW:
         closure = np.max(np.abs(loops.residual(loops.state(coordinates))), axis=1, initial=0.0)
-    counters = Counters(travel.windows, 0, travel.rejected, 0.0, travel.evaluations)
+    counters = Counters(travel.steps, 0, travel.rejected, 0.0, travel.evaluations)
     return simulation_of(
         robot,
         times,
