@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from regularize.errors import ModelError, NotClosed, SingularConfiguration
+from regularize.errors import ModelError, NotClosed, SingularInputs
 from regularize.lie.screw import read_only
 from regularize.manifold.assembly import Assembly, assemble
 from regularize.manifold.extent import sized_loops
@@ -70,7 +70,7 @@ def reduced_model(
     equations = ActuatedLoops(loops, reduced, columns, q, search=closed, tolerances=tolerances)
     if equations.clearance(q[None])[0] < tolerances.rank:
         joints = equations.moving_joints(q[None])
-        raise SingularConfiguration(inputs, q[columns].tolist(), q[columns].tolist(), joints)
+        raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
     masses = mass_properties(loops)
     findings += tuple(
         Diagnostic(
