@@ -30,7 +30,7 @@ from regularize.assembly_modes.couplings import next_coupled
 from regularize.assembly_modes.loop_chain import LoopChain, chain_of
 from regularize.assembly_modes.loop_system import LoopSystem, spinning_legs
 from regularize.assembly_modes.loops import joint_names, loops_of
-from regularize.assembly_modes.multistart import Search
+from regularize.assembly_modes.multistart import Multistart
 from regularize.assembly_modes.six_motions.closure import screws_of
 from regularize.assembly_modes.six_motions.eigen_loop import EigenLoop
 from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop, NotElementary
@@ -100,7 +100,7 @@ class AssemblyPlan:
         """What is done, one sentence per loop."""
         return tuple(told for step in self.steps for told in step.told)
 
-    def run(self, q: Array, search: Search) -> Found:
+    def run(self, q: Array, search: Multistart) -> Found:
         """Configurations of samples whose known coordinates are entered, shape (N, n)."""
         found = Found.of(q)
         for step in self.steps:

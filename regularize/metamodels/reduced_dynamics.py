@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from regularize.errors import ModelError, NotClosed, SingularConfiguration
+from regularize.errors import ModelError, NotClosed, SingularInputs
 from regularize.lie.screw import read_only
 from regularize.manifold.assembly import Assembly, assemble
 from regularize.manifold.extent import sized_loops
+from regularize.manifold.tolerances import Tolerances
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.continuation import ActuatedLoops
 from regularize.metamodels.idle_held import held
@@ -20,9 +21,6 @@ from regularize.model.mechanism import Mechanism
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
-
-#: Relative singular value of the equations below which the reference counts as singular.
-SINGULAR = 1e-6
 
 
 def reduced_model(
@@ -68,10 +66,11 @@ def reduced_model(
     loops = sized_loops(graph, q, tree=reduction.tree)
     reduced = ReducedLoops(loops, reduction.cuts)
     _require_closed(assembly)
-    equations = ActuatedLoops(loops, reduced, columns, q, search=closed)
-    if equations.clearance(q[None])[0] < SINGULAR:
+    tolerances = Tolerances.of(reduction.rtol)
+    equations = ActuatedLoops(loops, reduced, columns, q, search=closed, tolerances=tolerances)
+    if equations.clearance(q[None])[0] < tolerances.rank:
         joints = equations.moving_joints(q[None])
-        raise SingularConfiguration(inputs, q[columns].tolist(), q[columns].tolist(), joints)
+        raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
     masses = mass_properties(loops)
     findings += tuple(
         Diagnostic(
