@@ -320,6 +320,6 @@ class AssemblyPlan:
 
 def _determined(system: LoopSystem) -> bool:
     """Whether closure determines the unknown coordinates, at a generic and at a closed place."""
-    stored = system.projected(system.graph.position[None])
+    stored, closed = system.projected(system.graph.position[None])
     places = np.concatenate([system.random(stored, np.random.default_rng(0)), stored])
-    return bool(system.closed(stored)[0] and system.isolated(places).all())
+    return bool(closed[0] and system.isolated(places).all())

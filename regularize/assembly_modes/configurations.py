@@ -132,9 +132,9 @@ class ConfigurationFinder:
     def _closed(self, found: Found) -> Found:
         """What closes all loops, every configuration once."""
         system = self._system
-        q = system.projected(found.q, steps=3)
-        closed = np.flatnonzero(system.closed(q))
-        return _chosen(found, q, closed[system.distinct(found.rows[closed], q[closed])])
+        q, closed = system.projected(found.q, steps=3)
+        kept = np.flatnonzero(closed)
+        return _chosen(found, q, kept[system.distinct(found.rows[kept], q[kept])])
 
     def _completed(self, found: Found, q: Array, search: Multistart) -> Found:
         """With what iteration over all loops finds where eigenvalues or formulas leave a doubt."""
