@@ -37,7 +37,7 @@ from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
-from regularize.model.graph import Edge, Graph, coordinate_names
+from regularize.model.graph import Edge, EdgeId, Graph, coordinate_names
 
 #: Generic loops by which the arrangements of a loop's equations are ranked.
 PROBES = 3
@@ -267,10 +267,10 @@ class AssemblyPlan:
         kept = tuple(row for row in part.couplings if open_[list(row.columns)].any())
         return replace(part, couplings=kept)
 
-    def _opened(self, edges: Iterable[int]) -> list[int]:
+    def _opened(self, edges: Iterable[EdgeId]) -> list[EdgeId]:
         """Edges without the known joints that close loops of known joints."""
         sets, kept = nx.utils.UnionFind(), []
-        joints: dict[str, list[int]] = {}
+        joints: dict[str, list[EdgeId]] = {}
         for e in sorted(edges):
             joints.setdefault(self.graph.edges[e].joint.name, []).append(e)
         for own in joints.values():

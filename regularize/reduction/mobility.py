@@ -19,6 +19,7 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, moved, project
 from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.cycles import Cycle
+from regularize.model.graph import EdgeId
 
 #: Configurations whose equations are decomposed together, to keep within memory.
 CHUNK = 10_000
@@ -72,7 +73,7 @@ class CellMobility:
         configurations: Those that were visited, the assembled one first, shape (N, n).
     """
 
-    edges: tuple[int, ...]
+    edges: tuple[EdgeId, ...]
     freedoms: int
     equations: int
     here: Rank

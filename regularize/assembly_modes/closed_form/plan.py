@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.coefficients import size_of
+from regularize.assembly_modes.closed_form.equation import size_of
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.loop_chain import LoopChain
@@ -171,6 +171,6 @@ def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
     for start, size in starts:
         end = known.carried(chain, start, 0, 2 * len(chain))
         of = vectors.direction_of if start.kind == "direction" else vectors.position_of
-        for x in vectors.subtract(of(end), of(start)):
+        for x in of(end) - of(start):
             if not float(np.max(np.abs(x.probe))) <= EXACT.singular * size:
                 yield x * (1.0 / size)
