@@ -8,6 +8,7 @@ neither is left to iteration from many starts, as few loops at once as determine
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -99,6 +100,11 @@ class AssemblyPlan:
     def told(self) -> tuple[str, ...]:
         """What is done, one sentence per loop."""
         return tuple(told for step in self.steps for told in step.told)
+
+    @property
+    def ways(self) -> int:
+        """Ways to assemble that there may be for one sample."""
+        return math.prod(step.ways for step in self.steps)
 
     def run(self, q: Array, search: Multistart) -> Found:
         """Configurations of samples whose known coordinates are entered, shape (N, n)."""

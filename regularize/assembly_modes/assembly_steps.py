@@ -18,9 +18,6 @@ from regularize.lie.screw import Array
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import CouplingRow
 
-#: Branches of formulas that are evaluated at once: they need room for each.
-BRANCHES = 65536
-
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -92,6 +89,10 @@ class AssemblyStep(Protocol):
     def told(self) -> tuple[str, ...]:
         """What it does, one sentence per loop."""
 
+    @property
+    def ways(self) -> int:
+        """Ways to assemble that there may be for one sample."""
+
     def run(self, q: Array, search: Multistart) -> Found:
         """Configurations of samples whose known coordinates are entered, shape (N, n)."""
 
@@ -104,6 +105,7 @@ class CouplingStep:
     column: int
     told: tuple[str, ...]
     method: str = "coupling"
+    ways: int = 1
 
     def run(self, q: Array, search: Multistart) -> Found:
         """Enter the coordinate."""
@@ -126,19 +128,19 @@ class FormulaStep:
     told: tuple[str, ...]
     method: str = "closed form"
 
+    @property
+    def ways(self) -> int:
+        """One for each branch."""
+        return len(self.form.branches)
+
     def run(self, q: Array, search: Multistart) -> Found:
         """All branches that can be assembled; known to be all where they are isolated."""
         form = self.form
         system = LoopSystem(form.graph, np.setdiff1d(np.arange(len(self.columns)), form.columns))
         x = q[:, self.columns[list(form.columns)]]
-        size = max(1, BRANCHES // len(form.branches))
-        rows, found = [], []
-        for k in range(0, max(1, len(x)), size):
-            solutions = form.solve(x[k : k + size])
-            sample, branch = np.nonzero(solutions.assembled)
-            rows.append(sample + k)
-            found.append(solutions.q[sample, branch])
-        row, own = np.concatenate(rows), np.concatenate(found)
+        solutions = form.solve(x)
+        row, branch = np.nonzero(solutions.assembled)
+        own = solutions.q[row, branch]
         polished, closed = system.projected(own, steps=2)
         # Corrections are of the size of rounding, or else these are no solutions.
         closed &= np.max(np.abs(polished - own), axis=1, initial=0.0) < EXACT.same
@@ -156,6 +158,7 @@ class EigenStep:
     solver: EigenLoop
     told: tuple[str, ...]
     method: str = "eigenvalues"
+    ways: int = 16
 
     def run(self, q: Array, search: Multistart) -> Found:
         """All real eigenvalues, and what proves that there are no other configurations."""
@@ -185,6 +188,7 @@ class IterationStep:
     columns: NDArray[np.intp]
     told: tuple[str, ...]
     method: str = "iteration"
+    ways: int = 1
 
     def run(self, q: Array, search: Multistart) -> Found:
         """What is found; there may be more."""

@@ -29,6 +29,9 @@ from regularize.lie.screw import Array
 from regularize.model.graph import Graph
 from regularize.model.mechanism import Mechanism
 
+#: Configurations that there is room for at once: some kilobytes each.
+ROOM = 65536
+
 
 class ConfigurationFinder:
     """Finds all configurations of a mechanism for values of some inputs.
@@ -108,7 +111,8 @@ class ConfigurationFinder:
         shape = x.shape[:-1]
         q = np.repeat(self.graph.position[None], math.prod(shape), axis=0)
         q[:, list(self._form.columns)] = x.reshape(len(q), len(self.inputs))
-        parts = [q[k : k + CHUNK] for k in range(0, max(1, len(q)), CHUNK)]
+        size = min(CHUNK, max(1, ROOM // self._plan.ways))
+        parts = [q[k : k + size] for k in range(0, max(1, len(q)), size)]
         with bar(progress, len(parts), f"{len(q)} configurations of the inputs") as advance:
             found = [self._found(part, search, advance) for part in parts]
         return packed(joined(found), self._plan, self._system, shape)
