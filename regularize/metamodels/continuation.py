@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from regularize.assembly_modes.closed_form.closed_branch import ClosedBranch, closed_branch
-from regularize.errors import SingularConfiguration
+from regularize.errors import SingularInputs
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Arrived, Continuation, Stepped, drive
 from regularize.manifold.kinematics import LoopKinematics, State
@@ -171,7 +171,7 @@ class ActuatedLoops(Continuation):
         if not found.reached.all():
             i = int(np.flatnonzero(~found.reached)[0])
             names = coordinate_names(self.loops.graph.mechanism)
-            raise SingularConfiguration(
+            raise SingularInputs(
                 [names[int(self.loops.columns[c])] for c in self.inputs],
                 theta[i],
                 found.stopped[i],

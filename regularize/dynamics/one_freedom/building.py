@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from regularize.dynamics.minimal.dynamics import NoInertia
 from regularize.dynamics.one_freedom.collocation_nodes import (
     Nodes,
     Unresolved,
@@ -17,7 +16,7 @@ from regularize.dynamics.one_freedom.curve import Curve
 from regularize.dynamics.one_freedom.path import Path
 from regularize.dynamics.one_freedom.states import States
 from regularize.dynamics.one_freedom.table import ROUND, Table, table_of
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.metamodels.idle_held import held
 from regularize.model.diagnostic import Diagnostic
