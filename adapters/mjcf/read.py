@@ -227,7 +227,7 @@ def _report(model: Model) -> None:
     """Say what the mechanism does not hold."""
     m = model.m
     for lost in model.compiled.lost:
-        model.warn("REG013", f"{lost} are not read")
+        model.unread(f"{lost} are not read")
     unknown = [model.body_names[i] for i in sorted(model.compiled.unknown)]
     if unknown:
         model.note(
@@ -247,4 +247,4 @@ def _report(model: Model) -> None:
     }
     named = [what for what, present in ignored.items() if present]
     if named:
-        model.note("REG013", f"not a part of the mechanism: {'; '.join(named)}")
+        model.skip(f"not a part of the mechanism: {'; '.join(named)}")

@@ -166,8 +166,7 @@ def _report_axis(node: Node, kind: str, draft: UrdfDraft) -> None:
     """Say which axis a ``<loop_joint>`` without one turns about; its makers do not."""
     if node.tag != "loop_joint" or kind not in AXIAL or node.child("axis", "parent_axis"):
         return
-    draft.warn(
-        "REG013",
+    draft.unread(
         f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
         "default of URDF",
         node.source,

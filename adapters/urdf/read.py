@@ -101,8 +101,7 @@ def read_root(
 def _pass_over(node: Node, draft: UrdfDraft) -> None:
     """Decide what an element means that no dialect reads."""
     if node.tag in UNREAD:
-        draft.warn(
-            "REG013",
+        draft.unread(
             f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than the "
             "file",
             node.source,

@@ -132,8 +132,7 @@ def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -
 
 def _doubt(entry: Value, draft: UrdfDraft) -> None:
     name = entry.maybe("name", Value.text, entry.where)
-    draft.note(
-        "REG013",
+    draft.skip(
         f"closing joint `{name}` is fixed: the exporter also writes ball joints and planar "
         "joints so",
         entry.source,

@@ -95,8 +95,7 @@ def _hold(reading: Stage) -> None:
         if api.GetRigidBodyEnabledAttr().Get() and not api.GetKinematicEnabledAttr().Get():
             continue
         reading.hold(f"{name}_fixed", name, reading.pose(name), reading.source(prim))
-        reading.note(
-            "REG013",
+        reading.skip(
             f"`{name}` is no dynamic body (kinematic, or disabled): read as fixed to the world",
             reading.source(prim),
         )
