@@ -30,7 +30,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common import drake
-from regularize.adapters.common.draft import Side
+from regularize.adapters.common.draft import Side, joint_between
 from regularize.adapters.common.pose import rotation_between
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.coupling import read_coupling
@@ -69,14 +69,12 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
     first, second = _ends(node)
     screws, turn = _motion(node, kind)
     _report_axis(node, kind, draft)
-    joint = Joint(
+    joint = joint_between(
         node.get("name") or draft.joint_name("loop"),
-        draft.link(first.text("link"), first),
-        draft.link(second.text("link"), second),
         kind,
+        (draft.link(first.text("link"), first), _frame(node, first)),
+        (draft.link(second.text("link"), second), _frame(node, second) @ turn),
         screws,
-        _frame(node, first),
-        _frame(node, second) @ turn,
         closure=True,
         limits=limits(node, kind),
         source=node.source,
