@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from regularize.lie import screw
+from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.walk import (
-    correct,
-    least_norm,
-    tangents,
-    walk,
-)
+from regularize.manifold.least_norm import least_norm
+from regularize.manifold.projection import project
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
@@ -73,9 +70,8 @@ def test_shortest_solutions_are_those_of_the_pseudo_inverse(rows, columns, rank)
 def test_walkers_stay_on_the_loops_and_go_somewhere():
     loops = kinematics(planar_ring(6))
     start = np.zeros(6)
-    visited = walk(
-        loops, loops, start, walkers=10, steps=5, rng=np.random.default_rng(0), rtol=1e-5
-    )
+    rng = np.random.default_rng(0)
+    visited = random_walks(Continuation(loops), start, walkers=10, steps=5, rng=rng)
     assert visited.shape == (5, 10, 6)
     errors = loops.residual(loops.state(visited.reshape(-1, 6)))
     assert np.max(np.abs(errors)) < 1e-11
@@ -86,9 +82,10 @@ def test_corrections_tell_which_configurations_are_closed():
     loops = kinematics(planar_ring(4))
     far = np.zeros((2, 4))
     far[1] = (0.02, -0.01, 0.02, 0.01)
-    q, closed = correct(loops, loops, far)
-    assert closed.all() and np.max(np.abs(q[1])) < 0.1
-    heading = tangents(loops, loops, q, np.ones((2, 4)), 1e-5)
+    found = project(loops, far)
+    q = found.q
+    assert found.closed.all() and np.max(np.abs(q[1])) < 0.1
+    heading = Continuation(loops).tangents(q, np.ones((2, 4)))
     rates = loops.residual_jacobian(loops.state(q)) @ heading[..., None]
     assert np.max(np.abs(rates)) < 1e-9
 

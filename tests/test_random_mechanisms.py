@@ -11,7 +11,7 @@ from random_mechanisms import random_legs, random_network, random_single_loop
 
 import regularize as rg
 from regularize.lie.screw import Array
-from regularize.manifold.walk import walk
+from regularize.manifold.continuation import Continuation, random_walks
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.reduce import Reduction
@@ -27,14 +27,12 @@ CASES = [(kind, first) for kind in KINDS for first in range(0, 7 * CHUNK, CHUNK)
 
 def independent_walk(reduction: Reduction) -> Array:
     """Configurations on the kept rows alone, other ones than those of the certificate."""
-    visited = walk(
-        reduction.loops,
-        ReducedLoops(reduction.loops, reduction.cuts),
+    visited = random_walks(
+        Continuation(ReducedLoops(reduction.loops, reduction.cuts)),
         reduction.q,
         walkers=6,
         steps=3,
         rng=np.random.default_rng(99),
-        rtol=reduction.rtol,
     )
     return visited.reshape(-1, reduction.loops.freedoms)
 

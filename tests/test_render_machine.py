@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.render import github, sarif
-from regularize.report.report import Report
 from regularize.report.rules import BY_CODE, RULES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -139,7 +139,7 @@ def test_github_commands_are_escaped(fourbar: Report) -> None:
 
 
 def test_every_code_in_use_is_documented() -> None:
-    sources = [*ROOT.glob("regularize/**/*.py"), *ROOT.glob("adapters/*.py")]
+    sources = [*ROOT.glob("regularize/**/*.py"), *ROOT.glob("adapters/**/*.py")]
     used = {
         code: path.name
         for path in sources

@@ -16,7 +16,7 @@ import pytest
 import regularize as rg
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array
-from regularize.manifold.walk import walk
+from regularize.manifold.continuation import Continuation, random_walks
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.reduce import Reduction
@@ -166,14 +166,12 @@ def constraint_columns(reduction: Reduction, q: Array) -> Array:
 
 def assembled(reduction: Reduction, count: int) -> Array:
     """Configurations reached by walking on the kept rows alone, shape (count, 4)."""
-    visited = walk(
-        reduction.loops,
-        ReducedLoops(reduction.loops, reduction.cuts),
+    visited = random_walks(
+        Continuation(ReducedLoops(reduction.loops, reduction.cuts)),
         reduction.q,
         walkers=count // 10,
         steps=10,
         rng=np.random.default_rng(1),
-        rtol=1e-5,
     )
     return visited.reshape(count, -1)
 

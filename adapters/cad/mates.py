@@ -16,6 +16,7 @@ import numpy as np
 from regularize.adapters.common.joint_motion import motion, relative_pose
 from regularize.adapters.common.names import unique
 from regularize.lie import screw, subalgebra
+from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import (
     Array,
     inverse,
@@ -142,7 +143,7 @@ def _joint_of(
     algebra: Array, name: str, model: Joint, T_parent_child: Array, center: Array, length: float
 ) -> Joint:
     """The joint that has an algebra as its freedoms, at coordinates zero where the bodies are."""
-    motions = subalgebra.motion_type(algebra, RTOL)
+    motions = motion_type(algebra, RTOL)
     x, y, z = np.eye(3)
     direction = z if motions.direction is None else motions.direction
     pitch = 0.0 if motions.pitch is None else motions.pitch * length

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regularize.checking import Report, check
 from regularize.commands.files import load_model
 from regularize.errors import RegularizeError
 from regularize.render import (
@@ -20,16 +21,15 @@ from regularize.render import (
     summary,
     text,
 )
-from regularize.render.summary import Line
+from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
-from regularize.report.report import Report, check
 
 ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one model; plain values that can be sent between processes.
+    """The result of checking one model, in plain values that can be sent between processes.
 
     Attributes:
         path: The file as the user named it.
@@ -41,7 +41,7 @@ class Outcome:
     """
 
     path: str
-    line: Line
+    line: SummaryLine
     status: int
     body: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Checking:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, *, single: bool) -> Checking:
-        """Find out about the terminal."""
+        """The work for parsed options, with the width and colours that standard output takes."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         color = arguments.color == "always" or (
@@ -105,7 +105,7 @@ class Checking:
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
-        return Outcome(path, Line(path, reason), 2, error=reason)
+        return Outcome(path, SummaryLine(path, reason), 2, error=reason)
 
     def one(self, path: str) -> Outcome:
         """Check one model."""

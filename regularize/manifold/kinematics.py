@@ -8,16 +8,18 @@ joints are twists in the moving frame. Leading axes of ``q`` are configurations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.screw import Array, read_only
 from regularize.manifold.joint_motion import JointMotions, product
-from regularize.model.graph import Graph
+from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.model.loop_tree import LoopTree
 
 
@@ -39,9 +41,19 @@ class State:
     T_world_chord: Array
     T_world_target: Array
 
+    def __getitem__(self, chosen: slice | NDArray[Any]) -> State:
+        """The state at some of the configurations."""
+        return State(
+            self.q[chosen],
+            self.T_world_node[chosen],
+            self.screws[chosen],
+            self.T_world_chord[chosen],
+            self.T_world_target[chosen],
+        )
+
 
 class LoopKinematics(LoopTree):
-    """Closure equations of the loops of a connected set of edges.
+    """Closure equations of the loops of a connected set of edges; nothing changes them later.
 
     Args:
         graph: The mechanism's graph.
@@ -54,16 +66,15 @@ class LoopKinematics(LoopTree):
     def __init__(
         self,
         graph: Graph,
-        edges: Sequence[int],
-        tree: Sequence[int],
+        edges: Iterable[EdgeId],
+        tree: Iterable[EdgeId],
         *,
         length: float = 1.0,
         center: Array | None = None,
     ) -> None:
         """Order the tree from its root and index the coordinates."""
         super().__init__(graph, edges, tree)
-        self.length = length
-        self.center = np.zeros(3) if center is None else center
+        self._measure(length, np.zeros(3) if center is None else center)
         self.motions = JointMotions(self)
         self.coupling, self.coupling_offset = self._couplings()
 
@@ -81,15 +92,34 @@ class LoopKinematics(LoopTree):
             offsets.append(coupling.offset / norm)
         return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
 
-    @cached_property
-    def units(self) -> Array:
-        """Size of one unit of each coordinate: 1 for angles, ``length`` for translations, (n,)."""
+    def _measure(self, length: float, center: Array) -> None:
         units = np.ones(self.freedoms)
         for index in self.edges:
             edge = self.graph.edges[index]
             translates = ~np.any(edge.screws[3:] != 0.0, axis=0)
-            units[self.local(index)] = np.where(translates, self.length, 1.0)
-        return units
+            units[self.local(index)] = np.where(translates, length, 1.0)
+        self._length, self._center, self._units = length, read_only(center), read_only(units)
+
+    def measured(self, length: float, center: Array | None = None) -> LoopKinematics:
+        """The same loops with another length and, where given, another centre."""
+        other = copy(self)
+        other._measure(length, self.center if center is None else center)
+        return other
+
+    @property
+    def length(self) -> float:
+        """Length by which translations are divided, in metres."""
+        return self._length
+
+    @property
+    def center(self) -> Array:
+        """Point about which twists are taken, in the root node's frame, shape (3,)."""
+        return self._center
+
+    @property
+    def units(self) -> Array:
+        """Size of one unit of each coordinate: 1 for angles, ``length`` for translations, (n,)."""
+        return self._units
 
     def state(self, q: Array) -> State:
         """Poses and world screws by the product of exponentials.
@@ -126,7 +156,7 @@ class LoopKinematics(LoopTree):
         return State(q, T_world, screws, T_chord, T_target)
 
     def _move(
-        self, index: int, frame: Array, factors: dict[int, list[Array]], screws: Array
+        self, index: EdgeId, frame: Array, factors: dict[EdgeId, list[Array]], screws: Array
     ) -> Array:
         """Frame after the joint's motion; writes the joint's world screws on the way."""
         edge = self.graph.edges[index]
@@ -151,7 +181,7 @@ class LoopKinematics(LoopTree):
         )
         errors = np.concatenate([gap / self.length, screw.log_rotation(R)], axis=-1)
         coupled = state.q @ self.coupling.T - self.coupling_offset
-        return np.hstack([errors.reshape(len(state.q), -1), coupled])
+        return np.hstack([errors.reshape(len(state.q), 6 * len(self.chords)), coupled])
 
     def residual_jacobian(self, state: State) -> Array:
         """Exact derivative of ``residual`` by velocities, (N, 6 L + C, n), closed or not."""
@@ -218,7 +248,7 @@ class LoopKinematics(LoopTree):
         """
         rates = np.zeros_like(screws)
         twists = np.zeros((len(velocity), len(self.nodes), 6))
-        order = [*self.tree, *((chord, -1) for chord in self.chords)]
+        order = [*self.tree, *((chord, NodeId(-1)) for chord in self.chords)]
         for index, node in order:
             edge = self.graph.edges[index]
             local = self.local(index)
@@ -242,7 +272,3 @@ class LoopKinematics(LoopTree):
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
         return self.motions.integrate(q, velocity)
-
-    def integration_jacobian(self, velocity: Array) -> Array:
-        """Velocities at the end of ``integrate`` by its velocity argument, shape (n, n)."""
-        return self.motions.integration_jacobian(velocity)

@@ -8,52 +8,17 @@ closed all at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.manifold.constraints import View
+from regularize.manifold.gaps import CLOSED, Obstacle, gaps
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import (
-    CLOSED,
-    Gap,
-    Mask,
-    gaps,
-    largest_error,
-    least_squares,
-    perturbed,
-    solve,
-)
+from regularize.manifold.projection import Mask, project
+from regularize.manifold.starts import first_closed, perturbed
 from regularize.model.cycles import minimum_cycle_basis
-from regularize.model.graph import Graph, spanning_tree
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """A loop that cannot be closed.
-
-    Attributes:
-        loop: The closing joint of the loop.
-        joints: Names of all its joints.
-        gap: What stays open at the best configuration found.
-        alone: Whether it stays open even when all other loops are left open.
-        as_point: Whether it could be closed alone if its closing joint, a weld, held a point only.
-    """
-
-    loop: str
-    joints: tuple[str, ...]
-    gap: Gap
-    alone: bool
-    as_point: bool = False
-
-    def __str__(self) -> str:
-        """One sentence without a full stop."""
-        how = "even alone" if self.alone else "together with the loops before it"
-        return (
-            f"the loop through {self.loop!r} cannot be closed {how}: "
-            f"{self.gap.translation * 1e3:.3g} mm and {np.degrees(self.gap.rotation):.3g}° stay "
-            "open" + (", but it closes if only a point is held" if self.as_point else "")
-        )
+from regularize.model.graph import EdgeId, Graph, spanning_tree
 
 
 class Culprits:
@@ -65,7 +30,7 @@ class Culprits:
         length: Size of the cell in metres.
     """
 
-    def __init__(self, graph: Graph, cell: Sequence[int], length: float) -> None:
+    def __init__(self, graph: Graph, cell: Sequence[EdgeId], length: float) -> None:
         """Find short loops."""
         self.graph, self.length = graph, length
         blocks = [block for block in graph.blocks if set(block) <= set(cell)]
@@ -73,12 +38,11 @@ class Culprits:
             tuple(cycle.edges) for block in blocks for cycle in minimum_cycle_basis(graph, block)
         ]
 
-    def loops(self, edges: Sequence[int]) -> LoopKinematics:
+    def loops(self, edges: Sequence[EdgeId]) -> LoopKinematics:
         """Kinematics of some edges, the file's own closures as chords."""
         order = sorted(edges, key=lambda e: (self.graph.edges[e].joint.closure, e))
-        loops = LoopKinematics(self.graph, edges, spanning_tree(self.graph, order))
-        loops.length = self.length
-        return loops
+        tree = spanning_tree(self.graph, order)
+        return LoopKinematics(self.graph, edges, tree, length=self.length)
 
     def alone(self, q: Array, free: Mask, rng: np.random.Generator, starts: int) -> list[Obstacle]:
         """Loops that cannot be closed on their own.
@@ -107,7 +71,7 @@ class Culprits:
         """
         q = np.array(q)
         waiting = list(self.cycles)
-        edges: set[int] = set()
+        edges: set[EdgeId] = set()
         while waiting:
             # A loop that shares most joints with what is closed already has the least to choose.
             cycle = max(waiting, key=lambda c: (len(edges & set(c)), -len(c)))
@@ -124,22 +88,16 @@ class Culprits:
         self, loops: LoopKinematics, q: Array, free: Mask, rng: np.random.Generator, starts: int
     ) -> tuple[Array, float]:
         start, movable = q[loops.columns], free[loops.columns]
-        best, best_error = start, largest_error(loops, start)
-        for k in range(starts):
-            if best_error <= CLOSED:
-                break
-            scale = 0.15 * 1.6**k
-            trial = start if k == 0 else perturbed(loops, start, movable, scale, rng)
-            trial = solve(loops, trial, movable)
-            error = largest_error(loops, trial)
-            if error < best_error:
-                best, best_error = trial, error
-        return best, best_error
+        trials = perturbed(loops, start, movable, 0.15 * 1.6 ** np.arange(starts), rng)
+        trials[0] = start
+        found = project(loops, trials, held=~movable, damped=True)
+        k = first_closed(found)
+        return found.q[k], float(found.error[k])
 
     def _obstacle(
         self,
         loops: LoopKinematics,
-        edges: Sequence[int],
+        edges: Sequence[EdgeId],
         q: Array,
         free: Mask,
         *,
@@ -163,6 +121,5 @@ class Culprits:
         """Whether the position of a welded closure can be met on its own."""
         if any(self.graph.edges[chord].freedoms for chord in loops.chords):
             return False
-        position = slice(0, 3)
-        q = least_squares(loops, q, free, rows=position)
-        return bool(np.max(np.abs(loops.residual(loops.state(q))[0, position])) <= CLOSED)
+        position = View(loops, rows=slice(0, 3))
+        return bool(project(position, q[None], held=~free, damped=True).error[0] <= CLOSED)

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.walk import least_norm, walk
+from regularize.manifold.least_norm import least_norm
+from regularize.manifold.tolerances import Tolerances
+from regularize.model.graph import EdgeId
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.sampling import solved_configurations
-from regularize.reduction.setting import Setting
+from regularize.reduction.setting import Sampler, Setting
 
 #: Steps of each walker.
 STEPS = 2
 #: Closure errors up to this multiple of the tolerance are the file's rounding.
 SLACK = 20.0
-#: Singular values of kept rows below this fraction of the largest are rounding.
-DEPENDENT = 1e-8
 #: Configurations that are looked at together, to keep within memory.
 CHUNK = 10_000
 #: Configurations that are always walked to.
@@ -63,7 +63,7 @@ class Certifier:
         configurations: Number of configurations to check.
     """
 
-    def __init__(self, setting: Setting, edges: Sequence[int], configurations: int) -> None:
+    def __init__(self, setting: Setting, edges: Sequence[EdgeId], configurations: int) -> None:
         """Remember the cell."""
         self.setting, self.edges, self.configurations = setting, edges, configurations
         self._found: Array | None = None
@@ -76,16 +76,17 @@ class Certifier:
         """
         loops, ordered = self.setting.loops(self.edges, cuts)
         rows = ReducedLoops(loops, ordered)
-        many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
+        sampler = self.setting.sampler
+        many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
         visited = self._walked(loops, rows, WALKED if many else self.configurations, rng)
         worst, solved = _closure_error(loops, visited), 0
-        if many and self._small(worst):
-            q = self._solved(loops, visited)
+        if many and sampler is not None and self._small(worst):
+            q = self._solved(loops, visited, sampler)
             solved = len(q)
             for start in range(0, solved, CHUNK):
                 part = q[start : start + CHUNK]
-                worst = max(worst, _velocity_error(loops, rows, part, rng))
+                worst = max(worst, _velocity_error(rows, part, self.setting.tolerances, rng))
             missing = self.configurations - solved - _count(visited)
             if missing > 0:
                 more = self._walked(loops, rows, missing, rng)
@@ -103,27 +104,22 @@ class Certifier:
         # Even without a certificate the rank needs a few generic configurations.
         walkers = max(4, -(-count // STEPS))
         start = self.setting.assembly.q[loops.columns]
+        continuation = Continuation(rows, self.setting.tolerances)
         parts = [
-            walk(
-                loops,
-                rows,
-                start,
-                walkers=min(CHUNK, walkers - first),
-                steps=STEPS,
-                rng=rng,
-                rtol=self.setting.rtol,
+            random_walks(
+                continuation, start, walkers=min(CHUNK, walkers - first), steps=STEPS, rng=rng
             )
             for first in range(0, walkers, CHUNK)
         ]
         return np.concatenate(parts, axis=1)
 
-    def _solved(self, loops: LoopKinematics, visited: Array) -> Array:
+    def _solved(self, loops: LoopKinematics, visited: Array, sampler: Sampler) -> Array:
         """Configurations of the closed form: the same ones whatever rows are kept."""
         if self._found is None:
             starts = np.concatenate([self.setting.assembly.q[None, loops.columns], visited[-1, :4]])
             count = self.configurations - _count(visited)
             rng, rtol = self.setting.rng(), self.setting.rtol
-            self._found = solved_configurations(loops, starts, count, rtol=rtol, rng=rng)
+            self._found = sampler(loops, starts, count, rtol, rng)
         return self._found
 
 
@@ -141,13 +137,14 @@ def _closure_error(loops: LoopKinematics, visited: Array) -> float:
 
 
 def _velocity_error(
-    loops: LoopKinematics, rows: ReducedLoops, q: Array, rng: np.random.Generator
+    rows: ReducedLoops, q: Array, tolerances: Tolerances, rng: np.random.Generator
 ) -> float:
     """Largest closure error, or its rate at random velocities that the kept rows allow."""
+    loops = rows.loops
     state = loops.state(q)
     kept = rows.residual_jacobian(state) * loops.units
     velocities = rng.normal(size=q.shape)
-    velocities -= least_norm(kept, (kept @ velocities[..., None])[..., 0], DEPENDENT)
+    velocities -= least_norm(kept, (kept @ velocities[..., None])[..., 0], tolerances.singular)
     rates = (loops.jacobian(state) * loops.units) @ velocities[..., None]
     errors = loops.residual(state)
     return max(float(np.max(np.abs(errors))), float(np.max(np.abs(rates))))

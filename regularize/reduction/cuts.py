@@ -19,7 +19,7 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.model.cycles import Cycle
-from regularize.model.graph import Edge
+from regularize.model.graph import Edge, NodeId
 
 Kind = Literal["thinned", "numerical"]
 
@@ -47,7 +47,7 @@ class Cut:
 
     edge: Edge
     cycle: Cycle
-    node: int
+    node: NodeId
     T_node_frame: Array
     length: float
     freedoms: Array
@@ -73,7 +73,7 @@ class Cut:
 
 
 class ReducedLoops:
-    """The reduced closure equations of some loops, as something to walk along.
+    """The reduced closure equations of some loops, as a constraint set.
 
     Args:
         loops: Kinematics whose chords are the cuts.
@@ -85,6 +85,29 @@ class ReducedLoops:
         self.loops, self.cuts = loops, tuple(cuts)
         # A chord's own freedoms stay as equations: they determine its own coordinates.
         self._projections = [np.hstack([cut.rows, cut.freedoms]).T for cut in cuts]
+
+    @property
+    def units(self) -> Array:
+        """One unit of every velocity, shape (n,)."""
+        return self.loops.units
+
+    def state(self, q: Array) -> State:
+        """Poses and screws at configurations (N, n)."""
+        return self.loops.state(q)
+
+    def integrate(self, q: Array, velocity: Array) -> Array:
+        """Configurations after a unit of time at constant velocities, shape (N, n)."""
+        return self.loops.integrate(q, velocity)
+
+    def jacobian(self, state: State) -> Array:
+        """The same as ``residual_jacobian``: the rows are twists around the loops."""
+        return self.residual_jacobian(state)
+
+    def bias(self, state: State, velocity: Array) -> Array:
+        """Rate of the rows times the velocity, where the loops are closed, shape (N, m)."""
+        rates = self.loops.screw_rates(state.screws, velocity) * velocity[..., None]
+        twists = np.einsum("lk,nki->nli", self.loops.incidence, rates)
+        return self.loop_rows(state, twists[..., None])[..., 0]
 
     def _to_cut(self, state: State, i: int) -> Array:
         """Matrix from twists in the root frame to the rows of cut i, shape (N, rows, 6)."""
@@ -128,7 +151,7 @@ class ReducedLoops:
 def cut_of(
     edge: Edge,
     cycle: Cycle,
-    node: int,
+    node: NodeId,
     space: Array,
     screws: Array,
     *,
@@ -185,10 +208,11 @@ def without_rows(
     kind: Kind,
     rtol: float,
 ) -> list[Cut]:
-    """Drop kept rows that depend on the others at a configuration.
+    """Drop kept rows that depend on others at a configuration.
 
     Rows that may not be dropped can be dependent among themselves; then fewer rows are dropped, for
-    none that is independent of the others may go.
+    none that is independent of the others may go. Thinning looks at the chosen cuts alone: what
+    moving loops say at one configuration they need not say at another.
 
     Args:
         cuts: All cuts of the loops, in the order of ``loops.chords``.
@@ -202,10 +226,9 @@ def without_rows(
     reduced = ReducedLoops(loops, cuts)
     jacobian = reduced.residual_jacobian(loops.state(q))[0] * loops.units
     owner = [(i, k) for i, cut in enumerate(cuts) for k in range(cut.kept + cut.edge.freedoms)]
-    fixed = [r for r, (i, k) in enumerate(owner) if i not in chosen or k >= cuts[i].kept] + list(
-        range(len(owner), len(jacobian))
-    )
-    free = [r for r in range(len(owner)) if r not in set(fixed)]
+    free = [r for r, (i, k) in enumerate(owner) if i in chosen and k < cuts[i].kept]
+    stays = set(range(len(jacobian))) - set(free)
+    fixed = [r for r in stays if kind == "numerical" or (r < len(owner) and owner[r][0] in chosen)]
     # What the rows that stay anyway say already is projected out before rows are picked.
     rest = jacobian[free]
     if fixed:

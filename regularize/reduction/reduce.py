@@ -17,7 +17,7 @@ from regularize.lie import subalgebra
 from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly, assemble
 from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.model.graph import Graph, spanning_tree
+from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cell import reduce_cell
@@ -25,7 +25,7 @@ from regularize.reduction.certificate import Certificate
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
-from regularize.reduction.setting import Setting
+from regularize.reduction.setting import Sampler, Setting
 
 CONFIGURATIONS = 50
 
@@ -72,7 +72,7 @@ class Reduction:
         return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
 
     @cached_property
-    def tree(self) -> tuple[int, ...]:
+    def tree(self) -> tuple[EdgeId, ...]:
         """Edges of the spanning tree that remains when the cuts are open."""
         cut = {c.edge.index for c in self.cuts}
         return tuple(e.index for e in self.graph.edges if e.index not in cut)
@@ -80,7 +80,7 @@ class Reduction:
     @cached_property
     def loops(self) -> LoopKinematics:
         """Kinematics of the whole mechanism, cut at the cuts, in metres."""
-        return LoopKinematics(self.graph, range(len(self.graph.edges)), self.tree)
+        return LoopKinematics(self.graph, self.graph.every_edge, self.tree)
 
     @cached_property
     def reference(self) -> State:
@@ -175,6 +175,7 @@ def reduce(
     numerical: bool = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
+    sampler: Sampler | None = None,
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
@@ -187,9 +188,10 @@ def reduce(
         cuts: Names of the joints at which to close the loops.
         numerical: Also remove rows that are dependent at the configurations visited although the
             motion algebras do not prove it. Valid on this assembly mode only.
-        configurations: Number of configurations for the certificate. Many of them are solved for,
-            where the loops have a closed form, all others walked to.
+        configurations: Number of configurations for the certificate. Many of them are taken from
+            the sampler, all others walked to.
         seed: Seed of all random choices.
+        sampler: Where many configurations come from, where they need not be walked to.
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
@@ -200,7 +202,7 @@ def reduce(
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
     assembly = assemble(graph, seed=seed)
     prescribed = _prescribed(graph, keep_cuts, cuts)
-    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed)
+    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler)
     cells = [
         reduce_cell(setting, edges, numerical=numerical, configurations=configurations)
         for edges in graph.cells
@@ -223,16 +225,18 @@ def reduce(
     )
 
 
-def _prescribed(graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None) -> frozenset[int] | None:
+def _prescribed(
+    graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None
+) -> frozenset[EdgeId] | None:
     """Edges that have to be cuts, or None."""
     if cuts is None:
-        every = frozenset(range(len(graph.edges)))
+        every = frozenset(graph.every_edge)
         return every - set(spanning_tree(graph)) if keep_cuts else None
     chosen = []
     for name in cuts:
         edges = [e.index for e in graph.edges if e.joint is graph.mechanism.joint(name)]
         chosen.append(edges[0])
-    rest = spanning_tree(graph, [e for e in range(len(graph.edges)) if e not in set(chosen)])
+    rest = spanning_tree(graph, [e for e in graph.every_edge if e not in set(chosen)])
     if len(rest) != len(graph.nodes) - 1 or len(set(chosen)) != graph.loops:
         raise ModelError(
             f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"

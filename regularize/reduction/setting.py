@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import Assembly, center_and_length, center_and_radius
+from regularize.manifold.assembly import Assembly
+from regularize.manifold.extent import center_and_radius, sized_loops
 from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.model.graph import Graph, spanning_tree
+from regularize.manifold.tolerances import Tolerances
+from regularize.model.graph import EdgeId, Graph, NodeId, spanning_tree
 from regularize.reduction.cuts import Cut
+
+#: Closed configurations of some loops on the branch of given ones, where they can be had without a
+#: walk: from the loops, configurations (k, n), a number, a tolerance of ranks and random numbers.
+Sampler: TypeAlias = Callable[[LoopKinematics, Array, int, float, np.random.Generator], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,31 +33,37 @@ class Setting:
         rtol: Tolerance of ranks and geometric relations.
         length_scale: Size in metres to divide lengths by, or None for each part's own.
         seed: Seed of all random choices.
+        sampler: Where many configurations come from, or None to walk to all of them.
     """
 
     graph: Graph
     assembly: Assembly
-    prescribed: frozenset[int] | None
+    prescribed: frozenset[EdgeId] | None
     rtol: float
     length_scale: float | None
     seed: int
+    sampler: Sampler | None = None
 
     @cached_property
     def whole(self) -> LoopKinematics:
         """Kinematics of the whole mechanism."""
-        edges = range(len(self.graph.edges))
-        return LoopKinematics(self.graph, edges, spanning_tree(self.graph))
+        return LoopKinematics(self.graph, self.graph.every_edge, spanning_tree(self.graph))
 
     @cached_property
     def reference(self) -> State:
         """State at the assembled configuration, world frame."""
         return self.whole.state(self.assembly.q)
 
+    @cached_property
+    def tolerances(self) -> Tolerances:
+        """What counts as closed, singular or dependent."""
+        return Tolerances.of(self.rtol)
+
     def rng(self) -> np.random.Generator:
         """A fresh generator: every part sees the same random numbers whatever came before."""
         return np.random.default_rng(self.seed)
 
-    def frame(self, edges: Sequence[int]) -> tuple[Array, float]:
+    def frame(self, edges: Sequence[EdgeId]) -> tuple[Array, float]:
         """Centre and size of some joints at the assembled pose, world coordinates."""
         points = []
         for e in edges:
@@ -59,25 +72,26 @@ class Setting:
         center, length = center_and_radius(np.array(points))
         return center, self.length_scale or length
 
-    def T_world_node(self, node: int) -> Array:
+    def T_world_node(self, node: NodeId) -> Array:
         """Assembled pose of a node, shape (4, 4)."""
         return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
 
-    def scaled_screws(self, e: int, center: Array, length: float) -> Array:
+    def scaled_screws(self, e: EdgeId, center: Array, length: float) -> Array:
         """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
         screws = self.reference.screws[0, self.whole.local(e)]
         linear = screws[:, :3] + np.cross(screws[:, 3:], center)
         return np.concatenate([linear / length, screws[:, 3:]], axis=1).T
 
-    def loops(self, edges: Sequence[int], cuts: Iterable[Cut]) -> tuple[LoopKinematics, list[Cut]]:
+    def loops(
+        self, edges: Sequence[EdgeId], cuts: Iterable[Cut]
+    ) -> tuple[LoopKinematics, list[Cut]]:
         """Kinematics of some edges with the given cuts as chords, and the cuts in its order."""
         cut_at = {cut.edge.index: cut for cut in cuts}
-        loops = LoopKinematics(self.graph, edges, [e for e in edges if e not in cut_at])
-        loops.center, loops.length = center_and_length(loops, self.assembly.q[loops.columns])
-        loops.length = self.length_scale or loops.length
+        tree = [e for e in edges if e not in cut_at]
+        loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
         return loops, [cut_at[chord] for chord in loops.chords]
 
-    def preference(self, e: int) -> tuple[int, ...]:
+    def preference(self, e: EdgeId) -> tuple[int, ...]:
         """Sort key of a cut among those that keep equally few rows.
 
         Uncoupled and passive joints first, whole joints, those that leave no massless end, those

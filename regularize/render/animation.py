@@ -7,16 +7,17 @@ the mechanism is back where it started.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
 
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.assembly import center_and_length
-from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.manifold.walk import correct, tangents
+from regularize.manifold.continuation import Continuation
+from regularize.manifold.extent import center_and_length, sized_loops
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
@@ -35,7 +36,7 @@ MOST = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class DrivenMotion:
     """One motion of a mechanism.
 
     Attributes:
@@ -51,11 +52,11 @@ class Motion:
     cyclic: bool
 
 
-def motions(reduction: Reduction, most: int = MOST) -> tuple[Motion, ...]:
+def motions(reduction: Reduction, most: int = MOST) -> tuple[DrivenMotion, ...]:
     """The first few motions of the mechanism: those of the loops, then those of open chains."""
     if not reduction.assembly.closed:
         return ()
-    found: list[Motion] = []
+    found: list[DrivenMotion] = []
     for drive in _drives(reduction):
         if len(found) >= most:
             break
@@ -74,11 +75,13 @@ class _Drive:
     held: tuple[int, ...]
     slides: bool
 
-    def run(self, reduction: Reduction) -> Motion | None:
+    def run(self, reduction: Reduction) -> DrivenMotion | None:
         """Step both ways from the assembled configuration."""
         loops, columns = self.loops, self.loops.columns
         start = reduction.q[columns]
-        constraints = _Held(loops, self.held)
+        held = np.zeros(loops.freedoms, dtype=bool)
+        held[list(self.held)] = True
+        along = Continuation(loops, replace(EXACT, closed=1e-8), held)
         home = loops.state(start[None]).T_world_node[0]
         unit = np.zeros(loops.freedoms)
         unit[self.driver] = 1.0
@@ -87,9 +90,9 @@ class _Drive:
         for side, sign in enumerate((1.0, -1.0)):
             q, heading = start[None], sign * unit[None]
             for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
-                heading = tangents(loops, constraints, q, heading, reduction.rtol)
-                trial = loops.integrate(q, STRIDE * heading * loops.units)
-                trial, closed = correct(loops, constraints, trial, tolerance=1e-8)
+                heading = along.tangents(q, heading)
+                stepped = along.step(q, STRIDE * heading)
+                trial, closed = stepped.q, stepped.good
                 moved = np.max(np.abs(trial - q) / loops.units)
                 slid = abs(trial[0, self.driver] - start[self.driver])
                 limit = SLIDE * loops.length if self.slides else np.inf
@@ -113,24 +116,7 @@ class _Drive:
         whole = np.repeat(reduction.q[None], len(frames), axis=0)
         whole[:, columns] = frames
         name = coordinate_names(reduction.mechanism)[int(columns[self.driver])]
-        return Motion(name, read_only(whole), len(paths[1]), cyclic)
-
-
-class _Held:
-    """All closure equations and coordinates that stay as they are."""
-
-    def __init__(self, loops: LoopKinematics, held: Sequence[int]) -> None:
-        self.loops = loops
-        self.rows = np.eye(loops.freedoms)[list(held)]
-
-    def residual(self, state: State) -> Array:
-        """Closure errors; a held coordinate has no error, for it is never moved."""
-        return np.pad(self.loops.residual(state), ((0, 0), (0, len(self.rows))))
-
-    def residual_jacobian(self, state: State) -> Array:
-        """Rows of the closure equations and of the held coordinates."""
-        rows = np.broadcast_to(self.rows, (len(state.q), *self.rows.shape))
-        return np.concatenate([self.loops.residual_jacobian(state), rows], axis=1)
+        return DrivenMotion(name, read_only(whole), len(paths[1]), cyclic)
 
 
 def _drives(reduction: Reduction) -> Iterator[_Drive]:
@@ -144,9 +130,8 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
     for edge in reduction.graph.edges:
         if edge.index in inside or edge.index in held:
             continue
-        loops = LoopKinematics(reduction.graph, [edge.index], [edge.index])
-        if len(reduction.graph.edges) > 1:
-            _, loops.length = center_and_length(reduction.loops, reduction.q)
+        _, length = center_and_length(reduction.loops, reduction.q)
+        loops = LoopKinematics(reduction.graph, [edge.index], [edge.index], length=length)
         for k in range(edge.freedoms):
             others = tuple(i for i in range(edge.freedoms) if i != k)
             yield _Drive(loops, k, others, not np.any(edge.screws[3:, k]))
@@ -155,8 +140,7 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
 def _cell_drives(reduction: Reduction, cell: CellMobility) -> Iterator[_Drive]:
     """Independent coordinates of a cell, motors first, then single-freedom joints."""
     edges = [e for e in cell.edges if e in set(reduction.tree)]
-    loops = LoopKinematics(reduction.graph, cell.edges, edges)
-    loops.center, loops.length = center_and_length(loops, reduction.q[loops.columns])
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, edges)
     weight, slides = np.ones(loops.freedoms), np.zeros(loops.freedoms, dtype=bool)
     for e in cell.edges:
         edge = reduction.graph.edges[e]

@@ -12,6 +12,7 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.joint import perpendiculars
 
+#: Sides of round things: enough to look round at the size of a joint.
 SECTIONS = 12
 
 
@@ -23,7 +24,7 @@ def bar(start: Array, end: Array, radius: float) -> Any:
 
 
 def ball(center: Array, radius: float) -> Any:
-    """A ball."""
+    """A sphere, which stands for a spherical joint."""
     mesh = creation.uv_sphere(radius, count=(8, 12))
     mesh.apply_translation(center)
     return mesh

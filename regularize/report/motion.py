@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.directions import axis_words
+from regularize.lie.directions import TOLERANCE, axis_words
+from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
-from regularize.manifold.assembly import center_and_length
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.extent import center_and_length, sized_loops
+from regularize.model.graph import ColumnId, NodeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
@@ -25,8 +25,6 @@ from regularize.report.words import point_words
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
-#: Twists are called equal to this; walking leaves errors far below it.
-RTOL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,33 +109,35 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
         axis=1,
     )
     held = floating(reduction)
-    algebras: dict[int, Array] = {}
-    found: dict[int, BodyMotion] = {}
+    algebras: dict[NodeId, Array] = {}
+    found: dict[NodeId, BodyMotion] = {}
     motions = {root: np.zeros((len(q), 6, velocities.shape[2])) for root in loops.roots}
     for e, node in loops.tree:
         edge, local = graph.edges[e], loops.local(e)
         sign = 1.0 if edge.child == node else -1.0
         step = scaled[:, :, local] @ velocities[:, local]
         motions[node] = motions[edge.other(node)] + sign * step
-    for node, members in enumerate(graph.members):
-        if not members or node == graph.ground:
+    for node in graph.every_node:
+        if not graph.members[node] or node == graph.ground:
             continue
         own = motions[node]
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
-        freedoms = max(np.linalg.matrix_rank(entry, tol=RTOL * size) for entry in own)
+        freedoms = max(np.linalg.matrix_rank(entry, tol=TOLERANCE * size) for entry in own)
         columns = np.concatenate(list(own), axis=1)
-        if np.max(np.abs(columns), initial=0.0) < RTOL:
+        if np.max(np.abs(columns), initial=0.0) < TOLERANCE:
             columns = columns[:, :0]
-        algebra = subalgebra.lie_closure(columns, RTOL)
+        algebra = subalgebra.lie_closure(columns, TOLERANCE)
         algebras[node] = algebra
-        motion = in_world(subalgebra.motion_type(algebra, RTOL), center, length)
+        motion = in_world(motion_type(algebra, TOLERANCE), center, length)
         floats = any(e in held for e in graph.adjacency[node])
         found[node] = BodyMotion(graph.nodes[node], int(freedoms), motion, floats=floats)
     resting = {n for n, algebra in algebras.items() if algebra.shape[1] == 0} | {graph.ground}
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
 
-def _at_joint(reduction: Reduction, node: int, entry: BodyMotion, resting: set[int]) -> BodyMotion:
+def _at_joint(
+    reduction: Reduction, node: NodeId, entry: BodyMotion, resting: set[NodeId]
+) -> BodyMotion:
     """The same with the joint at which the body hangs on something at rest."""
     graph = reduction.graph
     if entry.motion.dimension not in (1, 2):
@@ -154,8 +154,8 @@ def _samples(reduction: Reduction) -> tuple[Array, Array]:
     loops = reduction.loops
     rng = np.random.default_rng(reduction.seed)
     q = np.repeat(reduction.q[None], SAMPLES, axis=0)
-    blocks: list[tuple[list[int], Array]] = []
-    in_cells: set[int] = set()
+    blocks: list[tuple[list[ColumnId], Array]] = []
+    in_cells: set[ColumnId] = set()
     for cell in reduction.cells:
         columns, configurations, bases = _cell(reduction, cell)
         q[:, columns] = configurations
@@ -187,12 +187,11 @@ def floating(reduction: Reduction) -> set[int]:
     }
 
 
-def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[int], Array, Array]:
+def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[ColumnId], Array, Array]:
     """Columns of a cell, configurations of it and its null spaces there."""
     edges = [e for e in cell.edges if e in set(reduction.tree)]
-    loops = LoopKinematics(reduction.graph, cell.edges, edges)
-    columns = [int(c) for c in loops.columns]
-    loops.center, loops.length = center_and_length(loops, reduction.q[columns])
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, edges)
+    columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
     picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), SAMPLES).astype(int)
     jacobian = loops.jacobian(loops.state(visited[picked])) * loops.units

@@ -10,8 +10,8 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.manifold.assembly import with_coordinates
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import center_and_length
+from regularize.manifold.extent import sized_loops
+from regularize.model.graph import EdgeId
 from regularize.model.joint import joint_screws, perpendiculars
 from regularize.model.mechanism import Joint
 from regularize.reduction.reduce import Reduction
@@ -27,7 +27,7 @@ STANDARD = ("cylindrical", "universal", "spherical")
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class JointChange:
     """Another type for one joint.
 
     Attributes:
@@ -51,7 +51,7 @@ class Change:
 
     @property
     def cost(self) -> int:
-        """Small where an axis is kept and the part is a standard one."""
+        """Rank of the new kind from 1 on: least where the axis is kept and the part is standard."""
         return COST[self.after]
 
     def __str__(self) -> str:
@@ -69,15 +69,13 @@ class Stressed:
         for cell in reduction.cells:
             if cell.here.rank < cell.generic.rank:
                 q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
-        loops = reduction.loops
-        loops = LoopKinematics(reduction.graph, loops.edges, reduction.tree)
-        loops.center, loops.length = center_and_length(loops, q)
+        loops = sized_loops(reduction.graph, q, tree=reduction.tree)
         self.q, self.loops = q, loops
         self.equilibrium = Equilibrium(loops, q, reduction.rtol)
 
     def options(
-        self, edges: Sequence[int], keep: set[str], kinds: Collection[str], motors: bool = False
-    ) -> list[Change]:
+        self, edges: Sequence[EdgeId], keep: set[str], kinds: Collection[str], motors: bool = False
+    ) -> list[JointChange]:
         """Every single change that is allowed, in the order of the joints."""
         mechanism = with_coordinates(self.reduction.mechanism, self.reduction.q)
         coupled = {name for c in mechanism.couplings for name, _, _ in c.terms}
@@ -92,11 +90,13 @@ class Stressed:
                     pose = self.equilibrium.origin(e) @ shift
                     added = _added(joint, replacement, pose, self.q[list(edge.columns)])
                     found.append(
-                        Change(joint.name, joint.kind, after, replacement, read_only(added))
+                        JointChange(joint.name, joint.kind, after, replacement, read_only(added))
                     )
         return found
 
-    def seen(self, edges: Sequence[int], options: Sequence[Change]) -> tuple[list[Array], int]:
+    def seen(
+        self, edges: Sequence[EdgeId], options: Sequence[JointChange]
+    ) -> tuple[list[Array], int]:
         """New freedoms as the self-stress states of one cell see them, (states, gain) each."""
         position = {e: i for i, e in enumerate(self.loops.edges)}
         fields = self.equilibrium.fields(self.equilibrium.self_stress)

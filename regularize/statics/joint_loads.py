@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.dynamics.minimal.pivoting import columns_of
 from regularize.errors import ModelError
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import center_and_length
+from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
+from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 from regularize.statics.elastic import Stiffness, compliance_roots, settle
 from regularize.statics.equilibrium import Equilibrium
@@ -124,8 +123,7 @@ def joint_forces(
     """
     graph = reduction.graph
     q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
-    loops = LoopKinematics(graph, range(len(graph.edges)), reduction.tree)
-    loops.center, loops.length = center_and_length(loops, q)
+    loops = sized_loops(graph, q, tree=reduction.tree)
     equilibrium = Equilibrium(loops, q, reduction.rtol)
     known = coordinate_names(graph.mechanism)
     forces = np.zeros(graph.freedoms)

@@ -14,8 +14,9 @@ import numpy as np
 
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import center_and_length
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import EdgeId, NodeId
 from regularize.reduction.mobility import decide_rank
 from regularize.reduction.reduce import Reduction
 
@@ -54,9 +55,8 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
     graph = reduction.graph
     found: dict[str, tuple[Direction, ...]] = {}
     for cell in reduction.cells:
-        loops = LoopKinematics(graph, cell.edges, [e for e in cell.edges if e in reduction.tree])
+        loops = sized_loops(graph, reduction.q, cell.edges, reduction.tree)
         q = reduction.q[loops.columns]
-        loops.center, loops.length = center_and_length(loops, q)
         singular = cell.here.rank < cell.generic.rank
         at = cell.configurations[-1] if singular else q
         stress = self_stress(loops, at, reduction.rtol)
@@ -84,14 +84,14 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
     )
 
 
-def _root(loops: LoopKinematics, node: int) -> int:
+def _root(loops: LoopKinematics, node: NodeId) -> NodeId:
     path = loops.path_to_root(node)
     for e, _ in path:
         node = loops.graph.edges[e].other(node)
     return node
 
 
-def _through(loops: LoopKinematics, e: int, stress: Array) -> Array:
+def _through(loops: LoopKinematics, e: EdgeId, stress: Array) -> Array:
     """Wrench of each self-stress state in one joint, shape (6, states)."""
     total = np.zeros((6, stress.shape[1]))
     for row in range(len(loops.chords)):

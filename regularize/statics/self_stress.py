@@ -14,8 +14,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import center_and_length
+from regularize.manifold.extent import sized_loops
 from regularize.model.cycles import Cycle
 from regularize.reduction.mobility import decide_rank
 from regularize.reduction.reduce import Reduction
@@ -57,8 +56,7 @@ def self_stress(reduction: Reduction, q: Array | None = None) -> tuple[SelfStres
     if not reduction.redundant:
         return ()
     q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
-    loops = LoopKinematics(graph, range(len(graph.edges)), reduction.tree)
-    loops.center, loops.length = center_and_length(loops, q)
+    loops = sized_loops(graph, q, tree=reduction.tree)
     equilibrium = Equilibrium(loops, q, reduction.rtol)
     fields = equilibrium.fields(equilibrium.self_stress)
     if not fields.shape[2]:

@@ -8,25 +8,21 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.assembly_modes.closed_form.array_runtime import Function
 from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.meeting import NEAR, REFINED, Refinement
 from regularize.assembly_modes.closed_form.plan import Plan
-from regularize.assembly_modes.closed_form.program import CLOSED, Function
-from regularize.assembly_modes.closed_form.programs import LOST, Programs
+from regularize.assembly_modes.closed_form.program import CLOSED, LOST, Programs
+from regularize.assembly_modes.closed_form.refinement import Refinement
 from regularize.assembly_modes.closed_form.solutions import Solutions
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.model.graph import Graph
 
-#: Samples that are computed at once, so that all quantities stay in the processor's cache.
+#: Samples that are computed at once, so that all quantities stay in the processor's cache; of many
+#: branches as many solutions as of sixteen.
 CHUNK = 4096
-#: Solutions that are computed at once where there are many branches.
-ROOM = 2**16
-#: Scaled discriminants that are rounding: two branches meet.
-MEETING = 1e-14
 #: Change of the inputs, in radians and sizes of the loops, after which little is lost.
 ASIDE = 1e-3
-#: Closure errors that are rounding.
-EXACT = 1e-13
 #: What is tried where any angle solves an equation and zero leads to no solution.
 ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
@@ -45,11 +41,17 @@ class Evaluation:
         self._plan, self._graph, self.columns = plan, graph, tuple(columns)
         self._n, self._steps = graph.freedoms, len(plan.choices)
         self.freedoms = self._n
-        self._programs = Programs(plan, graph, self.columns)
+        self._programs = Programs(plan, graph.freedoms, len(self.columns))
         self._checks = slice(self._n + self._steps, self._n + self._steps + len(plan.gaps))
         self._both = [(1.0, -1.0)] * self._steps
         self._every = np.ones(2**self._steps, dtype=bool)
         self._every.setflags(write=False)
+
+    @cached_property
+    def closure(self) -> Refinement:
+        """The closure equations, lengths divided by the size of the loops."""
+        length = max((chain.size for chain in self._plan.chains), default=1.0)
+        return Refinement(self._graph, self.columns, length)
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input."""
@@ -87,7 +89,7 @@ class Evaluation:
         """Enter the results of some inputs, (results, branches, N); which are assembled."""
         assembled = self._positions(self._programs.array, x, branch, results)
         q, margin = results[: self._n], self._margin(results)
-        near = (np.abs(margin) < NEAR).any(axis=0)
+        near = (np.abs(margin) < EXACT.same).any(axis=0)
         lost = self._lost(results)
         if lost.any():
             self._from_aside(x, branch, results, assembled, lost)
@@ -95,7 +97,7 @@ class Evaluation:
             self._where_any_angle_solves(x, branch, results, assembled)
         near &= assembled
         if near.any():
-            refined, closed = self._refinement(q[:, near].T)
+            refined, closed = self.closure(q[:, near].T)
             q[:, near] = refined.T
             assembled[near] = closed
         if not assembled.all():
@@ -107,23 +109,6 @@ class Evaluation:
         results = np.empty((self._rows, 1, len(x)))
         self._positions(self._programs.array, x, branch, results)
         return self._margin(results)[:, 0].T
-
-    def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Configurations (N, n) corrected with the inputs held, and whether each is closed."""
-        return self._refinement(q)
-
-    def closure_error(self, q: Array) -> Array:
-        """Largest gap of a loop at configurations (N, n), lengths scaled, shape (N,)."""
-        return self._refinement.error(q)
-
-    @property
-    def units(self) -> Array:
-        """One radian, or the size of the loops, of each coordinate, shape (n,)."""
-        return self._refinement.units
-
-    def poses(self, q: Array) -> Array:
-        """Poses of all nodes, lengths scaled by the size of the loops, (N, nodes, 3, 4)."""
-        return self._refinement.poses(q)
 
     @property
     def _rows(self) -> int:
@@ -141,41 +126,31 @@ class Evaluation:
         assembled: NDArray[np.bool_],
         lost: NDArray[np.bool_],
     ) -> None:
-        """Solutions near divisions by zero, by iteration from those at inputs a little aside."""
-        b, s = np.nonzero(lost & assembled)
+        """Solutions near divisions by zero, by projection from those there or a little aside."""
+        n, columns, units = self._n, list(self.columns), self.closure.units
         error = np.full(lost.shape, np.inf)
-        error[b, s] = self.closure_error(results[: self._n, b, s].T)
-
-        def take(q: Array, b: NDArray[np.intp], s: NDArray[np.intp]) -> None:
-            """Refined configurations where they are closed better and lie near."""
-            refined, _ = self._refinement(q)
-            left = self.closure_error(refined)
-            near = np.max(np.abs(refined - q) / self.units, axis=1) < 100 * ASIDE
-            better = near & (left < np.minimum(error[b, s], CLOSED))
-            results[: self._n, b[better], s[better]] = refined[better].T
-            assembled[b[better], s[better]] = True
-            error[b[better], s[better]] = left[better]
-
-        b, s = np.nonzero(lost & (error > EXACT) & (error <= REFINED))
-        if len(b):
-            take(results[: self._n, b, s].T, b, s)
-        columns = list(self.columns)
+        b, s = np.nonzero(lost & assembled)
+        error[b, s] = self.closure.error(results[:n, b, s].T)
         weights = np.cos(1.0 + np.arange(len(columns)))  # no direction that is special
-        for sense in (1.0, -1.0):
-            samples = np.flatnonzero((lost & (error > EXACT)).any(axis=0))
+        for aside in (0.0, ASIDE, -ASIDE):
+            samples = np.flatnonzero((lost & (error > 0.1 * EXACT.closed)).any(axis=0))
             if not len(samples):
                 break
             others = np.empty((*results.shape[:2], len(samples)))
-            beside = x[samples] + sense * ASIDE * self.units[columns] * weights
+            beside = x[samples] + aside * units[columns] * weights
             found = self._positions(self._programs.array, beside, branch, others)
             b, s = np.nonzero(found & lost[:, samples])
-            if not len(b):
-                continue
-            q = others[: self._n, b, s].T.copy()
-            q[:, columns] = x[samples[s]]
-            take(q, b, samples[s])
+            start, s = others[:n, b, s].T.copy(), samples[s]
+            start[:, columns] = x[s]
+            q, _ = self.closure(start)
+            left = self.closure.error(q)
+            near = np.max(np.abs(q - start) / units, axis=1, initial=0.0) < 100 * ASIDE
+            better = near & (left < np.minimum(error[b, s], CLOSED))
+            b, s = b[better], s[better]
+            results[:n, b, s], error[b, s] = q[better].T, left[better]
+            assembled[b, s] = True
         # What is left is a place where formulas and iteration fail.
-        assembled &= ~lost | (error <= REFINED)
+        assembled &= ~lost | (error <= EXACT.same)
 
     def _margin(self, results: Array) -> Array:
         return results[self._n : self._n + self._steps]
@@ -184,7 +159,7 @@ class Evaluation:
         self, program: Function, x: Array, branch: Branch | None, results: Array
     ) -> NDArray[np.bool_]:
         """Enter the results of a program; whether each branch is assembled, (branches, N)."""
-        self._programs.evaluate(program, [x], branch, results)
+        self._programs.evaluate(program, x, branch, results)
         # A sum is finite where all its terms are.
         with np.errstate(invalid="ignore", over="ignore"):
             assembled = np.isfinite(results[: self._n].sum(axis=0))
@@ -218,32 +193,21 @@ class Evaluation:
             arrays: Inputs, their rates, and for accelerations the rates of these, (N, inputs) each.
             branch: The only branch wanted, if it is.
         """
-        program = self._programs.velocity if len(arrays) == 2 else self._programs.acceleration
-        N, branches = len(arrays[0]), 1 if branch is not None else 2**self._steps
-        derivatives = np.empty((self._n, branches, N))
-        for part in _parts(N, branches):
-            some, own = [a[part] for a in arrays], derivatives[..., part]
-            self._programs.evaluate(program, some, branch, own)
-            results = np.empty((self._rows, *own.shape[1:]))
-            known = self._solved(some[0], branch, results)
-            known &= ~(np.abs(self._margin(results)) <= MEETING).any(axis=0)
-            lost = self._lost(results) & known
-            if lost.any():
-                b, s = np.nonzero(lost)
-                given = [a[s] for a in some[1:]]
-                q = results[: self._n, b, s].T
-                rates, regular = self._refinement.derivatives(q, given)
-                own[:, b[regular], s[regular]] = rates[regular].T
-            own[:, ~known] = np.nan
+        x, branches = arrays[0], 1 if branch is not None else 2**self._steps
+        derivatives = np.full((self._n, branches, len(x)), np.nan)
+        for part in _parts(len(x), branches):
+            results = np.empty((self._rows, branches, len(x[part])))
+            known = self._solved(x[part], branch, results)
+            known &= ~(np.abs(self._margin(results)) <= ROUNDING).any(axis=0)
+            b, s = np.nonzero(known)
+            if len(b):
+                given = [a[part][s] for a in arrays[1:]]
+                rates = self.closure.derivatives(results[: self._n, b, s].T, given)
+                derivatives[..., part][:, b, s] = rates.T
         return derivatives.T
-
-    @cached_property
-    def _refinement(self) -> Refinement:
-        length = max((chain.size for chain in self._plan.chains), default=1.0)
-        return Refinement(self._graph, self.columns, length)
 
 
 def _parts(samples: int, branches: int) -> Iterator[slice]:
     """A few samples at a time: what is needed on the way takes more room than the results."""
-    size = max(1, min(CHUNK, ROOM // branches))
+    size = max(1, min(CHUNK, 16 * CHUNK // branches))
     return (slice(k, k + size) for k in range(0, samples, size))

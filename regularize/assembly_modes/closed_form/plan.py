@@ -9,16 +9,14 @@ from functools import reduce
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.chain import Chain
-from regularize.assembly_modes.closed_form.coefficients import size_of
+from regularize.assembly_modes.closed_form.equation import size_of
 from regularize.assembly_modes.closed_form.motions import Known
-from regularize.assembly_modes.closed_form.projection import Projection
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
+from regularize.assembly_modes.loop_chain import LoopChain
+from regularize.assembly_modes.loop_projections import LoopProjection
+from regularize.manifold.tolerances import EXACT
 from regularize.model.cycles import Cycle
 from regularize.model.graph import CouplingRow
-
-#: Closure errors below this, relative to the size of a loop, are rounding.
-CLOSED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,7 @@ class Step:
 
 
 def step_of(
-    chain: Chain, p: Projection, solutions: int, discriminant: Scalar | None = None
+    chain: LoopChain, p: LoopProjection, solutions: int, discriminant: Scalar | None = None
 ) -> Step:
     """The step that a projection gives."""
     item = chain.items[p.unknown]
@@ -99,7 +97,7 @@ class Plan:
     tape: Tape
     known: Known
     steps: list[Step]
-    chains: tuple[Chain, ...]
+    chains: tuple[LoopChain, ...]
     divisors: tuple[Scalar, ...] = ()
     squares: tuple[Scalar, ...] = ()
     gaps: list[Scalar] = field(default_factory=list)
@@ -124,14 +122,14 @@ def checked(
     gaps = [gap for chain in plan.chains for gap in _gaps(plan.known, chain)]
     rows = [row for row in couplings if set(row.columns) <= set(plan.known.coordinates)]
     direct = [_coupling_gap(plan.known, row, plain) for row in rows if set(row.columns) <= plain]
-    gaps += [gap for gap in direct if not float(np.max(np.abs(gap.probe))) <= CLOSED]
+    gaps += [gap for gap in direct if not float(np.max(np.abs(gap.probe))) <= EXACT.singular]
     turned = [
         _coupling_gap(plan.known, row, plain) for row in rows if not set(row.columns) <= plain
     ]
     if not gaps:
         return replace(plan, gaps=turned)
     worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps])
-    return replace(plan, gaps=[*gaps, *turned], inconsistent=bool(np.all(worst > CLOSED)))
+    return replace(plan, gaps=[*gaps, *turned], inconsistent=bool(np.all(worst > EXACT.singular)))
 
 
 def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scalar:
@@ -149,7 +147,7 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
-def _closes(known: Known, chain: Chain) -> bool:
+def _closes(known: Known, chain: LoopChain) -> bool:
     """Whether a loop closes at the random inputs, on all branches."""
     closing = np.eye(4)
     for item, link in zip(chain.items, chain.links, strict=True):
@@ -157,10 +155,10 @@ def _closes(known: Known, chain: Chain) -> bool:
         assert motion is not None
         closing = closing @ motion.probe @ link
     closing[..., :3, 3] /= chain.size
-    return bool(np.max(np.abs(closing - np.eye(4))) <= CLOSED)
+    return bool(np.max(np.abs(closing - np.eye(4))) <= EXACT.singular)
 
 
-def _gaps(known: Known, chain: Chain) -> Iterator[Scalar]:
+def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
     """Closure errors of a solved loop, relative to its size, that are more than rounding."""
     if not all(known.has(item) for item in chain.items):
         return
@@ -173,6 +171,6 @@ def _gaps(known: Known, chain: Chain) -> Iterator[Scalar]:
     for start, size in starts:
         end = known.carried(chain, start, 0, 2 * len(chain))
         of = vectors.direction_of if start.kind == "direction" else vectors.position_of
-        for x in vectors.subtract(of(end), of(start)):
-            if not float(np.max(np.abs(x.probe))) <= CLOSED * size:
+        for x in of(end) - of(start):
+            if not float(np.max(np.abs(x.probe))) <= EXACT.singular * size:
                 yield x * (1.0 / size)

@@ -7,16 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form import equations, vectors
-from regularize.assembly_modes.closed_form.chain import Chain, chain_of
-from regularize.assembly_modes.closed_form.coefficients import (
+from regularize.assembly_modes.closed_form import operations, vectors
+from regularize.assembly_modes.closed_form.equation import (
     equation,
     rotated,
     sight,
-    size_of,
     vanishes,
 )
-from regularize.assembly_modes.closed_form.invariance import Invariance, Segment
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.orientations import ORIENTATIONS, rod
 from regularize.assembly_modes.closed_form.plan import (
@@ -25,21 +22,22 @@ from regularize.assembly_modes.closed_form.plan import (
     checked,
     step_of,
 )
-from regularize.assembly_modes.closed_form.projection import Projection, projections
 from regularize.assembly_modes.closed_form.spin import spins
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.closed_form.vectors import (
     Matrix,
-    Motion,
+    SymbolicMotion,
     direction_of,
     position_of,
 )
+from regularize.assembly_modes.couplings import coupled, next_coupled
+from regularize.assembly_modes.invariance import Invariance, UnmovedSegment
+from regularize.assembly_modes.loop_chain import LoopChain, chain_of
+from regularize.assembly_modes.loop_projections import LoopProjection, projections
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import ROUNDING
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Graph, breadth_first
-
-#: Discriminants below this, relative to the size of their terms, are rounding.
-SLACK = 1e-14
 
 
 class Planner:
@@ -85,8 +83,8 @@ class Planner:
             given[column] = self.tape.scalar(value)
         self._plain = set(given)
         self._used: set[str] = set()
-        self._ways: dict[Invariance, dict[int, list[Projection]]] = {}
-        self._vain: set[tuple[int, tuple[Segment, ...]]] = set()
+        self._ways: dict[Invariance, dict[int, list[LoopProjection]]] = {}
+        self._vain: set[tuple[int, tuple[UnmovedSegment, ...]]] = set()
         for edge in graph.edges:
             own = [column for column in edge.columns if column in given]
             if not edge.group:
@@ -129,27 +127,17 @@ class Planner:
 
     def _coupled(self) -> bool:
         """A coupling with one coordinate left, the others not being angles up to whole turns."""
-        for coupling in self.graph.couplings:
-            left = [c for c in coupling.columns if c not in self.known.coordinates]
-            if len(left) != 1 or not set(coupling.columns) - set(left) <= self._plain:
-                continue
-            total = self.tape.scalar(coupling.offset)
-            factor = 0.0
-            for column, k in zip(coupling.columns, coupling.coefficients, strict=True):
-                if column == left[0]:
-                    factor += k
-                else:
-                    total = total - self.known.coordinates[column] * k
-            if factor == 0.0:
-                continue
-            self.known.give(left[0], total * (1.0 / factor))
-            self._plain.add(left[0])
-            self._used.add(coupling.name)
-            joint = next(e.joint.name for e in self.graph.edges if left[0] in e.columns)
-            reason = f"coupling {coupling.name}"
-            self.steps.append(Step(joint, "K", reason, 1, None, (left[0],)))
-            return True
-        return False
+        values = self.known.coordinates
+        found = next_coupled(self.graph.couplings, values.keys(), self._plain)
+        if found is None:
+            return False
+        coupling, column = found
+        self.known.give(column, coupled(coupling, column, values, self.tape.scalar(0.0)))
+        self._plain.add(column)
+        self._used.add(coupling.name)
+        joint = next(e.joint.name for e in self.graph.edges if column in e.columns)
+        self.steps.append(Step(joint, "K", f"coupling {coupling.name}", 1, None, (column,)))
+        return True
 
     def _projected(self) -> bool:
         """The cheapest projection that determines an unknown, unique ones first.
@@ -180,7 +168,7 @@ class Planner:
             for p in self._ways[loop][self._unknown(loop)]
         )
 
-    def _of(self, loop: Invariance, solutions: int) -> list[Projection]:
+    def _of(self, loop: Invariance, solutions: int) -> list[LoopProjection]:
         """Ways to find one more unknown of a loop that were not tried in vain."""
         unknown = self._unknown(loop)
         if unknown not in self._ways.setdefault(loop, {}):
@@ -209,27 +197,24 @@ class Planner:
     def _spun(self) -> bool:
         """A spherical joint of a body that turns about the line to another one."""
         for spin in spins(self.all_loops, self.known):
-            chain, p = spin.chain, spin.projection
-            size = size_of(chain, p)
-            if vanishes(spin.coefficients[:2], size):
+            if spin.equation.vanishes():
                 continue
-            sign = self.tape.sign()
-            c, s, discriminant = equations.circle(self.tape, *spin.coefficients, sign, SLACK * size)
+            c, s, discriminant = spin.equation.solved()
             self._give_rotation(spin.columns, spin.turned(c, s))
-            self.steps.append(step_of(chain, p, 2, discriminant))
+            self.steps.append(step_of(spin.chain, spin.projection, 2, discriminant))
             return True
         return False
 
-    def _spins(self, chain: Chain) -> bool:
+    def _spins(self, chain: LoopChain) -> bool:
         """Whether the two spherical joints left in a loop are all that holds what is between."""
         left = {item.columns for item in chain.items if not self.known.has(item)}
         graph, cycle = self.graph, chain.cycle
         cut = [e for e in cycle.edges if graph.edges[e].columns in left]
-        rest = set(range(len(graph.edges))) - set(cut)
+        rest = set(graph.every_edge) - set(cut)
         ends = graph.edges[cut[0]].parent, graph.edges[cut[0]].child
         return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
 
-    def _all_turned_but(self, chain: Chain, u: int) -> bool:
+    def _all_turned_but(self, chain: LoopChain, u: int) -> bool:
         """Whether the orientation of the rest of a loop is known."""
         return all(
             i == u or item.kind == "P" or self.known.has(item) for i, item in enumerate(chain.items)
@@ -237,18 +222,18 @@ class Planner:
 
     # Solutions -----------------------------------------------------------------------------------
 
-    def _seen(self, chain: Chain, p: Projection) -> bool:
+    def _seen(self, chain: LoopChain, p: LoopProjection) -> bool:
         """The unknown motion that carries one view of an element into the other."""
         item, tape = chain.items[p.unknown], self.tape
         left, right = sight(chain, self.known, p)
         if item.kind == "P":
             right = rotated(self.known, item, right)
-            gap = vectors.subtract(position_of(left), position_of(right))
+            gap = position_of(left) - position_of(right)
             shift = gap[2]
             if left.direction is not None:
                 if vanishes([left.direction[2]], 1.0):
                     return False
-                shift = self._quotient(vectors.dot(gap, left.direction), left.direction[2])
+                shift = self._quotient(gap @ left.direction, left.direction[2])
             self.known.give(item.columns[0], shift)
             self.steps.append(step_of(chain, p, 1))
             return True
@@ -264,38 +249,34 @@ class Planner:
         if square.constant is None and self._all_turned_but(chain, p.unknown):
             # The element may come to lie on the axis. The x axis behind the motion never does.
             across, size = False, 1.0
-            v = vectors.vector(tape, np.array([1.0, 0.0, 0.0]))
+            v = vectors.constants(tape, np.array([1.0, 0.0, 0.0]))
             w = self.known.direction_around(chain, p.unknown, v)
             square = tape.scalar(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         if square.constant is None:
             self._squares.append(square * (1.0 / size**2))
-        c, s = equations.unit(tape, x, y, square.probe, (10 * SLACK * size) ** 2)
+        c, s = operations.unit(tape, x, y, square.probe, (10 * ROUNDING * size) ** 2)
         self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 1))
         return True
 
     def _equated(
-        self, chain: Chain, p: Projection, least: Callable[[Array], float] = np.min
+        self, chain: LoopChain, p: LoopProjection, least: Callable[[Array], float] = np.min
     ) -> bool:
         """Solutions of the equation of two segments."""
-        item, tape = chain.items[p.unknown], self.tape
-        coefficients = equation(chain, self.known, p)
-        size = size_of(chain, p)
-        if coefficients is None or vanishes(coefficients[:2], size, least):
+        item, found = chain.items[p.unknown], equation(chain, self.known, p)
+        if found is None or found.vanishes(least):
             return False
-        A, B, C = coefficients
-        if item.kind == "P" and A.constant == 0.0:
+        A, B, C = found.coefficients
+        if not found.turning and A.constant == 0.0:
             self.known.give(item.columns[0], self._quotient(-C, B * 2.0))
             self.steps.append(step_of(chain, p, 1))
             return True
-        sign = tape.sign()
-        if item.kind == "P":
-            shift, discriminant = equations.quadratic(tape, A, B, C, sign, SLACK * size)
-            self.known.give(item.columns[0], shift)
+        *solution, discriminant = found.solved()
+        if found.turning:
+            self.known.give_angle(item, *solution)
         else:
-            c, s, discriminant = equations.circle(tape, A, B, C, sign, SLACK * size)
-            self.known.give_angle(item, c, s)
+            self.known.give(item.columns[0], *solution)
         self.steps.append(step_of(chain, p, 2, discriminant))
         return True
 
@@ -307,11 +288,11 @@ class Planner:
 
     def _give_rotation(self, columns: tuple[int, ...], forward: Matrix) -> None:
         """Set a spherical joint by its rotation from child to parent."""
-        motion = Motion(forward, vectors.vector(self.tape, np.zeros(3)))
-        self.known.give_group(columns, motion, equations.rotation_vector(self.tape, forward))
+        motion = SymbolicMotion(forward, vectors.constants(self.tape, np.zeros(3)))
+        self.known.give_group(columns, motion, operations.rotation_vector(self.tape, forward))
 
-    def _give_ball(self, chain: Chain, u: int, turn: Matrix, reason: str) -> None:
+    def _give_ball(self, chain: LoopChain, u: int, turn: Matrix, reason: str) -> None:
         item = chain.items[u]
-        forward = turn if item.sign > 0 else vectors.columns(turn)
+        forward = turn if item.sign > 0 else turn.T
         self._give_rotation(item.columns, forward)
         self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))

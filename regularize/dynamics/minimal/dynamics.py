@@ -21,21 +21,16 @@ import pinocchio as pin
 from regularize.dynamics.minimal.kinematics import (
     PartitionedKinematics,
     Pose,
-    Prescribed,
     choice_at,
 )
-from regularize.dynamics.minimal.pivoting import columns_of
-from regularize.errors import ModelError, NotClosed
+from regularize.dynamics.prescribed import Prescribed
+from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import center_and_length
+from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
 from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
-
-
-class NoInertia(ModelError):
-    """The mechanism can move without moving any mass, so its accelerations are not determined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +209,6 @@ def velocity_names(robot: Robot) -> tuple[str, ...]:
 def _units(reduction: Reduction, names: tuple[str, ...]) -> Array:
     """One unit of every velocity: 1 for angles, the size of the mechanism for lengths, (nv,)."""
     loops = reduction.loops
-    _, length = center_and_length(loops, reduction.q)
-    units = LoopKinematics(loops.graph, loops.edges, reduction.tree, length=length).units
+    units = sized_loops(loops.graph, reduction.q, tree=reduction.tree).units
     known = coordinate_names(reduction.mechanism)
     return np.array([units[known.index(n)] if n in known else 1.0 for n in names])

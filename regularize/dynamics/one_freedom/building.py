@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from regularize.dynamics.minimal.dynamics import NoInertia
-from regularize.dynamics.one_freedom.curve import Curve
-from regularize.dynamics.one_freedom.nodes import (
+from regularize.dynamics.one_freedom.collocation_nodes import (
     Nodes,
     Unresolved,
     nodes_on,
     resample,
     tail,
 )
+from regularize.dynamics.one_freedom.continuation import walk_round
+from regularize.dynamics.one_freedom.curve import Curve
 from regularize.dynamics.one_freedom.path import Path
 from regularize.dynamics.one_freedom.states import States
 from regularize.dynamics.one_freedom.table import ROUND, Table, table_of
-from regularize.dynamics.one_freedom.walking import walk_round
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.metamodels.idle_held import held
 from regularize.model.diagnostic import Diagnostic

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import center_and_length
 from regularize.model.graph import Edge, coordinate_names
 from regularize.reduction.reduce import Reduction
 
@@ -71,11 +71,8 @@ class Curve:
     def __init__(self, reduction: Reduction) -> None:
         """Scale the coordinates, and find out which of them are angles that may run through."""
         self.reduction = reduction
-        loops, graph = reduction.loops, reduction.graph
-        center, length = center_and_length(loops, reduction.q)
-        self.loops = LoopKinematics(
-            graph, range(len(graph.edges)), reduction.tree, length=length, center=center
-        )
+        graph = reduction.graph
+        self.loops = sized_loops(graph, reduction.q, tree=reduction.tree)
         self.n, self.units = self.loops.freedoms, self.loops.units
         self.groups = [edge for edge in graph.edges if edge.group and edge.freedoms]
         grouped = {column for edge in self.groups for column in edge.columns}

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import pinocchio as pin
 
-from regularize.dynamics.inputs import check_numbers
-from regularize.dynamics.one_freedom.orbit import orbit
+from regularize.dynamics.inputs import Actuation, JointForces, check_numbers
+from regularize.dynamics.one_freedom.collocation import Collocation, Drive, Travel
 from regularize.dynamics.one_freedom.path import Path
+from regularize.dynamics.one_freedom.quadrature import orbit
 from regularize.dynamics.one_freedom.table import Table
-from regularize.dynamics.one_freedom.windows import Drive, Travel, Windows
-from regularize.dynamics.simulate import Actuation, JointForces
+from regularize.dynamics.recording import Counters, simulation_of
 from regularize.dynamics.simulation import Simulation, recorded_times
 from regularize.errors import ModelError
-from regularize.lie.screw import Array, read_only
+from regularize.lie.screw import Array
 from regularize.pinocchio_model.robot import Robot, to_pinocchio
 
 #: Accuracy of a state that has to lie on the path, relative.
@@ -55,7 +54,7 @@ def simulate_path(
         travel = _periodic(motion, s, rate, times, rtol)
     if travel is None:
         drive = _drive(path, robot, varying, forces)
-        travel = Windows(motion, drive, rtol, max_step).travel(s, rate, times, progress)
+        travel = Collocation(motion, drive, rtol, max_step).travel(s, rate, times, progress)
     if progress is not None:
         progress(1.0)
     return _reported(path, robot, constant, s, times, travel)
@@ -182,29 +181,19 @@ def _reported(
         columns = path.columns(constant)
         moved = coordinates[:, columns] - path.configuration(s)[columns]
         work = work + moved @ np.array(list(constant.values()))
-    model, data = robot.model, robot.data
-    energy = [
-        pin.computeKineticEnergy(model, data, a, b) + pin.computePotentialEnergy(model, data, a)
-        for a, b in zip(q, v, strict=True)
-    ]
-    if len(q) <= FEW:
-        closure = np.array([np.max(np.abs(robot.residual(a)), initial=0.0) for a in q])
-    else:
+    closure = None
+    if len(q) > FEW:
         closure = np.max(np.abs(loops.residual(loops.state(coordinates))), axis=1, initial=0.0)
-    return Simulation(
-        robot=robot,
-        time=read_only(times),
-        q=read_only(q),
-        v=read_only(v),
-        coordinates=read_only(coordinates),
-        names=path.names,
-        energy=read_only(np.array(energy) - work),
-        closure=read_only(closure),
-        steps=travel.windows,
-        leaps=0,
-        correction=0.0,
-        rejected=travel.rejected,
-        evaluations=travel.evaluations,
-        engine="path",
-        findings=(*robot.findings, *path.findings),
+    counters = Counters(travel.steps, 0, travel.rejected, 0.0, travel.evaluations)
+    return simulation_of(
+        robot,
+        times,
+        q,
+        v,
+        work,
+        counters,
+        "path",
+        coordinates=coordinates,
+        closure=closure,
+        findings=path.findings,
     )

@@ -7,16 +7,15 @@ with twice as many pieces as samples their error is far below that of the series
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.interpolate import PPoly
 
 from regularize.lie.screw import Array
 
-DEGREE = 7
-#: Pieces per sample.
+#: Pieces per sample: the shortest wave of the series extends over four.
 PIECES = 2
 ROUND = 2.0 * np.pi
 #: From the values and derivatives at both ends of [0, 1] to coefficients of the powers 4 to 7.
@@ -35,27 +34,20 @@ class Table:
 
     coefficients: Array
     growth: Array
-    _pieces: Any = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Give the pieces to scipy."""
+    @cached_property
+    def pieces(self) -> PPoly:
+        """The functions within one round."""
         ends = np.linspace(0.0, ROUND, self.coefficients.shape[1] + 1)
-        pieces = PPoly.construct_fast(self.coefficients, ends, extrapolate=False)
-        object.__setattr__(self, "_pieces", pieces)
+        return PPoly.construct_fast(self.coefficients, ends, extrapolate=False)
 
     def __call__(self, s: Array, derivative: int = 0) -> Array:
         """Values or derivatives at path coordinates (N,), shape (N, k)."""
         rounds = np.floor(s / ROUND)
-        values = self._pieces(np.clip(s - rounds * ROUND, 0.0, ROUND), derivative)
+        values = self.pieces(np.clip(s - rounds * ROUND, 0.0, ROUND), derivative)
         if derivative == 0 and self.growth.any():
             values += np.multiply.outer(rounds, self.growth)
         return np.asarray(values)
-
-    @property
-    def ends(self) -> Array:
-        """Path coordinates at which the pieces begin, shape (pieces,)."""
-        count = self.coefficients.shape[1]
-        return np.linspace(0.0, ROUND, count, endpoint=False)
 
     def combined(self, matrix: Array) -> Table:
         """Linear combinations of the functions, coefficients of shape (k, j)."""
@@ -86,5 +78,5 @@ def table_of(samples: Array, growth: Array) -> Table:
     missing = following - np.tensordot(_LOWER, low, 1)
     high = np.tensordot(_UPPER, missing, 1)
     powers = np.concatenate([low, high])
-    powers /= h ** np.arange(DEGREE + 1)[:, None, None]
+    powers /= h ** np.arange(8)[:, None, None]
     return Table(np.ascontiguousarray(powers[::-1]), growth)

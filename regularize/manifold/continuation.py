@@ -1,0 +1,238 @@
+r"""Continuation: following the manifold of configurations, many walkers at once.
+
+Every way of moving along the manifold is made of one step: along the tangent, then a projection. A
+step is taken only if it cannot have left its component: the projection converges, its first
+correction is short against the step, the corrections contract (Deuflhard, Newton Methods for
+Nonlinear Problems, section 5.1), and where the motion is driven by some coordinates, the others
+stay determined by them (``same_side``). Else it is halved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.lie.screw import Array
+from regularize.manifold.constraints import ConstraintSet
+from regularize.manifold.least_norm import least_norm
+from regularize.manifold.projection import CONTRACTING, Mask, moved, project
+from regularize.manifold.tolerances import EXACT, Tolerances
+
+#: First correction by the length of the step up to which the solution is the one next to it.
+ASIDE = CONTRACTING
+#: First correction by the length of the step below which a longer step is tried next.
+EASY = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Stepped:
+    """Configurations after one step of continuation.
+
+    Attributes:
+        q: Those reached; where a step is not good, what the projection came to, shape (N, nq).
+        good: Whether the step stayed on its component, shape (N,).
+        easy: Whether a longer one would do, shape (N,).
+    """
+
+    q: Array
+    good: Mask
+    easy: Mask
+
+
+class Continuation:
+    """Steps along the solutions of a constraint set.
+
+    Args:
+        constraints: The equations.
+        tolerances: What counts as closed, and which singular values are noise.
+        held: Velocities that stay zero, shape (n,).
+    """
+
+    def __init__(
+        self,
+        constraints: ConstraintSet,
+        tolerances: Tolerances = EXACT,
+        held: Mask | None = None,
+    ) -> None:
+        """Keep the equations."""
+        self.constraints, self.tolerances = constraints, tolerances
+        self.held = np.zeros(len(constraints.units), dtype=bool) if held is None else held
+
+    def tangents(self, q: Array, directions: Array) -> Array:
+        """Directions projected on the velocities that are allowed, largest entry one, (N, n).
+
+        Args:
+            q: Configurations on the manifold, shape (N, nq).
+            directions: Scaled velocities, shape (N, n).
+        """
+        constraints, free = self.constraints, ~self.held
+        rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
+        result = np.where(free, directions, 0.0)
+        forbidden = (rows @ result[..., None])[..., 0]
+        result[:, free] -= least_norm(rows[..., free], forbidden, self.tolerances.rank)
+        size = np.max(np.abs(result), axis=1, initial=0.0, keepdims=True)
+        moving = size > 1e-9  # what is left of a direction in which nothing can move
+        return np.where(moving, result / np.where(moving, size, 1.0), 0.0)
+
+    def step(self, q: Array, step: Array) -> Stepped:
+        """Go along scaled tangents (N, n), then back onto the manifold."""
+        return self._judged(step, moved(self.constraints, q, step), self.held)
+
+    def driven(self, q: Array, columns: Sequence[int], goal: Array) -> Stepped:
+        """Move some coordinates straight to a goal; the others follow from the equations.
+
+        Args:
+            q: Configurations on the manifold; they have one number per velocity, shape (N, n).
+            columns: The coordinates that are driven.
+            goal: Their values, shape (N, columns).
+        """
+        constraints, units = self.constraints, self.constraints.units
+        held = self.held.copy()
+        held[list(columns)] = True
+        rows = constraints.residual_jacobian(constraints.state(q)) * units
+        step = np.zeros((len(q), len(units)))
+        step[:, columns] = (goal - q[:, columns]) / units[columns]
+        given = (rows @ step[..., None])[..., 0]
+        step[:, ~held] = -least_norm(rows[..., ~held], given, self.tolerances.singular)
+        length = np.max(np.abs(step), axis=1, initial=0.0)
+        trial = moved(constraints, q, step / np.maximum(1.0, length)[:, None])
+        trial[:, columns] = goal  # exactly, free of rounding
+        found = self._judged(step, trial, held)
+        good = found.good.copy()
+        before, state = rows[good][..., ~held], constraints.state(found.q[good])
+        after = (constraints.residual_jacobian(state) * units)[..., ~held]
+        good[good] = same_side(before, after, self.tolerances.singular)
+        return Stepped(found.q, good, found.easy & good)
+
+    def _judged(self, step: Array, trial: Array, held: Mask) -> Stepped:
+        """Project the ends of steps, and see whether they are where the steps lead."""
+        length, same = np.max(np.abs(step), axis=1, initial=0.0), self.tolerances.same
+        # Steps of more than a radian or a length are never taken.
+        nearby = np.where(length <= 1.0, np.maximum(ASIDE * length, same), -1.0)
+        found = project(
+            self.constraints,
+            trial,
+            held=held if held.any() else None,
+            tolerances=self.tolerances,
+            nearby=nearby,
+        )
+        good = found.closed & (found.first <= nearby) & (found.contraction <= CONTRACTING)
+        return Stepped(found.q, good, good & (found.first <= np.maximum(EASY * length, same)))
+
+
+def same_side(before: Array, after: Array, singular: float) -> NDArray[np.bool_]:
+    """Whether no singular configuration lies between configurations near each other, shape (N,).
+
+    The determinant of the equations by the dependent coordinates keeps its sign. Where these are
+    not determined in the first place, it says nothing, and the answer is yes.
+
+    Args:
+        before: Derivatives of the equations by the dependent coordinates, shape (N, m, d). More
+            rows than coordinates are combined into as many, the same ones on both sides.
+        after: The same at the other configurations.
+        singular: Pivots below this fraction of the largest are none.
+    """
+    m, d = before.shape[1:]
+    if m < d or d == 0:
+        return np.ones(len(before), dtype=bool)
+    combination, triangle = np.linalg.qr(before)
+    pivots = np.diagonal(triangle, axis1=1, axis2=2)
+    sizes = np.abs(pivots)
+    determined = sizes.min(axis=1) > singular * sizes.max(axis=1)
+    sign = np.linalg.slogdet(np.swapaxes(combination, 1, 2) @ after)[0]
+    return np.asarray(~determined | (sign * np.prod(np.sign(pivots), axis=1) > 0.0))
+
+
+def random_walks(
+    continuation: Continuation,
+    start: Array,
+    *,
+    walkers: int,
+    steps: int,
+    rng: np.random.Generator,
+    stride: float = 0.4,
+) -> Array:
+    """Random walks from one configuration.
+
+    Args:
+        continuation: What is walked along.
+        start: The configuration that all walkers leave, shape (nq,).
+        walkers: Number of walkers.
+        steps: Steps of each.
+        rng: Source of the random directions.
+        stride: Largest change of a coordinate per step, in radians or lengths.
+
+    Returns:
+        Configurations after each step, shape (steps, walkers, nq). A walker that cannot step stays.
+    """
+    q = np.repeat(start[None], walkers, axis=0)
+    shape = (walkers, len(continuation.constraints.units))
+    strides = np.full((walkers, 1), stride)
+    heading = rng.normal(size=shape)
+    visited = np.zeros((steps, *q.shape))
+    for k in range(steps):
+        # Keeping most of the old heading carries a walker further than a random walk would.
+        heading = continuation.tangents(q, heading + 0.5 * rng.normal(size=shape))
+        reached = continuation.step(q, strides * heading)
+        good = reached.good[:, None]
+        q = np.where(good, reached.q, q)
+        longer = np.where(reached.easy[:, None], 2.0 * strides, strides)
+        strides = np.where(good, np.minimum(stride, longer), 0.5 * strides)
+        heading = np.where(good, heading, rng.normal(size=shape))
+        visited[k] = q
+    return visited
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived:
+    """Configurations at the end of straight ways of some coordinates.
+
+    Attributes:
+        q: The last configurations on the ways, shape (N, n).
+        reached: Whether the way was followed to its end, shape (N,).
+    """
+
+    q: Array
+    reached: Mask
+
+
+def drive(
+    continuation: Continuation,
+    q: Array,
+    columns: Sequence[int],
+    target: Array,
+    *,
+    stride: float = 0.25,
+    shortest: float = 1e-7,
+) -> Arrived:
+    """Move some coordinates along straight lines to given values, as far as the loops follow.
+
+    Args:
+        continuation: What is followed.
+        q: Configurations on the manifold, shape (N, n).
+        columns: The coordinates that are driven.
+        target: Their values at the end, shape (N, columns).
+        stride: Largest change of a driven coordinate per step, in radians or lengths.
+        shortest: Steps shorter than this, in the same units, end a way: it has come to a
+            singularity, or to where the loops cannot be closed any more.
+    """
+    q, columns = np.array(q, dtype=np.float64), list(columns)
+    units = continuation.constraints.units[columns]
+    origin = q[:, columns]
+    size = np.max(np.abs(target - origin) / units, axis=1, initial=0.0)
+    step = np.minimum(1.0, stride / np.maximum(size, stride))
+    least = np.minimum(1.0, shortest / np.maximum(size, shortest))
+    done, active = np.zeros(len(q)), np.arange(len(q))
+    while len(active):
+        fraction = np.minimum(1.0, done[active] + step[active])
+        goal = origin[active] + fraction[:, None] * (target - origin)[active]
+        goal[fraction == 1.0] = target[active[fraction == 1.0]]
+        reached = continuation.driven(q[active], columns, goal)
+        good = reached.good
+        q[active[good]], done[active[good]] = reached.q[good], fraction[good]
+        step[active] *= np.where(good, np.where(reached.easy, 2.0, 1.0), 0.5)
+        active = active[(done[active] < 1.0) & (step[active] >= least[active])]
+    return Arrived(q, done >= 1.0)

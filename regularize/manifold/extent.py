@@ -1,0 +1,52 @@
+"""Where a mechanism is and how large: what lengths are divided by, and twists are taken about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import EdgeId, Graph, spanning_tree
+
+
+def center_and_radius(points: Array) -> tuple[Array, float]:
+    """Centre of a cloud of points and their largest distance from it (1 where they coincide)."""
+    center = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    radius = float(np.max(np.linalg.norm(points - center, axis=1)))
+    rounding = 1e-12 * float(np.max(np.abs(points)))  # points that differ by no more coincide
+    return center, radius if radius > rounding else 1.0
+
+
+def center_and_length(loops: LoopKinematics, q: Array) -> tuple[Array, float]:
+    """Centre of the joint frames and their largest distance from it (1 m where they coincide)."""
+    state = loops.state(q)
+    points = []
+    for index in loops.edges:
+        edge = loops.graph.edges[index]
+        points.append((state.T_world_node[0, loops.row(edge.parent)] @ edge.T_parent)[:3, 3])
+    return center_and_radius(np.array(points))
+
+
+def sized_loops(
+    graph: Graph,
+    q: Array,
+    edges: Iterable[EdgeId] | None = None,
+    tree: Iterable[EdgeId] | None = None,
+    *,
+    length: float | None = None,
+) -> LoopKinematics:
+    """Kinematics whose lengths are divided by the size of the edges, twists about their centre.
+
+    Args:
+        graph: The mechanism's graph.
+        q: Where the size is taken: coordinates of all joints or of the edges alone, shape (n,).
+        edges: The edges that take part; by default all.
+        tree: Those that form the spanning tree; by default the graph's own.
+        length: Length to divide by in place of the size, in metres.
+    """
+    every = graph.every_edge if edges is None else edges
+    loops = LoopKinematics(graph, every, spanning_tree(graph) if tree is None else tree)
+    center, size = center_and_length(loops, q if len(q) == loops.freedoms else q[loops.columns])
+    return loops.measured(size if length is None else length, center)
