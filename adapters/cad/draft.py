@@ -16,13 +16,7 @@ from regularize.adapters.common.pairs import pair
 from regularize.adapters.common.units import suspect
 from regularize.lie.screw import Array, inverse, log_rotation
 from regularize.model.diagnostic import Source
-from regularize.model.mechanism import (
-    STANDARD_GRAVITY,
-    Body,
-    Geometry,
-    Inertia,
-    Mechanism,
-)
+from regularize.model.mechanism import STANDARD_GRAVITY, Body, Geometry, Inertia, Mechanism
 
 #: Misfits of saved placements above this are reported, in metres and radians.
 MISFIT = (1e-5, 1e-4)

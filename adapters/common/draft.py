@@ -19,13 +19,7 @@ from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.lie.screw import IDENTITY, Array
 from regularize.model.diagnostic import Diagnostic, Severity, Source
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
-    STANDARD_GRAVITY,
-    Body,
-    Coupling,
-    Joint,
-    Mechanism,
-)
+from regularize.model.mechanism import STANDARD_GRAVITY, Body, Coupling, Joint, Mechanism
 
 WORLD = "world"
 #: One side of a joint: a body, and the joint's frame on it.

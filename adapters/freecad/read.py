@@ -16,18 +16,9 @@ from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import listed
 from regularize.adapters.freecad.distance import Pick, distance_reading
-from regularize.adapters.freecad.document import (
-    METRES,
-    Library,
-    Object,
-    load,
-)
+from regularize.adapters.freecad.document import METRES, Library, Object, load
 from regularize.adapters.freecad.parts import Parts, top_assembly
-from regularize.lie.screw import (
-    Array,
-    transform,
-    unit,
-)
+from regularize.lie.screw import Array, transform, unit
 from regularize.model.mechanism import Mechanism
 
 #: Types of joints, in the order of the enumeration.

@@ -24,22 +24,9 @@ from regularize.adapters.mjcf.compiled import MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
 from regularize.adapters.mjcf.model import Model, poses
 from regularize.errors import ReadError
-from regularize.lie.screw import (
-    Array,
-    exp,
-    inverse,
-    log,
-    log_rotation,
-    transform,
-)
+from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-    Mechanism,
-)
+from regularize.model.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 
 HOME = "home"  # the keyframe that is taken for the reference pose unasked
 MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))

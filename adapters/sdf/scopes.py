@@ -10,14 +10,7 @@ from urllib.parse import unquote
 from regularize.adapters.common import drake
 from regularize.adapters.common.xml import Node, is_true, parse
 from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
-from regularize.adapters.sdf.frames import (
-    MODEL,
-    WORLD,
-    Frame,
-    Scope,
-    pose_of,
-    relative_to,
-)
+from regularize.adapters.sdf.frames import MODEL, WORLD, Frame, Scope, pose_of, relative_to
 from regularize.adapters.sdf.link import read_link
 from regularize.lie.screw import IDENTITY, Array, inverse
 

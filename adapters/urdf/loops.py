@@ -35,21 +35,9 @@ from regularize.adapters.common.pose import rotation_between
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.coupling import read_coupling
 from regularize.adapters.urdf.draft import UrdfDraft
-from regularize.adapters.urdf.joint import (
-    AXIAL,
-    TYPES,
-    axis,
-    kind_of,
-    limits,
-)
+from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, kind_of, limits
 from regularize.adapters.urdf.pose import pose
-from regularize.lie.screw import (
-    IDENTITY,
-    Array,
-    inverse,
-    log_rotation,
-    transform,
-)
+from regularize.lie.screw import IDENTITY, Array, inverse, log_rotation, transform
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint
 
