@@ -184,7 +184,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def figures(motion: Simulation) -> str:
-    """What to know of a run, in a few lines."""
+    """Steps, evaluations, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
@@ -199,7 +199,7 @@ def figures(motion: Simulation) -> str:
 
 
 def _corrected(motion: Simulation) -> str:
-    """What was done about it."""
+    """The energy that corrections added up to, in J; empty where nothing was corrected."""
     if motion.correction == 0.0:
         return ""
     return f", after corrections that add up to {motion.correction:.2e} J"

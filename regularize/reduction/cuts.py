@@ -19,7 +19,7 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.model.cycles import Cycle
-from regularize.model.graph import Edge
+from regularize.model.graph import Edge, NodeId
 
 Kind = Literal["thinned", "numerical"]
 
@@ -47,7 +47,7 @@ class Cut:
 
     edge: Edge
     cycle: Cycle
-    node: int
+    node: NodeId
     T_node_frame: Array
     length: float
     freedoms: Array
@@ -151,7 +151,7 @@ class ReducedLoops:
 def cut_of(
     edge: Edge,
     cycle: Cycle,
-    node: int,
+    node: NodeId,
     space: Array,
     screws: Array,
     *,

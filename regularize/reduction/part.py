@@ -12,6 +12,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.cycles import Cycle, minimum_cycle_basis
+from regularize.model.graph import ColumnId, EdgeId
 from regularize.reduction.classification import loop_algebra, topological_redundancy
 from regularize.reduction.closing import close_part
 from regularize.reduction.cuts import (
@@ -45,15 +46,15 @@ class Part:
             because the loops are open or the certificate failed.
     """
 
-    edges: tuple[int, ...]
+    edges: tuple[EdgeId, ...]
     center: Array
     length: float
-    screws: dict[int, Array]
+    screws: dict[EdgeId, Array]
     cycles: tuple[Cycle, ...]
     cuts: tuple[Cut, ...]
     rank: int
     dimension: int
-    locked: tuple[int, ...]
+    locked: tuple[EdgeId, ...]
     trivial: int
     topological: int
     rtol: float
@@ -65,7 +66,7 @@ class Part:
 
 
 def reduce_part(
-    setting: Setting, block: Sequence[int], tolerance: float, enough: int | None = None
+    setting: Setting, block: Sequence[EdgeId], tolerance: float, enough: int | None = None
 ) -> Part:
     """Reduce one biconnected part.
 
@@ -133,7 +134,7 @@ def with_rank(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     if loops.freedoms == mobility.freedoms and 6 * len(loops.chords) == mobility.equations:
         return replace(part, rank=mobility.generic.rank)
     columns = graph.columns(mobility.edges)
-    own = [columns.index(int(c)) for c in loops.columns]
+    own = [columns.index(ColumnId(c)) for c in loops.columns]
     q = mobility.configurations[:, own]
     loops = sized_loops(graph, q[0], part.edges, tree)
     values = singular_values(loops, q, part.cycles, couplings=False)
