@@ -15,9 +15,9 @@ import regularize as rg
 from regularize.cli import main
 from regularize.dynamics.integrator import StepTooSmall
 from regularize.dynamics.minimal.dynamics import NoInertia
+from regularize.dynamics.one_freedom.continuation import OpenPath
 from regularize.dynamics.one_freedom.curve import SingularPath
 from regularize.dynamics.one_freedom.table import table_of
-from regularize.dynamics.one_freedom.continuation import OpenPath
 from regularize.dynamics.simulate import simulate
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array

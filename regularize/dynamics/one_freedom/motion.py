@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.dynamics.inputs import check_numbers
-from regularize.dynamics.one_freedom.quadrature import orbit
-from regularize.dynamics.one_freedom.path import Path
-from regularize.dynamics.one_freedom.table import Table
 from regularize.dynamics.one_freedom.collocation import Collocation, Drive, Travel
+from regularize.dynamics.one_freedom.path import Path
+from regularize.dynamics.one_freedom.quadrature import orbit
+from regularize.dynamics.one_freedom.table import Table
 from regularize.dynamics.simulate import Actuation, JointForces
 from regularize.dynamics.simulation import Simulation, recorded_times
 from regularize.errors import ModelError
