@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from regularize.report.report import Report
+
 import regularize as rg
 from regularize.render import view
 from regularize.render.animation import motions
-from regularize.render.picture import picture, png
-from regularize.report.report import Report
+from regularize.render.picture import Sheet, picture, png
 from regularize.report.words import counted, listed
 
 ASSETS = Path(__file__).resolve().parent
@@ -54,7 +55,7 @@ def main() -> None:
         if along:
             motion = motions(report.reduction, most=1)[0]
             q = motion.q[int(along * len(motion.q))]
-        drawn = picture(report, q, ghosts=ghosts, width=640, height=420)
+        drawn = picture(report, q, ghosts=ghosts, sheet=Sheet(640, 420))
         (PICTURES / f"{name}.png").write_bytes(png(drawn, scale=2.0))
         said = "\n".join(f"- {line}" for line in lines(report))
         text.append(f"### {heading}\n\n![{drawn.title}](assets/pictures/{name}.png)\n\n{said}\n")

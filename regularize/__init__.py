@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regularize.assembly_modes.closed_form import closed_form as closed_form
-    from regularize.assembly_modes.general import configurations as configurations
+    from regularize.assembly_modes.configurations import configurations as configurations
+    from regularize.checking import Report as Report
+    from regularize.checking import check as check
     from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
     from regularize.dynamics.minimal.partitioning import partition as partition
     from regularize.dynamics.one_freedom.building import path as path
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from regularize.pinocchio_model.robot import to_pinocchio as to_pinocchio
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
-    from regularize.report.report import Report as Report
-    from regularize.report.report import check as check
     from regularize.statics.cures import cure as cure
     from regularize.statics.cures import cures as cures
     from regularize.statics.joint_loads import joint_forces as joint_forces
@@ -58,13 +58,13 @@ _HOME = {
     "Metamodel": "metamodels.metamodel",
     "Path": "dynamics.one_freedom.path",
     "Reduction": "reduction.reduce",
-    "Report": "report.report",
+    "Report": "checking",
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
-    "assemble": "manifold.assembly",
-    "check": "report.report",
+    "assemble": "solving",
+    "check": "checking",
     "closed_form": "assembly_modes.closed_form",
-    "configurations": "assembly_modes.general",
+    "configurations": "assembly_modes.configurations",
     "cure": "statics.cures",
     "cures": "statics.cures",
     "from_pinocchio": "pinocchio_model.importing",
@@ -76,7 +76,7 @@ _HOME = {
     "partition": "dynamics.minimal.partitioning",
     "path": "dynamics.one_freedom.building",
     "reactions": "statics.reactions",
-    "reduce": "reduction.reduce",
+    "reduce": "solving",
     "reduced_model": "metamodels.reduced_dynamics",
     "save": "files",
     "self_stress": "statics.self_stress",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from regularize.assembly_modes.general.closure import certified, error_and_derivative, product
-from regularize.assembly_modes.general.eigen_loop import distinct
+from regularize.assembly_modes.six_motions.closure import certified, error_and_derivative, product
+from regularize.assembly_modes.six_motions.eigen_loop import distinct
 from regularize.lie import screw
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint, Mechanism, mechanism_of

@@ -15,7 +15,6 @@ Inertia: Any = mechanism.Inertia
 Joint: Any = mechanism.Joint
 Mechanism: Any = mechanism.Mechanism
 with_density: Any = density.with_density
-bounding_size: Any = density.bounding_size
 shape_inertia: Any = density.shape_inertia
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

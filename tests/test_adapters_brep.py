@@ -13,7 +13,7 @@ import pytest
 from cad_fixtures import freecad_property
 from test_adapters_freecad import MOVE, Builder, load, number, placed
 
-from regularize.adapters.freecad.brep import Element, elements
+from regularize.adapters.freecad.brep import ShapeElement, elements
 from regularize.adapters.freecad.distance import Pick, distance_reading
 from regularize.lie.screw import inverse, transform
 
@@ -78,18 +78,18 @@ def shape() -> str:
 def test_kinds_and_radii() -> None:
     found = elements(shape())
     assert {name: found[name] for name in ("Face1", "Face2", "Face3", "Face4", "Face5")} == {
-        "Face1": Element("plane"),
-        "Face2": Element("cylinder", 8.0),
-        "Face3": Element("sphere", 5.0),
-        "Face4": Element("cone"),
-        "Face5": Element("torus"),
+        "Face1": ShapeElement("plane"),
+        "Face2": ShapeElement("cylinder", 8.0),
+        "Face3": ShapeElement("sphere", 5.0),
+        "Face4": ShapeElement("cone"),
+        "Face5": ShapeElement("torus"),
     }
     assert [found[f"Edge{k}"] for k in (1, 2, 3)] == [
-        Element("line"),
-        Element("circle", 3.0),
-        Element("other"),
+        ShapeElement("line"),
+        ShapeElement("circle", 3.0),
+        ShapeElement("other"),
     ]
-    assert found["Vertex1"] == Element("point")
+    assert found["Vertex1"] == ShapeElement("point")
     assert len(found) == 9
 
 
@@ -181,11 +181,11 @@ def test_edges_that_real_joints_refer_to_are_circles() -> None:
         fork = elements(archive.read("Fork.Shape.brp").decode())
         cross = elements(archive.read("Cross.Shape.brp").decode())
     assert [fork[f"Edge{k}"] for k in (15, 25, 37)] == [
-        Element("circle", 15.0),
-        Element("circle", 15.0),
-        Element("circle", 20.0),
+        ShapeElement("circle", 15.0),
+        ShapeElement("circle", 15.0),
+        ShapeElement("circle", 20.0),
     ]
-    assert [cross[f"Edge{k}"] for k in (9, 14)] == [Element("circle", 15.0)] * 2
+    assert [cross[f"Edge{k}"] for k in (9, 14)] == [ShapeElement("circle", 15.0)] * 2
 
 
 def pick(kind: str) -> Pick:

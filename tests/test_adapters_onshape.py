@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from regularize.adapters import detect, read
-from regularize.adapters.onshape import values as _onshape_json
+from regularize.adapters.common import files
 from regularize.errors import ReadError
 from regularize.lie.screw import inverse, transform
 from regularize.model.mechanism import Mechanism
@@ -244,16 +244,20 @@ ENTITY = CS[:-1]
     ("keys", "value", "message"),
     [
         ([*CS, "zAxis"], [0, 0, 0], r"features\[0\].*matedCS: is no rotation"),
-        ([*CS, "origin"], [0, 0], "origin: is no list of 3 numbers"),
-        ([*CS, "origin"], [0, 0, "x"], "no finite number"),
-        ([*ENTITY, "matedOccurrence"], ["leg"], "names the occurrence 'leg'"),
-        ([*ENTITY, "matedOccurrence"], "arm", "is no list of names"),
+        ([*CS, "origin"], [0, 0], "origin: expected 3 entries, found 2"),
+        ([*CS, "origin"], [0, 0, "x"], r"origin\[2\]: expected a finite number, found 'x'"),
+        ([*ENTITY, "matedOccurrence"], ["leg"], r"matedEntities\[0\]: there is no instance `leg`"),
+        ([*ENTITY, "matedOccurrence"], "arm", r"matedOccurrence: expected a list"),
         (["rootAssembly", "instances"], [], "has no parts"),
-        (["rootAssembly", "instances"], {}, "is no list"),
+        (["rootAssembly", "instances"], {}, "instances: expected a list"),
         (["rootAssembly", "occurrences"], [], "has no entry among the occurrences"),
         (["rootAssembly", "occurrences", 0, "transform"], [1.0] * 16, "is no rotation"),
         (["rootAssembly", "instances", 0, "type"], "Assembly", "is not among `subAssemblies`"),
-        (["rootAssembly", "features", 0, "featureType"], 3, "is absent or no text"),
+        (
+            ["rootAssembly", "features", 0, "featureType"],
+            3,
+            "featureType: expected a string, found 3",
+        ),
         (["rootAssembly"], [], "this is no Onshape assembly definition"),
     ],
 )
@@ -274,11 +278,11 @@ def test_circular_sub_assemblies_are_refused(tmp_path: Path) -> None:
 
 def test_damaged_deep_and_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = cad.onshape(cad.planar_four_bar())
-    with pytest.raises(ReadError, match=r"assembly\.json:1: is no JSON .* cut off"):
+    with pytest.raises(ReadError, match=r"assembly\.json:1: not well-formed JSON .* cut off"):
         load(tmp_path, text[:-20])
     with pytest.raises(ReadError, match="nested too deeply"):
         load(tmp_path, '{"rootAssembly":' + "[" * 200_000)
-    monkeypatch.setattr(_onshape_json, "LARGEST", 100)
+    monkeypatch.setattr(files, "LARGEST", 100)
     with pytest.raises(ReadError, match="more than the 100 that are read"):
         load(tmp_path, text)
 

@@ -197,12 +197,15 @@ def test_loop_closures_named_by_the_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (CLOSURES.replace("rocker", "rokcer"), r"closures\[0\]: .*did you mean `rocker`"),
-        (CLOSURES.replace("[1.2, 0.0, 0.0]", "[1.2, x]"), "not a list of three numbers"),
+        (CLOSURES.replace("rocker", "rokcer"), r"closures\[0\]/link_b: .*did you mean `rocker`"),
+        (
+            CLOSURES.replace("[1.2, 0.0, 0.0]", "[1.2, x]"),
+            "point: expected 3 entries, found 2",
+        ),
         (CLOSURES.replace("[0.0, 1.0, 0.0]", "[0, 0, 0]"), "no length"),
         (CLOSURES.replace("link_b: rocker", "link_b: ground"), "to itself"),
         ("closures: [", "not YAML"),
-        ("closures: 5", "not a list of mappings"),
+        ("closures: 5", "closures: expected a list"),
     ],
 )
 def test_faults_in_loop_closures(text: str, words: str, tmp_path: Path) -> None:

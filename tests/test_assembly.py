@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.assembly_modes.sampling import nearest_modes
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import assemble, with_coordinates
+from regularize.manifold.assembly import with_coordinates
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.search import Search
-from regularize.manifold.solving import least_squares, newton
+from regularize.manifold.projection import project
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.joint import joint_screws
@@ -24,6 +24,7 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
+from regularize.solving import assemble
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 THESIS = Path(__file__).resolve().parents[1] / "assets" / "thesis"
@@ -95,8 +96,8 @@ def test_least_squares_agrees_with_newton_on_models_without_redundancy(name: str
     for angle in np.linspace(0.0, 0.2, 21):
         start = np.array(q)
         start[0] = angle + (np.pi / 4 if name == "three_bar" else 0.0)
-        by_newton = newton(loops, start, free)
-        by_least_squares = least_squares(loops, start, free)
+        by_newton = project(loops, start[None], held=~free).q[0]
+        by_least_squares = project(loops, start[None], held=~free, damped=True).q[0]
         assert np.max(np.abs(loops.residual(loops.state(by_newton)))) < 1e-12
         np.testing.assert_allclose(by_least_squares, by_newton, atol=1e-9)
         q = by_newton
@@ -123,7 +124,7 @@ def test_leaves_a_singular_start_with_an_error_across_the_plane_of_motion() -> N
     mechanism = mechanism_of("straight", [*joints[:3], replace(joints[3], T_child_joint=shifted)])
     graph = build(mechanism)
     loops = LoopKinematics(graph, graph.cells[0], spanning_tree(graph))
-    stuck = newton(loops, np.zeros(4))
+    stuck = project(loops, np.zeros((1, 4))).q[0]
     assert np.max(np.abs(loops.residual(loops.state(stuck)))) > 0.5
     assembly = assemble(mechanism)
     assert assembly.closed and assembly.starts > 1
@@ -170,8 +171,7 @@ def ways_to_assemble(mechanism: Mechanism, q: Array, held: int) -> Array:
     graph = build(mechanism)
     loops = sized_loops(graph, q, graph.cells[0])
     free = np.arange(graph.freedoms) != held
-    rng = np.random.default_rng(0)
-    ways = Search(loops, q, q, free, rng, 8)._all_ways()
+    ways = nearest_modes(loops, q[loops.columns], ~free[loops.columns])
     assert ways is not None
     return ways[:, np.argsort(loops.columns)]
 
@@ -337,13 +337,8 @@ def test_kangaroo_loop_of_three_hinges_is_open_at_every_angle() -> None:
             errors[:, 3:], axis=1
         )
     near = grid[np.argsort(worst)[:20]]
-    free = np.ones(3, dtype=bool)
     loops = loops.measured(0.02)
-    best = min(
-        float(np.max(np.abs(loops.residual(loops.state(least_squares(loops, q, free))))))
-        for q in near
-    )
-    assert best > 1e-2
+    assert np.min(project(loops, near, damped=True).error) > 1e-2
 
 
 @kangaroo

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from regularize.adapters.cad.pairs import PAIRS, Pair, pair
+from regularize.adapters.common.pairs import PAIRS, Pair, pair
 from regularize.lie import screw
 from regularize.lie.screw import Array
 

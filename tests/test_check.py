@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.model.mechanism import (
     Joint,
     Mechanism,
     joint_in_world,
     mechanism_of,
 )
-from regularize.report.report import Report
 
 POINTS = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.2), (0.6, 0.0, 0.3), (0.5, 0.0, 0.0)]
 BODIES = ["ground", "crank", "coupler", "rocker"]

@@ -7,7 +7,7 @@ import pytest
 from closed_form_cases import CASES
 
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.closed_form.inputs import numbers, together
+from regularize.assembly_modes.inputs import numbers, together
 from regularize.errors import ModelError
 
 

@@ -10,7 +10,7 @@ import pytest
 from closed_form_cases import CASES
 
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.general import ConfigurationFinder
+from regularize.assembly_modes.configurations import ConfigurationFinder
 
 X = np.array([-0.2, 0.1, -0.1, 0.2, 0.3, -0.1])
 WAYS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from loop_samples import closed_by, random_constants
 
-from regularize.assembly_modes.general.closure import (
+from regularize.assembly_modes.six_motions.closure import (
     certified,
     error_and_derivative,
     newton,

@@ -10,7 +10,6 @@ from simulation_cases import (
     Geometry,
     Inertia,
     Mechanism,
-    bounding_size,
     shape_inertia,
     with_density,
 )
@@ -136,21 +135,3 @@ def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.Mo
 
 def _raise(error: Any) -> None:
     raise error
-
-
-@pytest.mark.parametrize(
-    ("kind", "size", "edges"),
-    [
-        ("box", (1, 2, 3), (2, 1, 3)),
-        ("sphere", (0.5,), (1, 1, 1)),
-        ("cylinder", (0.5, 4), (1, 1, 4)),
-        ("capsule", (0.5, 4), (1, 1, 5)),
-    ],
-)
-def test_bounding_boxes(kind: str, size: Any, edges: Any) -> None:
-    shape = Geometry(kind, size, transform(TURN, [1, 2, 3]))
-    found = bounding_size(Body("b", geometry=(shape,)))
-    np.testing.assert_allclose(found.high - found.low, edges, atol=1e-12)
-    np.testing.assert_allclose((found.high + found.low) / 2, [1, 2, 3], atol=1e-12)
-    assert found.diagonal == pytest.approx(np.linalg.norm(edges))
-    assert bounding_size(Body("b")) is None

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from loop_samples import apart, closed_by, dh_link, random_constants
 
-from regularize.assembly_modes.general.candidates import (
+from regularize.assembly_modes.six_motions.candidates import (
     completed,
     fitted,
     gap,
     remaining,
 )
-from regularize.assembly_modes.general.pencil import arrangements, pencil
+from regularize.assembly_modes.six_motions.pencil import arrangements, pencil
 
 OFFSETS = np.array([0.4, -1.3, 2.2])
 

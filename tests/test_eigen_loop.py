@@ -15,11 +15,12 @@ from loop_samples import (
 )
 from mechanisms import sarrus
 
-from regularize.assembly_modes.closed_form.loops import loops_of
-from regularize.assembly_modes.general.closure import error_and_derivative
-from regularize.assembly_modes.general.eigen_loop import EigenLoop
-from regularize.assembly_modes.general.elementary_loop import ElementaryLoop
-from regularize.assembly_modes.general.pencil import arrangements
+from regularize.assembly_modes.loop_chain import chain_of
+from regularize.assembly_modes.loops import loops_of
+from regularize.assembly_modes.six_motions.closure import error_and_derivative
+from regularize.assembly_modes.six_motions.eigen_loop import EigenLoop
+from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop
+from regularize.assembly_modes.six_motions.pencil import arrangements
 from regularize.lie import screw
 from regularize.model.graph_building import build
 
@@ -169,7 +170,7 @@ def test_loops_that_move_have_a_singular_polynomial():
     """Six turns about two families of parallel axes, Sarrus' linkage."""
     graph = build(sarrus())
     (cycle,), _ = loops_of(graph)
-    loop = ElementaryLoop(graph, cycle, frozenset())
+    loop = ElementaryLoop(graph, chain_of(graph, cycle), frozenset())
     solver = EigenLoop(loop.kinds, loop.constants(np.zeros((1, 6))))
     assert solver.choices == []
     found = solver.solve(loop.constants(np.zeros((2, 6))))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from closed_form_cases import ring
 from loop_samples import apart
-from mechanisms import bennett
+from mechanisms import bennett, turned_round
 
-from regularize.assembly_modes.closed_form.loops import loops_of
-from regularize.assembly_modes.general.closure import product
-from regularize.assembly_modes.general.elementary_loop import ElementaryLoop
-from regularize.assembly_modes.general.elementary_steps import NotElementary
+from regularize.assembly_modes.loop_chain import chain_of
+from regularize.assembly_modes.loops import loops_of
+from regularize.assembly_modes.six_motions.closure import product
+from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop, NotElementary
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
@@ -42,10 +42,12 @@ def random_ring(kinds: str, seed: int) -> Mechanism:
     )
 
 
-def loop_of(mechanism: Mechanism, known: tuple[int, ...]) -> ElementaryLoop:
+def loop_of(
+    mechanism: Mechanism, known: tuple[int, ...], *, exchanged: bool = False
+) -> ElementaryLoop:
     graph = build(mechanism)
     (cycle,), _ = loops_of(graph)
-    return ElementaryLoop(graph, cycle, frozenset(known))
+    return ElementaryLoop(graph, chain_of(graph, cycle), frozenset(known), exchanged=exchanged)
 
 
 @pytest.mark.parametrize(
@@ -63,15 +65,30 @@ def loop_of(mechanism: Mechanism, known: tuple[int, ...]) -> ElementaryLoop:
     ],
 )
 def test_the_six_motions_are_those_of_the_loop(kinds, known, motions):
-    """The product of all motions turns as much as the gap of the loop, at random coordinates."""
     mechanism = random_ring(kinds, 5)
-    graph = build(mechanism)
     loop = loop_of(mechanism, known)
     assert sorted(loop.kinds) == sorted(motions)
+    assert_same_motion(mechanism, known, loop)
+
+
+@pytest.mark.parametrize("turned", [(), (1,), (2,), (1, 2)])
+def test_cylindrical_joints_may_slide_first_or_turn_first(turned):
+    mechanism = random_ring("RCCR", 5)
+    joints = [turned_round(j) if k in turned else j for k, j in enumerate(mechanism.joints)]
+    mechanism = replace(mechanism, joints=tuple(joints))
+    plain, other = (loop_of(mechanism, (0,), exchanged=e) for e in (False, True))
+    assert plain.kinds != other.kinds
+    for loop in (plain, other):
+        assert_same_motion(mechanism, (0,), loop)
+
+
+def assert_same_motion(mechanism: Mechanism, known: tuple[int, ...], loop: ElementaryLoop) -> None:
+    """The product of all motions turns as much as the gap of the loop, at random coordinates."""
+    graph = build(mechanism)
     kinematics = LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, size=(20, 6))
-    auxiliary = [k for k, motion in enumerate(loop.motions) if motion.edge is None]
+    auxiliary = [k for k, motion in enumerate(loop.motions) if motion.of is None]
     x[:, auxiliary] = 0.0
     q = rng.uniform(-1, 1, size=(20, graph.freedoms))
     C = loop.constants(q)
@@ -99,7 +116,7 @@ def test_ball_joints_come_back_from_three_turns():
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 3, size=(50, 6))
     q = loop.coordinates(x, np.zeros((50, 7)))
-    balls = [k for k, motion in enumerate(loop.motions) if not motion.scale]
+    balls = [k for k, motion in enumerate(loop.motions) if motion.of and motion.of.kind == "S"]
     assert len(balls) == 3
     # The other set of three angles of the same rotation gives the same coordinates.
     first, second, third = (x[:, k] for k in balls)
@@ -134,5 +151,5 @@ def test_other_loops_are_refused_with_a_reason(kinds, known, reason):
 def test_overconstrained_loops_get_auxiliary_turns():
     loop = loop_of(bennett(), (0,))
     assert loop.kinds == "RRRRRR"
-    assert [motion.edge is None for motion in loop.motions].count(True) == 3
+    assert [motion.of is None for motion in loop.motions].count(True) == 3
     assert loop.columns == (1, 2, 3)

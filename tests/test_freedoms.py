@@ -11,9 +11,9 @@ import pytest
 from closed_form_cases import CASES
 
 import regularize as rg
-from regularize.assembly_modes.general import ConfigurationFinder
-from regularize.assembly_modes.general.freedoms import freedoms_of
-from regularize.assembly_modes.general.loop_system import LoopSystem
+from regularize.assembly_modes.configurations import ConfigurationFinder
+from regularize.assembly_modes.freedoms import freedoms_of
+from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.errors import ModelError
 from regularize.model.graph import coordinate_names
 from regularize.model.graph_building import build

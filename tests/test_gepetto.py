@@ -116,7 +116,7 @@ def test_names_that_the_urdf_lacks_are_warned_about(model: Model) -> None:
         ("name_mot: []\nclosed_loop: [[weld,\n c3]]", (":3: closed_loop[0][1]: ", "did you mean")),
         ("closed_loop: [[e, weld]]", ("are both on link `e`",)),
         ("closed_loop: [[c]]", (":1: closed_loop[0]: expected a pair of frames, found 1",)),
-        ("closed_loop: [[c, [e]]]", ("closed_loop[0][1]: expected a name",)),
+        ("closed_loop: [[c, [e]]]", ("closed_loop[0][1]: expected a string, found a list",)),
         ("closed_loop: c", (":1: closed_loop: expected a list",)),
         ("closed_loop: [c]", ("closed_loop[0]: expected a list",)),
         ("closed_loop: [[c, e]]\ntype: [5d]", (":2: type[0]: type '5d' is unknown",)),

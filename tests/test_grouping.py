@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regularize.assembly_modes.general.grouping import firsts_of, labels_of, table_of
+from regularize.assembly_modes.grouping import firsts_of, labels_of, table_of
 
 ROWS = np.array([2, 0, 2, 2, 0, 5])
 VALUES = np.array([1.0, 1.0, 1.05, 3.0, 4.0, 1.0])

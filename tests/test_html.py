@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.render.html import index, render
 from regularize.render.summary import line_of
-from regularize.report.report import Report
 
 VOID = {"meta", "link", "input", "br"}
 

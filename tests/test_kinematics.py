@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from regularize.manifold.joint_motion import fit_joint, joint_motion
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
@@ -16,6 +15,7 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
+from regularize.pinocchio_model.joint_fit import fit_joint, joint_motion
 
 
 def zoo() -> Mechanism:
@@ -82,19 +82,6 @@ def test_bias_is_the_rate_of_the_jacobian(loops):
     plus, minus = (loops.jacobian(loops.state(loops.integrate(q, s * h * v))) for s in (1, -1))
     expected = np.einsum("nij,nj->ni", (plus - minus) / (2 * h), v)
     assert np.allclose(loops.bias(loops.state(q), v), expected, atol=1e-7)
-
-
-def test_integration_jacobian_against_differences(loops):
-    q, v = configurations(loops, 1), configurations(loops, 2)[1:]
-    h = 1e-6
-    columns = []
-    for direction in np.eye(loops.freedoms):
-        ends = [loops.integrate(q, v + s * h * direction) for s in (1, -1)]
-        states = [loops.state(end) for end in ends]
-        columns.append((loops.residual(states[0]) - loops.residual(states[1]))[0] / (2 * h))
-    end = loops.state(loops.integrate(q, v))
-    exact = loops.residual_jacobian(end)[0] @ loops.integration_jacobian(v[0])
-    assert np.allclose(exact, np.stack(columns, axis=-1), atol=1e-6)
 
 
 def test_many_configurations_are_as_one_by_one(loops):

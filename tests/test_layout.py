@@ -55,3 +55,9 @@ def test_the_model_needs_no_more_than_screws() -> None:
 def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
     above = {"adapters", "commands", "render", "report", "pinocchio_model", "dynamics"}
     assert nx.descendants(package_imports(), package) & above == set()
+
+
+def test_no_package_needs_one_that_needs_it() -> None:
+    graph = package_imports()
+    assert graph.number_of_edges() > 50
+    assert [c for c in nx.strongly_connected_components(graph) if len(c) > 1] == []

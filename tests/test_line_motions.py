@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from regularize.assembly_modes.general.line_motions import (
+from regularize.assembly_modes.six_motions.line_motions import (
     AXIS,
     BASIS,
     INVERSE,

@@ -23,15 +23,14 @@ def assembly(*mates: Mate, scale: float = 1.0, reverse: bool = False) -> Mechani
     draft = CadDraft("toy", "toy")
     placed = PLACED.copy()
     placed[:3, 3] *= scale
-    body = draft.add_body("part", placed)
+    body = draft.place("part", placed)
     for k, (kind, T) in enumerate(mates):
         T = T.copy()
         T[:3, 3] *= scale
         ends = [(draft.ground, T), (body, inverse(placed) @ T)]
         if reverse and k % 2:
             ends.reverse()
-        (a, T_a), (b, T_b) = ends
-        draft.add_joint(f"M{k + 1}", kind, a, T_a, b, T_b, mate=True)
+        draft.join(f"M{k + 1}", kind, *ends, mate=True)
     return draft.finish("toy")
 
 
@@ -120,9 +119,9 @@ def test_merged_joint_moves_as_all_mates_allow(case: str) -> None:
             T = T @ screw.exp(column * q)
         moved = joint.T_parent_joint @ T @ inverse(joint.T_child_joint)
         draft = CadDraft("toy", "toy")
-        body = draft.add_body("part", moved)
+        body = draft.place("part", moved)
         for k, (kind, frame_) in enumerate(mates):
-            draft.add_joint(f"M{k}", kind, draft.ground, frame_, body, inverse(PLACED) @ frame_)
+            draft.join(f"M{k}", kind, (draft.ground, frame_), (body, inverse(PLACED) @ frame_))
         assert not [f for f in draft.finish("toy").findings if f.code == "REG017"]
 
 
@@ -166,10 +165,10 @@ def test_single_mate_keeps_its_name() -> None:
 
 def test_contradicting_mates_are_not_merged() -> None:
     draft = CadDraft("toy", "toy")
-    body = draft.add_body("part", np.eye(4))
+    body = draft.place("part", np.eye(4))
     for k, height in enumerate((0.0, 0.01)):
         T = frame((0, 0, height))
-        draft.add_joint(f"M{k}", "planar", draft.ground, T, body, np.eye(4), mate=True)
+        draft.join(f"M{k}", "planar", (draft.ground, T), (body, np.eye(4)), mate=True)
     mechanism = draft.finish("toy")
     assert len(mechanism.joints) == 2
     assert "REG212" not in [finding.code for finding in mechanism.findings]
@@ -178,10 +177,10 @@ def test_contradicting_mates_are_not_merged() -> None:
 
 def test_joint_between_bodies_fixed_to_each_other_is_redundant() -> None:
     draft = CadDraft("toy", "toy")
-    body = draft.add_body("part", PLACED)
-    draft.add_ground("weld", body)
+    body = draft.place("part", PLACED)
+    draft.fix("weld", draft.ground, body)
     T = frame((0.1, 0, 0), (0, 1, 1))
-    draft.add_joint("plane", "planar", draft.ground, T, body, inverse(PLACED) @ T)
+    draft.join("plane", "planar", (draft.ground, T), (body, inverse(PLACED) @ T))
     reduction = reduce(draft.finish("toy"))
     assert (reduction.mobility, reduction.redundant) == (0, 3)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -322,23 +321,6 @@ def test_dynamics_of_many_states() -> None:
     np.testing.assert_allclose(one, effort[0], rtol=1e-10)
     assert model.H(theta[:6].reshape(2, 3, 3)).shape == (2, 3, 3, 3)
     assert model.D(theta[0]).shape == (3, 6) and model.p(theta[0]).shape == (3,)
-
-
-def test_hundred_times_faster_than_the_reduced_model() -> None:
-    model = published()
-    theta = scattered(model, 50_000)
-    rate, acceleration = np.random.default_rng(2).normal(size=(2, *theta.shape))
-
-    def seconds(dynamics: Interpolation | ReducedModel, count: int) -> float:
-        """Per state, the best of three runs."""
-        times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            dynamics.inverse_dynamics(theta[:count], rate[:count], acceleration[:count])
-            times.append(time.perf_counter() - start)
-        return min(times) / count
-
-    assert seconds(orthoglide(), 1000) > 100 * seconds(model, len(theta))
 
 
 def test_states_are_broadcast() -> None:

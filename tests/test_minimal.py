@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -176,19 +175,15 @@ def test_the_closed_form_takes_the_place_of_newtons_method(
         return newton(self, displacement, *steps)
 
     monkeypatch.setattr(MinimalDynamics, "close", counted)
-    motions, seconds = [], []
+    motions = []
     for worthwhile in (following.WORTHWHILE, -1):
         monkeypatch.setattr(following, "WORTHWHILE", worthwhile)
         iterated.append(0)
-        start = time.perf_counter()
         motions.append(simulate(dynamics, times, v=speeds))
-        seconds.append(time.perf_counter() - start)
     direct, by_newton = motions
     np.testing.assert_allclose(direct.q, by_newton.q, atol=1e-8)
     assert np.max(direct.closure) < 1e-12
     assert iterated[0] < 0.3 * iterated[1]
-    print(f"closed form {seconds[0]:.2f} s, Newton {seconds[1]:.2f} s")
-    assert seconds[0] < 0.9 * seconds[1]
 
 
 def test_motion_with_quaternions_keeps_closure_and_energy() -> None:

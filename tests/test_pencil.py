@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from loop_samples import closed_by, random_constants
 
-from regularize.assembly_modes.general.closure import product
-from regularize.assembly_modes.general.pencil import (
+from regularize.assembly_modes.six_motions.closure import product
+from regularize.assembly_modes.six_motions.pencil import (
     arrangements,
     eigenvalues,
     pencil,

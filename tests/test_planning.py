@@ -9,7 +9,7 @@ import pytest
 
 import regularize as rg
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.closed_form.invariance import Segment
+from regularize.assembly_modes.invariance import UnmovedSegment
 from regularize.errors import ModelError
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import spanning_tree
@@ -74,7 +74,7 @@ def test_inputs_that_contradict_each_other(name: str, inputs: tuple[str, ...]) -
 @pytest.mark.parametrize("length", range(6))
 def test_motions_of_a_segment_around_the_loop(length: int) -> None:
     for start in range(6):
-        bits = Segment(start, length, None, None).members(6)  # type: ignore[arg-type]
+        bits = UnmovedSegment(start, length, None, None).members(6)  # type: ignore[arg-type]
         assert {i for i in range(8) if bits >> i & 1} == {(start + k) % 6 for k in range(length)}
 
 

@@ -10,11 +10,11 @@ import pytest
 from closed_form_cases import CASES, ring
 from test_elementary_loop import random_ring
 
+from regularize.assembly_modes.assembly_plan import AssemblyPlan
 from regularize.assembly_modes.closed_form import closed_form
-from regularize.assembly_modes.general import ConfigurationFinder
-from regularize.assembly_modes.general.loop_system import LoopSystem
-from regularize.assembly_modes.general.multistart import searched
-from regularize.assembly_modes.general.recursion import Recursion
+from regularize.assembly_modes.configurations import ConfigurationFinder
+from regularize.assembly_modes.loop_system import LoopSystem
+from regularize.assembly_modes.multistart import Search, searched
 from regularize.model.graph_building import build
 from regularize.model.mechanism import (
     Coupling,
@@ -42,12 +42,12 @@ def two_loops(seed: int) -> Mechanism:
 
 def test_two_general_loops_in_a_row():
     graph = build(two_loops(4))
-    recursion = Recursion(graph, np.arange(1, 13))
-    assert recursion.solved and len(recursion.steps) == 2
-    assert len(recursion.told) == 2 and "by eigenvalues" in recursion.told[1]
+    plan = AssemblyPlan(graph, np.arange(1, 13))
+    assert plan.method == "eigenvalues" and len(plan.steps) == 2
+    assert len(plan.told) == 2 and "by eigenvalues" in plan.told[1]
     q = np.zeros((15, 13))
     q[:, 0] = np.linspace(-0.3, 0.3, 15)
-    found = recursion.run(q)
+    found = plan.run(q, Search())
     assert found.complete.all()
     assert np.max(LoopSystem(graph, np.arange(1, 13)).error(found.q)) < 1e-11
     assert np.allclose(found.q[:, 0], q[found.rows, 0])
@@ -85,20 +85,20 @@ def test_a_closed_form_and_a_general_loop_side_by_side():
 def test_couplings_between_inputs_and_unknowns_come_first():
     gear = Coupling("gear", "gear", (("j0", 0, 1.0), ("j1", 0, -2.0)), 0.02)
     mechanism = replace(random_ring("RRRRRRRR", 3), couplings=(gear,))
-    recursion = Recursion(build(mechanism), np.arange(1, 8))
-    assert recursion.solved
+    plan = AssemblyPlan(build(mechanism), np.arange(1, 8))
+    assert plan.method == "eigenvalues"
     q = np.zeros((3, 8))
     q[:, 0] = [0.0, 0.1, 0.2]
-    found = recursion.run(q)
+    found = plan.run(q, Search())
     assert len(found.q) and np.allclose(found.q[:, 0] - 2 * found.q[:, 1], 0.02)
 
 
 def test_couplings_between_unknowns_are_refused():
     gear = Coupling("gear", "gear", (("j3", 0, 1.0), ("j4", 0, -2.0)))
     mechanism = replace(random_ring("RRRRRRRR", 3), couplings=(gear,))
-    recursion = Recursion(build(mechanism), np.arange(1, 8))
-    assert not recursion.solved
-    assert "coupling 'gear'" in recursion.told[0]
+    plan = AssemblyPlan(build(mechanism), np.arange(1, 8))
+    assert plan.method == "iteration"
+    assert "coupling 'gear'" in plan.told[0]
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_couplings_between_unknowns_are_refused():
 )
 def test_reasons_are_told(mechanism, known, reason):
     graph = build(mechanism())
-    recursion = Recursion(graph, np.setdiff1d(np.arange(graph.freedoms), known))
-    assert not recursion.solved
-    assert all(reason in told for told in recursion.told)
+    plan = AssemblyPlan(graph, np.setdiff1d(np.arange(graph.freedoms), known))
+    assert plan.method == "iteration"
+    assert all(reason in told for told in plan.told)
 
 
 #: Single loops with at most six unknown motions, a spinning rod not counted.
@@ -126,14 +126,14 @@ def test_eigenvalues_give_what_the_closed_form_gives(case):
     form = closed_form(mechanism, inputs)
     graph = form.graph
     unknown = np.setdiff1d(np.arange(graph.freedoms), form.columns)
-    system, recursion = LoopSystem(graph, unknown), Recursion(graph, unknown)
-    assert recursion.solved
+    system, plan = LoopSystem(graph, unknown), AssemblyPlan(graph, unknown)
+    assert plan.method == "eigenvalues"
     x = np.random.default_rng(1).uniform(-0.3, 0.3, size=(40, len(form.columns)))
     q = np.repeat(graph.position[None], 40, axis=0)
     q[:, list(form.columns)] = x
-    found = recursion.run(q)
+    found = plan.run(q, Search())
     assert found.complete.all()
-    ours = system.polished(found.q)
+    ours = system.projected(found.q)
     exact = form.solve(x)
     rows, branch = np.nonzero(exact.assembled)
     theirs = exact.q[rows, branch]
@@ -153,15 +153,15 @@ def test_axes_along_a_grid(seed):
     joints = [(f"j{i}", words[kinds[i]], axes[i], tuple(points[i])) for i in range(7)]
     graph = build(ring("grid", *joints))
     unknown = np.arange(1, 7)
-    recursion, system = Recursion(graph, unknown), LoopSystem(graph, unknown)
-    assert recursion.solved
+    plan, system = AssemblyPlan(graph, unknown), LoopSystem(graph, unknown)
+    assert plan.method == "eigenvalues"
     q = np.zeros((4, 7))
     q[:, 0] = rng.uniform(-0.4, 0.4, size=4)
-    found = recursion.run(q)
-    ours = system.polished(found.q)
+    found = plan.run(q, Search())
+    ours = system.projected(found.q)
     kept = system.distinct(found.rows, ours)
     known = found.rows[kept], ours[kept]
-    rows, _, _ = searched(system, q, known, starts=64, rounds=3)
+    rows, _, _ = searched(system, q, known, Search(starts=64, rounds=3))
     before, after = (np.bincount(r, minlength=4) for r in (known[0], rows))
     assert np.array_equal(before[found.complete], after[found.complete])
     # These loops move on, or are singular, at some inputs.
@@ -172,10 +172,10 @@ def test_bennett_linkage_by_eigenvalues():
     """The tangents of half the angles keep their product (Bennett 1914)."""
     first, second, turn = 0.6, 1.1, 0.7
     graph = build(mechanisms.bennett(first, second, turn))
-    recursion = Recursion(graph, np.array([1, 2, 3]))
+    plan = AssemblyPlan(graph, np.array([1, 2, 3]))
     q = np.zeros((41, 4))
     q[:, 0] = np.linspace(-0.6, 1.5, 41)
-    found = recursion.run(q)
+    found = plan.run(q, Search())
     assert found.complete.all()
     assert np.array_equal(found.rows, np.arange(41)), "one configuration for every angle"
     product = np.sin(0.5 * (second + first)) / np.sin(0.5 * (second - first))
@@ -191,6 +191,6 @@ def test_a_structure_without_inputs():
     triangle = ring(
         "triangle", *[(f"j{i}", "revolute", (0, 0, 1), p) for i, p in enumerate(points)]
     )
-    recursion = Recursion(build(triangle), np.arange(3))
-    found = recursion.run(np.zeros((1, 3)))
+    plan = AssemblyPlan(build(triangle), np.arange(3))
+    found = plan.run(np.zeros((1, 3)), Search())
     assert found.complete[0] and len(found.rows) == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import mechanisms
 import numpy as np
 import pytest
 
@@ -68,6 +71,43 @@ def test_three_loops_through_a_platform_keep_seven_rows():
     reduction = reduce(translational_robot())
     assert (reduction.constraints, reduction.kept, reduction.remaining) == (10, 7, 0)
     assert all(not cut.edge.joint.actuated for cut in reduction.cuts)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_other_orders_than_that_of_the_shortest_loops_are_tried(seed):
+    """Five rows if the shortest loop, B-E-F, or the cheapest comes first; four in another order."""
+    joints = [
+        joint_in_world("A", "ground", "arm", "revolute", (1, -2, -2), (7, -9, 2)),
+        joint_in_world("B", "arm", "slide", "prismatic", (-4, -2, 9)),
+        joint_in_world("C", "slide", "carriage", "prismatic", (-5, -7, -4)),
+        joint_in_world("D", "carriage", "ground", "prismatic", (-5, 1, -9)),
+        joint_in_world("E", "slide", "rod", "revolute", X, (-3, 6, -8)),
+        joint_in_world("F", "rod", "arm", "revolute", X, (-8, 4, -3)),
+    ]
+    reduction = reduce(mechanism_of("slides", joints), seed=seed)
+    assert (reduction.kept, reduction.remaining) == (4, 0)
+
+
+def test_a_loop_that_meets_closed_ones_in_one_body_is_judged_by_itself():
+    """A linkage of Bennett stays unproved beside a four-bar that it shares the ground with."""
+    four_bar, bennett = mechanisms.planar_fourbar(), mechanisms.bennett()
+    rng, count = np.random.default_rng(0), 6
+    own = {"ground": "ground", **{f"link {i}": f"bennett {i}" for i in (1, 2, 3)}}
+    beside = [
+        replace(j, name=f"{j.name}'", parent=own[j.parent], child=own[j.child])
+        for j in bennett.joints
+    ]
+    bodies = ["link 2", *(f"tie {i}" for i in range(1, count)), "bennett 2"]
+    tie = [
+        joint_in_world(f"T{i}", *bodies[i : i + 2], "revolute", *rng.normal(size=(2, 3)))
+        for i in range(count)
+    ]
+    joints = [
+        replace(j, closure=j.name in ("D", "D'", f"T{count - 1}"))
+        for j in (*four_bar.joints, *beside, *tie)
+    ]
+    reduction = reduce(mechanism_of("tied", joints, ground="ground"), keep_cuts=True)
+    assert {cut.edge.name: cut.kept for cut in reduction.cuts} == {"D": 2, "D'": 5, "T5": 5}
 
 
 def test_kept_rows_have_the_null_space_of_all_rows_everywhere():

@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.render import github, sarif
-from regularize.report.report import Report
 from regularize.report.rules import BY_CODE, RULES
 
 ROOT = Path(__file__).resolve().parents[1]

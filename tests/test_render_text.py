@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.model.mechanism import joint_in_world, mechanism_of
 from regularize.render import view
 from regularize.render.text import render
-from regularize.report.report import Report
 
 TEN = (
     "bennett",

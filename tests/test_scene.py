@@ -12,6 +12,7 @@ import pytest
 import trimesh
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.model.mechanism import (
     Body,
     Geometry,
@@ -24,7 +25,6 @@ from regularize.render.camera import camera
 from regularize.render.drawing import REDUNDANT, draw
 from regularize.render.picture import picture, png, svg
 from regularize.render.scene import scene
-from regularize.report.report import Report
 
 
 @pytest.fixture(scope="module")
@@ -194,8 +194,8 @@ def test_svg_is_a_titled_picture_within_its_frame(fourbar: Report) -> None:
     assert root.tag == f"{space}svg" and root.find(f"{space}title") is not None
     assert {text.text for text in root.iter(f"{space}text")} == set("ABCD")
     assert drawn.polygons.min() >= 0
-    assert drawn.polygons[..., 0].max() <= drawn.width
-    assert drawn.polygons[..., 1].max() <= drawn.height
+    assert drawn.polygons[..., 0].max() <= drawn.sheet.width
+    assert drawn.polygons[..., 1].max() <= drawn.sheet.height
     assert "#cc1448" in svg(drawn)
 
 

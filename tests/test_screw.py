@@ -63,15 +63,6 @@ def test_inverse_left_jacobian_against_differences(a):
     assert np.allclose(screw.inverse_left_jacobian(w) @ rate, difference, atol=1e-6)
 
 
-@given(screws)
-def test_right_jacobian_against_differences(a):
-    h = 1e-6
-    direction = np.arange(1.0, 7.0) / 7
-    plus, minus = (screw.exp(a + sign * h * direction) for sign in (1, -1))
-    twist = screw.log(screw.inverse(minus) @ plus) / (2 * h)
-    assert np.allclose(screw.right_jacobian(a) @ direction, twist, atol=1e-5)
-
-
 def test_leading_axes_are_configurations():
     twists = np.linspace(-1, 1, 5 * 7 * 6).reshape(5, 7, 6)
     many = screw.exp(twists)
@@ -92,6 +83,18 @@ def test_named_screws_and_their_axes():
     assert np.allclose(direction, (0, 0, -1)) and point is None and pitch is None
     with pytest.raises(ValueError, match="length"):
         screw.revolute((0, 0, 0))
+
+
+@given(st.integers(-12, 12))
+def test_what_counts_as_a_rotation_does_not_depend_on_the_length_of_the_screw(exponent):
+    """A screw and its multiples have one axis, and a turning lost in rounding is none."""
+    size = 10.0**exponent
+    direction, point, pitch = screw.axis_of(size * screw.helical((0, 3, 0), (1, 5, 2), 0.1))
+    assert np.allclose(direction, (0, 1, 0)) and np.allclose(point, (1, 0, 2))
+    assert pitch == pytest.approx(0.1)
+    rounded = size * np.array([0.0, 0.0, 1.0, 1e-14, 0.0, 0.0])
+    direction, point, pitch = screw.axis_of(rounded)
+    assert np.allclose(direction, (0, 0, 1)) and point is None and pitch is None
 
 
 def test_results_that_are_shared_cannot_be_written():

@@ -13,7 +13,6 @@ from pinocchio_cases import MECHANISMS, fourbar, massive, stewart
 from scipy.integrate import solve_ivp
 
 import regularize as rg
-from regularize.dynamics.constrained import project_velocity
 from regularize.dynamics.simulate import simulate
 from regularize.errors import ModelError, NotClosed, UnsupportedExport
 from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
@@ -88,7 +87,7 @@ def test_a_falling_mechanism_keeps_its_angular_momentum() -> None:
     """Whichever way it tumbles, and whatever its legs do; its centre of mass falls freely."""
     robot = to_pinocchio(rg.reduce(massive(stewart(floating=True))))
     v = np.random.default_rng(6).normal(size=robot.model.nv)
-    v = project_velocity(robot, robot.q0, v)
+    v = robot.project_velocity(robot.q0, v)
     motion = simulate(robot, duration=1.0, v=v, rtol=1e-11)
     model, data = robot.model, robot.data
     momenta = [

@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.motion_type import motion_type
 from regularize.lie.subalgebra import (
     complement,
-    conjugate,
     contains,
     intersection,
     lie_closure,
-    motion_type,
     saturation,
     span,
     sum_,
@@ -129,8 +128,36 @@ def test_saturation_holds_the_space_while_the_joint_moves(seed):
 def test_closure_of_a_conjugate_is_the_conjugate_of_the_closure(seed):
     T = motion(seed)
     planar = columns("planar")
-    moved = conjugate(T, lie_closure(planar))
-    assert contains(moved, lie_closure(screw.adjoint(T) @ planar))
+    moved = span(screw.adjoint(T) @ lie_closure(planar))
+    closure = lie_closure(screw.adjoint(T) @ planar)
+    assert contains(moved, closure) and contains(closure, moved)
+
+
+@pytest.mark.parametrize("rtol", [1e-12, 1e-5, 0.1, 0.9])
+@given(seed=seeds)
+def test_there_is_no_subalgebra_of_dimension_five(seed, rtol):
+    """However coarse the tolerance: some bracket always points straight out of five dimensions."""
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(size=(6, 1))
+    normal[:3] *= 10.0 ** rng.uniform(-3, 3)
+    five = complement(span(normal / np.linalg.norm(normal), rtol=1e-9))
+    assert five.shape[1] == 5
+    assert lie_closure(five, rtol).shape[1] == 6
+
+
+@given(seeds)
+def test_spaces_meet_to_their_tolerance(seed):
+    """Two planes through one line; a second direction is common below the angle, not above."""
+    rng = np.random.default_rng(seed)
+    rtol = 1e-5
+    frame, _ = np.linalg.qr(rng.normal(size=(6, 3)))
+    line, across, out = frame.T
+    for share, expected in ((0.5, 2), (2.0, 1)):
+        tilted = np.cos(share * rtol) * across + np.sin(share * rtol) * out
+        plane, other = np.column_stack([line, across]), np.column_stack([line, tilted])
+        both = intersection(plane, other, rtol)
+        assert both.shape[1] == expected
+        assert contains(both, line[:, None], rtol)
 
 
 def test_planar_normal_and_translation_normals_are_told():

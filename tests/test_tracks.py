@@ -10,7 +10,7 @@ from closed_form_cases import CASES, Z, ring
 
 import regularize as rg
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.closed_form.unwrapping import Turns
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import coordinate_names, spanning_tree
 from regularize.model.mechanism import joint_in_world, mechanism_of

@@ -13,13 +13,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from regularize.adapters.asmt.tree import Item, parse
-from regularize.adapters.cad.draft import CadDraft
-from regularize.adapters.cad.pairs import PARALLEL
+from regularize.adapters.asmt.tree import AsmtLine, parse
+from regularize.adapters.cad.draft import SLIDING, TURNING, CadDraft
 from regularize.adapters.cad.relations import Relation
+from regularize.adapters.common.draft import Side
+from regularize.adapters.common.inertia import principal
 from regularize.adapters.common.names import listed, suggestion
+from regularize.adapters.common.pairs import PARALLEL
 from regularize.errors import ReadError
-from regularize.lie.screw import Array
 from regularize.model.diagnostic import Source
 from regularize.model.mechanism import Inertia, Mechanism
 
@@ -83,7 +84,7 @@ def read(path: str, *, units: str | None = None) -> Mechanism:
 class _Reader:
     """Reads one assembly; holds what its parts share."""
 
-    def __init__(self, path: str, assembly: Item, units: str | None) -> None:
+    def __init__(self, path: str, assembly: AsmtLine, units: str | None) -> None:
         self.assembly = assembly
         self.draft = CadDraft(path, assembly.value("Name") or "assembly")
         exported = assembly.value("Name") == FREECAD
@@ -96,7 +97,7 @@ class _Reader:
                 assembly.source,
                 "read the file with units='m' if its lengths are metres",
             )
-        self.markers: dict[str, tuple[str, Array]] = {}
+        self.markers: dict[str, Side] = {}
         self.placeholders: list[str] = []
 
     def read(self) -> Mechanism:
@@ -121,17 +122,17 @@ class _Reader:
         g = np.zeros(3) if gravity is None else gravity.rows(1, 3)[0] * self.scale
         return self.draft.finish("asmt", g)
 
-    def _add_part(self, part: Item) -> None:
+    def _add_part(self, part: AsmtLine) -> None:
         name = part.value("Name")
         mass = part.get("PrincipalMassMarker")
         inertia = None if mass is None else self._inertia(mass, name)
-        body = self.draft.add_body(name, part.pose(self.scale), inertia, part.source)
+        body = self.draft.place(name, part.pose(self.scale), inertia, part.source)
         prefix = f"/{self.assembly.value('Name')}/{name}"
         self._add_markers(part, body, prefix)
         if mass is not None:
             self.markers.setdefault(f"{prefix}/{mass.value('Name')}", (body, mass.pose(self.scale)))
 
-    def _inertia(self, item: Item, part: str) -> Inertia | None:
+    def _inertia(self, item: AsmtLine, part: str) -> Inertia | None:
         """Mass properties; None where they are a placeholder (1 kg and unit moments) or zero."""
         mass = item.number("Mass", 0.0)
         moments = item.get("MomentOfInertias")
@@ -140,10 +141,9 @@ class _Reader:
             self.placeholders.append(part)
             return None
         T = item.pose(self.scale)
-        R = T[:3, :3]
-        return Inertia(mass, T[:3, 3], R @ np.diag(diagonal * self.scale**2) @ R.T)
+        return Inertia(mass, T[:3, 3], principal(T[:3, :3], diagonal * self.scale**2))
 
-    def _add_markers(self, owner: Item, body: str, prefix: str) -> None:
+    def _add_markers(self, owner: AsmtLine, body: str, prefix: str) -> None:
         """Register the markers under reference points, curves and surfaces."""
         for group in owner.all("RefPoints", "RefCurves", "RefSurfaces"):
             for reference in group.children:
@@ -152,14 +152,14 @@ class _Reader:
                     key = f"{prefix}/{marker.value('Name')}"
                     self.markers.setdefault(key, (body, T @ marker.pose(self.scale)))
 
-    def _marker(self, item: Item, tag: str) -> tuple[str, Array]:
+    def _marker(self, item: AsmtLine, tag: str) -> Side:
         path = item.need(tag)
         key = path.children[0].text if path.children else ""
         if key not in self.markers:
             raise item.error(f"{tag} names no marker `{key}`{suggestion(key, self.markers)}")
         return self.markers[key]
 
-    def _add_joint(self, item: Item, names: dict[str, str]) -> None:
+    def _add_joint(self, item: AsmtLine, names: dict[str, str]) -> None:
         kind = item.text
         if kind not in JOINTS and kind not in RELATIONS:
             self.draft.note(
@@ -170,16 +170,14 @@ class _Reader:
                 item.source,
             )
             return
-        (body_i, T_i), (body_j, T_j) = self._marker(item, "MarkerI"), self._marker(item, "MarkerJ")
+        first, second = self._marker(item, "MarkerI"), self._marker(item, "MarkerJ")
         written = item.value("Name")
         title = written or item.value("MarkerI").rsplit("/", 1)[-1]
         source = Source(item.path, item.line, f"{kind} {title}")
         if kind in RELATIONS:
             relation, tags = RELATIONS[kind]
             values = tuple(item.number(tag) * self.scale for tag in tags)
-            self.draft.relations.append(
-                Relation(title, relation, body_i, body_j, T_i, T_j, values, source)
-            )
+            self.draft.relations.append(Relation(title, relation, first, second, values, source))
             return
         pair, tag = JOINTS[kind]
         value = 0.0 if tag is None else item.number(tag, 0.0)
@@ -194,11 +192,11 @@ class _Reader:
                 "type writes has no derivative there",
                 source,
             )
-        name = self.draft.add_joint(title, pair, body_i, T_i, body_j, T_j, value, source=source)
+        name = self.draft.join(title, pair, first, second, value, source=source)
         if name is not None:
             names[f"/{self.assembly.value('Name')}/{written}"] = name
 
-    def _read_motions(self, sets: Item, names: dict[str, str]) -> None:
+    def _read_motions(self, sets: AsmtLine, names: dict[str, str]) -> None:
         """Mark driven joints; motions are listed, they are no constraints."""
         motions = [m for group in sets.all("Motions") for m in group.children]
         for motion in motions:
@@ -214,14 +212,14 @@ class _Reader:
                 motions[0].source,
             )
 
-    def _read_limits(self, sets: Item, names: dict[str, str]) -> None:
+    def _read_limits(self, sets: AsmtLine, names: dict[str, str]) -> None:
         unread = []
         for limit in (item for group in sets.all("Limits") for item in group.children):
             name = names.get(limit.value("MotionJoint")) or self._joint_between(limit)
             bound = _LIMIT.fullmatch(limit.value("Limit").strip('" '))
             joint = self.draft.joints.get(name or "")
             rotation = limit.text.startswith("Rotation")
-            freedoms = {"revolute": 0, "cylindrical": 1} if rotation else PRISMATIC
+            freedoms = TURNING if rotation else SLIDING
             if joint is None or bound is None or joint.kind not in freedoms:
                 unread.append(limit)
                 continue
@@ -234,7 +232,7 @@ class _Reader:
             shown = listed([limit.value("Name") or limit.text for limit in unread], 3)
             self.draft.note("REG013", "note", f"limits not read: {shown}", unread[0].source)
 
-    def _joint_between(self, limit: Item) -> str | None:
+    def _joint_between(self, limit: AsmtLine) -> str | None:
         """The joint whose markers a limit names, as FreeCAD writes limits."""
         ends = limit.value("MarkerI"), limit.value("MarkerJ")
         joints = self.assembly.need("ConstraintSets").need("Joints").children
@@ -244,6 +242,3 @@ class _Reader:
             if (j.value("MarkerI"), j.value("MarkerJ")) == ends
         )
         return next(matches, None)
-
-
-PRISMATIC = {"prismatic": 0, "cylindrical": 0}

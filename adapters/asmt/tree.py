@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
+from regularize.adapters.common.files import read_bytes
+from regularize.adapters.common.located import Located
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, transform
 from regularize.model.diagnostic import Source
 
-#: Largest file that is read, in bytes, and deepest nesting.
-LARGEST = 256 * 1024 * 1024
+#: Deepest nesting.
 DEEPEST = 40
 
 
 @dataclass
-class Item:
+class AsmtLine(Located):
     """One line of the file and the lines indented below it.
 
     Attributes:
@@ -32,26 +32,22 @@ class Item:
     path: str
     line: int
     text: str
-    children: list[Item] = field(default_factory=list)
+    children: list[AsmtLine] = field(default_factory=list)
 
     @property
     def source(self) -> Source:
         """Where the item stands."""
         return Source(self.path, self.line, self.text[:60])
 
-    def error(self, reason: str) -> ReadError:
-        """The error to raise about this item."""
-        return ReadError(self.path, reason, line=self.line, element=self.text[:60])
-
-    def all(self, *tags: str) -> Iterator[Item]:
+    def all(self, *tags: str) -> Iterator[AsmtLine]:
         """Children with one of the tags."""
         return (child for child in self.children if child.text in tags)
 
-    def get(self, tag: str) -> Item | None:
+    def get(self, tag: str) -> AsmtLine | None:
         """The first child with the tag, capital letters or not."""
         return next((c for c in self.children if c.text.lower() == tag.lower()), None)
 
-    def need(self, tag: str) -> Item:
+    def need(self, tag: str) -> AsmtLine:
         """The first child with the tag; raises ``ReadError`` without one."""
         found = self.get(tag)
         if found is None:
@@ -96,28 +92,18 @@ class Item:
         p = np.zeros(3) if position is None else position.rows(1, 3)[0]
         R = np.eye(3)
         if rotation is not None:
-            written = rotation.rows(3, 3)
-            u, s, vt = np.linalg.svd(written)
-            R = u @ vt
-            if np.max(np.abs(s - 1.0)) > 1e-3 or np.linalg.det(R) < 0.0:
-                raise rotation.error("is no rotation: its rows are not perpendicular unit vectors")
+            R = rotation.rotation(rotation.rows(3, 3))
         return transform(R, scale * p)
 
 
-def parse(path: str) -> Item:
+def parse(path: str) -> AsmtLine:
     """The tree of an ASMT file; the root's children are its unindented lines.
 
     Raises:
         ReadError: The file cannot be read, is too large or too deeply nested.
     """
-    try:
-        size = Path(path).stat().st_size
-        if size > LARGEST:
-            raise ReadError(path, f"has {size} bytes, more than the {LARGEST} that are read")
-        text = Path(path).read_text(encoding="latin-1")
-    except OSError as error:
-        raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
-    root = Item(path, 1, "")
+    text = read_bytes(path).decode("latin-1")
+    root = AsmtLine(path, 1, "")
     stack = [root]
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.lstrip("\t")
@@ -128,7 +114,7 @@ def parse(path: str) -> Item:
             raise ReadError(path, f"is nested deeper than {DEEPEST} levels", line=number)
         if depth >= len(stack):
             raise ReadError(path, "is indented under no heading; the file is damaged", line=number)
-        item = Item(path, number, stripped.strip())
+        item = AsmtLine(path, number, stripped.strip())
         del stack[depth + 1 :]
         stack[depth].children.append(item)
         stack.append(item)

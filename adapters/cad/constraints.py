@@ -50,7 +50,7 @@ class Mate:
     """A mate as a pair.
 
     Attributes:
-        pair: A key of ``_cad_pairs.PAIRS``.
+        pair: A key of ``pairs.PAIRS``.
         value: Offset or distance in metres, or angle in radians.
         turned: Whether the second geometry is frame I of the pair.
     """

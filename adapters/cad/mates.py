@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from regularize.adapters.common.joint_motion import motion, relative_pose
 from regularize.adapters.common.names import unique
 from regularize.lie import screw, subalgebra
+from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import (
     Array,
     inverse,
@@ -100,22 +102,12 @@ def _merge_pair(
 
 def _pose_of_child(joint: Joint, parent: str) -> Array:
     """The other body seen from ``parent`` at the stored coordinates."""
-    T = joint.T_parent_joint @ _motion(joint, joint.freedoms) @ inverse(joint.T_child_joint)
+    T = relative_pose(joint, joint.position)
     return T if joint.parent == parent else inverse(T)
 
 
 def _frame_on(joint: Joint, parent: str) -> Array:
     return joint.T_parent_joint if joint.parent == parent else joint.T_child_joint
-
-
-def _motion(joint: Joint, count: int) -> Array:
-    """Motion of the first ``count`` freedoms at the stored coordinates."""
-    if joint.group:
-        return screw.exp(joint.screws @ joint.position) if count else np.eye(4)
-    T = np.eye(4)
-    for k in range(count):
-        T = T @ screw.exp(joint.screws[:, k] * joint.position[k])
-    return T
 
 
 def _center_and_length(points: Sequence[Array]) -> tuple[Array, float]:
@@ -135,7 +127,7 @@ def _algebra(joint: Joint, parent: str, center: Array, length: float) -> Array |
     """Freedoms of a mate on ``parent``, about the centre, lengths scaled; None if no group."""
     columns = []
     for k in range(joint.freedoms):
-        before = np.eye(4) if joint.group else _motion(joint, k)
+        before = np.eye(4) if joint.group else motion(joint, joint.position, k)
         columns.append(screw.adjoint(joint.T_parent_joint @ before) @ joint.screws[:, k])
     screws = np.array(columns).reshape(-1, 6).T
     if joint.parent != parent:
@@ -151,10 +143,10 @@ def _joint_of(
     algebra: Array, name: str, model: Joint, T_parent_child: Array, center: Array, length: float
 ) -> Joint:
     """The joint that has an algebra as its freedoms, at coordinates zero where the bodies are."""
-    motion = subalgebra.motion_type(algebra, RTOL)
+    motions = motion_type(algebra, RTOL)
     x, y, z = np.eye(3)
-    direction = z if motion.direction is None else motion.direction
-    pitch = 0.0 if motion.pitch is None else motion.pitch * length
+    direction = z if motions.direction is None else motions.direction
+    pitch = 0.0 if motions.pitch is None else motions.pitch * length
     kind, screws = {
         "immobile": ("fixed", joint_screws("fixed")),
         "revolute": ("revolute", joint_screws("revolute")),
@@ -171,9 +163,9 @@ def _joint_of(
         "spatial translations": ("composite", np.column_stack([*map(prismatic, (x, y, z))])),
         "Schoenflies": ("composite", np.column_stack([*map(prismatic, (x, y, z)), revolute(z)])),
         "full": ("free", joint_screws("free")),
-    }[motion.name]
+    }[motions.name]
     first, second = perpendiculars(direction)
-    point = np.zeros(3) if motion.point is None else motion.point * length
+    point = np.zeros(3) if motions.point is None else motions.point * length
     frame = transform(np.column_stack([first, second, direction]), center + point)
     on_child = inverse(T_parent_child) @ frame
     return replace(

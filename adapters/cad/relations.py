@@ -15,10 +15,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from regularize.lie import screw
+from regularize.adapters.common.draft import Side, Terms
+from regularize.adapters.common.joint_motion import relative_pose
 from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Source
-from regularize.model.mechanism import Coupling, Joint
+from regularize.model.mechanism import Joint
 
 #: Longest chain of joints that is looked through.
 LONGEST = 6
@@ -36,43 +37,34 @@ class Relation:
     Attributes:
         name: Name in the user's model.
         kind: ``gear``, ``rack`` or ``screw``.
-        body_i: Body of frame I: the first gear, the rack, or the nut.
-        body_j: Body of frame J: the second gear, the pinion, or the bolt.
-        T_i: Frame I on its body, Z along the axis; of a rack, X along the rack.
-        T_j: Frame J on its body, Z along the axis.
+        first: Body of frame I: the first gear, the rack, or the nut; and frame I on it, Z along
+            the axis; of a rack, X along the rack.
+        second: Body of frame J: the second gear, the pinion, or the bolt; and frame J on it.
         values: Both radii of gears, in metres; the pitch radius; metres per turn of a screw.
         source: Where it stands.
     """
 
     name: str
     kind: str
-    body_i: str
-    body_j: str
-    T_i: Array
-    T_j: Array
+    first: Side
+    second: Side
     values: tuple[float, ...]
     source: Source | None = None
 
     def swapped(self) -> Relation:
         """The same relation with the bodies in each other's place."""
-        return replace(self, body_i=self.body_j, body_j=self.body_i, T_i=self.T_j, T_j=self.T_i)
+        return replace(self, first=self.second, second=self.first)
 
 
 Chain = list[tuple[Joint, int]]
 
 
-def resolve(relation: Relation, joints: Sequence[Joint]) -> Coupling | None:
-    """The coupling that a relation amounts to, or None if no chain of joints makes it linear."""
+def resolve(relation: Relation, joints: Sequence[Joint]) -> Terms | None:
+    """The coordinates that a relation couples; None if no chain of joints makes it linear."""
     for chain in _chains(relation, joints):
-        terms = _gear_terms(relation, chain) if relation.kind == "gear" else None
-        if relation.kind != "gear":
-            terms = _linear_terms(relation, chain)
+        terms = (_gear_terms if relation.kind == "gear" else _linear_terms)(relation, chain)
         if terms:
-            by_name = {joint.name: joint for joint, _ in chain}
-            offset = sum(c * by_name[name].position[k] for name, k, c in terms)
-            return Coupling(
-                relation.name, relation.kind, tuple(terms), float(offset), relation.source
-            )
+            return tuple(terms)
     return None
 
 
@@ -81,10 +73,11 @@ def _chains(relation: Relation, joints: Sequence[Joint]) -> Iterator[Chain]:
     graph: Any = nx.MultiGraph()
     for joint in joints:
         graph.add_edge(joint.parent, joint.child, key=joint.name, joint=joint)
-    if relation.body_i not in graph or relation.body_j not in graph:
+    if relation.first[0] not in graph or relation.second[0] not in graph:
         return
     found = []
-    paths: Any = nx.all_simple_edge_paths(graph, relation.body_i, relation.body_j, cutoff=LONGEST)
+    ends = relation.first[0], relation.second[0]
+    paths: Any = nx.all_simple_edge_paths(graph, *ends, cutoff=LONGEST)
     for path, _ in zip(paths, range(CHAINS), strict=False):
         chain: Chain = []
         for start, end, name in path:
@@ -98,15 +91,8 @@ def _pose(chain: Chain, q: Array) -> Array:
     """Last body of a chain seen from its first one, shape (4, 4)."""
     T, start = np.eye(4), 0
     for joint, sign in chain:
-        motion = np.eye(4)
-        stop = start + joint.freedoms
-        if joint.group:
-            motion = screw.exp(joint.screws @ q[start:stop])
-        else:
-            for k in range(joint.freedoms):
-                motion = motion @ screw.exp(joint.screws[:, k] * q[start + k])
-        step = joint.T_parent_joint @ motion @ inverse(joint.T_child_joint)
-        T, start = T @ (step if sign == 1 else inverse(step)), stop
+        step = relative_pose(joint, q[start : start + joint.freedoms])
+        T, start = T @ (step if sign == 1 else inverse(step)), start + joint.freedoms
     return T
 
 
@@ -116,7 +102,7 @@ def _linear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, floa
     q0 = np.concatenate([np.zeros(0), *(joint.position for joint, _ in chain)])
 
     def value(q: Array) -> Array:
-        T = inverse(relation.T_i) @ _pose(chain, q) @ relation.T_j
+        T = inverse(relation.first[1]) @ _pose(chain, q) @ relation.second[1]
         return _measure(relation, T)
 
     rng = np.random.default_rng(0)
@@ -166,7 +152,7 @@ def _gear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, float]
         k = _turning(joint)
         if k is None:
             return None
-        T, body = (relation.T_i, relation.body_i) if first else (relation.T_j, relation.body_j)
+        body, T = relation.first if first else relation.second
         axis = _axis_on(joint, k, body, chain, T)
         if abs(abs(axis) - 1.0) > 1e-6:
             return None

@@ -1,146 +1,254 @@
-"""A model while it is being read: bodies and joints by name, and what was noticed."""
+"""A model while it is being read: bodies and joints by name, couplings, and what was noticed.
+
+Every reader fills one draft and ends with ``draft.mechanism("format")``. Formats that know more of
+a model on the way derive from it: CAD assemblies its saved placements, MJCF what MuJoCo compiled.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
+import networkx as nx
 import numpy as np
+from numpy.typing import ArrayLike
 
-from regularize.adapters.common.names import suggestion
-from regularize.adapters.common.notes import Notes
-from regularize.adapters.common.xml import Node
-from regularize.lie.screw import Array, inverse
-from regularize.model.diagnostic import Diagnostic, Source
-from regularize.model.mechanism import Body, Coupling, Joint
+from regularize.adapters.common.located import Located
+from regularize.adapters.common.names import listed, suggestion, unique
+from regularize.lie.screw import IDENTITY, Array
+from regularize.model.diagnostic import Diagnostic, Severity, Source
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import (
+    STANDARD_GRAVITY,
+    Body,
+    Coupling,
+    Joint,
+    Mechanism,
+)
 
 WORLD = "world"
+#: One side of a joint: a body, and the joint's frame on it.
+Side: TypeAlias = tuple[str, Array]
+#: Coordinates with their coefficients, as of ``Coupling``.
+Terms: TypeAlias = tuple[tuple[str, int, float], ...]
 
 
-@dataclass
-class Draft(Notes):
-    """A URDF model under construction.
+@dataclass(eq=False)
+class Draft:
+    """A model under construction.
 
     Attributes:
-        root: The ``<robot>`` element.
+        path: The file as the user named it; None for a model that comes from no file.
+        name: Name of the model.
+        ground: Name of the body that does not move.
         bodies: Bodies by name, in file order.
-        joints: Joints by name, in file order; closures marked as such are no part of the tree.
+        joints: Joints by name, in file order.
         couplings: Relations between joint coordinates.
         findings: What was noticed.
+        files: Further files that were read.
         ignored: Elements that mean nothing to this package, by tag.
-        implicit_world: Whether ``world`` is named by the file without being one of its links.
     """
 
-    root: Node
+    path: str | None
+    name: str = ""
+    ground: str = WORLD
     bodies: dict[str, Body] = field(default_factory=dict)
     joints: dict[str, Joint] = field(default_factory=dict)
     couplings: list[Coupling] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
-    ignored: dict[str, list[Node]] = field(default_factory=dict)
-    implicit_world: bool = False
+    files: list[str] = field(default_factory=list)
+    ignored: dict[str, list[Located]] = field(default_factory=dict)
 
-    @property
-    def roots(self) -> list[str]:
-        """Bodies that are no child of a joint, in file order."""
-        children = {joint.child for joint in self.joints.values()}
-        return [name for name in self.bodies if name not in children]
+    def note(
+        self,
+        code: str,
+        severity: Severity,
+        message: str,
+        source: Source | None = None,
+        *help: str,
+        joints: Iterable[str] = (),
+    ) -> None:
+        """Add a finding, about the whole file unless a place in it is given."""
+        where = source or (None if self.path is None else Source(self.path))
+        self.findings.append(
+            Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
+        )
 
-    def add_body(self, body: Body, node: Node) -> None:
+    def ignore(self, tag: str, at: Located) -> None:
+        """Pass over an element that means nothing to this package, to be reported by its tag."""
+        self.ignored.setdefault(tag, []).append(at)
+
+    def report_ignored(self, why: str = "") -> None:
+        """Say which elements were passed over."""
+        for tag, places in self.ignored.items():
+            times = "" if len(places) == 1 else f" ({len(places)} times)"
+            self.note("REG013", "note", f"element <{tag}> ignored{times}{why}", places[0].source)
+
+    def add_body(self, body: Body, at: Located) -> None:
         """Add a body; raises ``ReadError`` for a repeated name."""
         if body.name in self.bodies:
-            raise node.error(
+            raise at.error(
                 f"the link name `{body.name}` is taken{_line(self.bodies[body.name].source)}; "
                 "give every link its own name"
             )
         self.bodies[body.name] = body
 
-    def add_joint(self, joint: Joint, node: Node) -> None:
+    def add_joint(self, joint: Joint, at: Located) -> None:
         """Add a joint; raises ``ReadError`` for a repeated name or a joint on one body."""
         if joint.name in self.joints:
-            raise node.error(
+            raise at.error(
                 f"the joint name `{joint.name}` is taken{_line(self.joints[joint.name].source)}; "
                 "give every joint its own name"
             )
         if joint.parent == joint.child:
-            raise node.error(f"connects link `{joint.child}` to itself; name two different links")
+            raise at.error(f"connects link `{joint.child}` to itself; name two different links")
         self.joints[joint.name] = joint
 
-    def body_name(self, name: str, node: Node) -> str:
-        """The name, if there is such a link; raises ``ReadError`` otherwise.
+    def close(
+        self,
+        at: Located,
+        name: str | None,
+        kind: str,
+        first: Side,
+        second: Side,
+        *,
+        screws: Array | None = None,
+        limits: Array | None = None,
+        actuated: bool | None = None,
+    ) -> Joint:
+        """Add a joint that closes a loop, with screws of its kind about Z unless they are given.
 
-        Drake takes ``world`` for granted; it becomes a body here the first time it is named.
+        A closing joint without a name is called after its two bodies.
         """
-        if name == WORLD and name not in self.bodies:
-            self.implicit_world = True
-            self.bodies[name] = Body(name, source=node.source)
-            self.note(
-                "REG102",
-                "note",
-                "`world` is not a link of the file: read as the ground, as Drake does",
-                node.source,
-            )
+        joint = Joint(
+            name or self.joint_name(f"{first[0]}-{second[0]}"),
+            first[0],
+            second[0],
+            kind,
+            joint_screws(kind) if screws is None else screws,
+            first[1],
+            second[1],
+            actuated=actuated,
+            closure=True,
+            limits=limits,
+            source=at.source,
+        )
+        self.add_joint(joint, at)
+        return joint
+
+    def couple(
+        self, name: str, kind: str, terms: Terms, offset: float, source: Source | None
+    ) -> None:
+        """Add a coupling, under a new name if its own is taken."""
+        name = unique(name, {coupling.name for coupling in self.couplings})
+        self.couplings.append(Coupling(name, kind, terms, offset, source))
+
+    def value(self, terms: Terms) -> float:
+        """Sum of coefficient times coordinate at the stored coordinates."""
+        return sum(c * float(self.joints[name].position[k]) for name, k, c in terms)
+
+    def body_named(self, name: str, at: Located) -> str:
+        """The name, if there is such a body; raises ``ReadError`` otherwise."""
         if name not in self.bodies:
-            raise node.error(f"there is no link `{name}`{suggestion(name, self.bodies)}")
+            raise at.error(f"there is no link `{name}`{suggestion(name, self.bodies)}")
         return name
 
-    def joint_named(self, name: str, node: Node) -> Joint:
+    def joint_named(self, name: str, at: Located) -> Joint:
         """The joint of that name; raises ``ReadError`` if there is none."""
         if name not in self.joints:
-            raise node.error(f"there is no joint `{name}`{suggestion(name, self.joints)}")
+            raise at.error(f"there is no joint `{name}`{suggestion(name, self.joints)}")
         return self.joints[name]
 
-    def chain(self, body: str) -> list[Joint]:
-        """Joints of the tree from the body up to its root."""
-        incoming = {joint.child: joint for joint in self.joints.values() if not joint.closure}
-        chain = []
-        while body in incoming:
-            chain.append(incoming[body])
-            body = incoming[body].parent
-        return chain
+    def joint_name(self, wanted: str) -> str:
+        """The name that is wanted for a joint, numbered if it is taken."""
+        return unique(wanted, self.joints)
 
-    def rest_pose(self, body: str) -> tuple[str, Array]:
-        """Root of the body's tree, and the body's frame in it where all coordinates are 0."""
-        T = np.eye(4)
-        for joint in self.chain(body):
-            T = joint.T_parent_joint @ inverse(joint.T_child_joint) @ T
-            body = joint.parent
-        return body, T
+    def free(self, name: str, base: str, T_ground_base: ArrayLike = IDENTITY) -> Joint:
+        """Add a joint by which a body moves freely from its place."""
+        source = self.bodies[base].source
+        T = np.asarray(T_ground_base)
+        name = self.joint_name(name)
+        joint = Joint(name, self.ground, base, "free", np.eye(6), T, source=source)
+        self.joints[name] = joint
+        return joint
 
-    def mark_closures(self) -> None:
-        """Mark each joint that would give a link a second parent, or close a cycle.
+    def let_float(self) -> None:
+        """Let the ground move freely in a new ground, called ``world`` if that name is free."""
+        base, ground = self.ground, unique(WORLD, self.bodies)
+        self.bodies = {ground: Body(ground, source=self.bodies[base].source), **self.bodies}
+        self.ground = ground
+        joint = self.free("floating_base", base)
+        self.joints = {joint.name: joint, **self.joints}
 
-        A joint is part of the tree if its child has no parent yet and is not above its parent.
+    def ground_parts(
+        self,
+        pose: Callable[[str], Array] = lambda body: IDENTITY,
+        *,
+        bases: Iterable[str] = (),
+        usual: bool = False,
+    ) -> None:
+        """Let every part that no joint connects to the ground move freely, and say so (REG103).
+
+        The free joint moves the first of ``bases`` that the part has, else its first body that is
+        no child of a joint of the tree, else its first body.
+
+        Args:
+            pose: Pose of a body in the ground where the coordinates of its free joint are zero.
+            bases: Bodies that are moved rather than others.
+            usual: Whether the format means such parts to move freely: a note then, not a warning.
         """
-        above: dict[str, str] = {}
-        for joint in [*self.joints.values()]:
-            body: str | None = joint.parent
-            while body is not None and body != joint.child:
-                body = above.get(body)
-            if body is None and joint.child not in above:
-                above[joint.child] = joint.parent
-            else:
-                self.joints[joint.name] = replace(joint, closure=True)
-        self._report_second_parents()
-
-    def _report_second_parents(self) -> None:
-        incoming: dict[str, list[Joint]] = {}
-        for joint in self.joints.values():
-            incoming.setdefault(joint.child, []).append(joint)
-        for link, joints in incoming.items():
-            first = next((joint for joint in joints if not joint.closure), joints[0])
-            for other in joints:
-                if other is first:
-                    continue
-                one, two = (j.name for j in joints if j in (first, other))
+        children = {joint.child for joint in self.joints.values() if not joint.closure}
+        graph = nx.Graph([(joint.parent, joint.child) for joint in self.joints.values()])
+        graph.add_nodes_from(self.bodies)
+        order = [*bases, *(name for name in self.bodies if name not in children), *self.bodies]
+        parts = {}
+        for members in nx.connected_components(graph):
+            part = [name for name in self.bodies if name in members]
+            parts[part[0]] = part
+        for part in [parts[name] for name in self.bodies if name in parts]:
+            if self.ground in part:
+                continue
+            base = next(name for name in order if name in part)
+            name = self.free(f"floating_base_{base}", base, pose(base)).name
+            source = self.bodies[base].source
+            if usual:
                 self.note(
-                    "REG010",
-                    "warning",
-                    f"link `{link}` has two parent joints `{one}` and `{two}`: plain URDF cannot "
-                    f"express loops; read as a loop closed by `{other.name}`",
-                    other.source,
-                    f"write `{other.name}` as a URDF+ <loop>, so that other tools know it closes "
-                    "a loop",
-                    joints=(one, two),
+                    "REG103",
+                    "note",
+                    f"nothing joins `{base}` to the world: it moves freely, by the 6-freedom base "
+                    f"joint `{name}`",
+                    source,
+                    "add a fixed joint to the world if it stands still",
+                    joints=(name,),
                 )
+                continue
+            many = "body" if len(part) == 1 else f"part of {len(part)} bodies"
+            self.note(
+                "REG103",
+                "warning",
+                f"the {many} {listed(part, 3)} is not connected to the ground `{self.ground}`: it "
+                f"gets the 6-freedom base joint `{name}`",
+                source,
+                f"join `{base}` to the rest of the model by a joint, or delete it",
+                "leave it if the part is meant to move freely",
+                joints=(name,),
+            )
+
+    def mechanism(self, format: str, gravity: Array = STANDARD_GRAVITY) -> Mechanism:
+        """The finished model."""
+        return Mechanism(
+            name=self.name or self.ground,
+            bodies=tuple(self.bodies.values()),
+            joints=tuple(self.joints.values()),
+            couplings=tuple(self.couplings),
+            ground=self.ground,
+            gravity=gravity,
+            findings=tuple(self.findings),
+            path=self.path,
+            format=format,
+            files=tuple(self.files),
+        )
 
 
 def _line(source: Source | None) -> str:

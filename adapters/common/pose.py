@@ -1,4 +1,4 @@
-"""Frames as XML formats write them: translation with roll, pitch, yaw, or with a quaternion."""
+"""Rotations as files write them: roll, pitch, yaw, quaternions, and from one axis to another."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ import math
 
 import numpy as np
 
-from regularize.adapters.common.xml import Node
-from regularize.lie.screw import (
-    IDENTITY,
-    Array,
-    transform,
-    unit,
-)
+from regularize.lie.screw import Array, unit
 
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
@@ -42,21 +36,6 @@ def rotation_quaternion(x: float, y: float, z: float, w: float) -> Array:
             [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
         ]
     )
-
-
-def pose(node: Node | None) -> Array:
-    """Transform of an element with ``xyz`` and ``rpy`` or ``quat_xyzw``; identity for None."""
-    if node is None:
-        return IDENTITY
-    translation = node.numbers("xyz", 3, np.zeros(3))
-    if node.get("quat_xyzw") is None:
-        return transform(rotation_rpy(*node.numbers("rpy", 3, np.zeros(3))), translation)
-    if node.get("rpy") is not None:
-        raise node.error("gives rpy and quat_xyzw; keep one of them")
-    try:
-        return transform(rotation_quaternion(*node.numbers("quat_xyzw", 4)), translation)
-    except ValueError:
-        raise node.error("quat_xyzw is zero; give a unit quaternion") from None
 
 
 def rotation_between(a: Array, b: Array) -> Array:

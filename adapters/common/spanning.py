@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import networkx as nx
 import numpy as np
 
-from regularize.adapters.common.joint_position import motion
-from regularize.lie.screw import Array, inverse
+from regularize.adapters.common.joint_motion import relative_pose
+from regularize.lie.screw import Array
 from regularize.model.mechanism import Joint, Mechanism
 
 
@@ -33,22 +35,14 @@ def spanning(mechanism: Mechanism) -> Spanning:
 
     Among the others, those that every engine can close by points or frames are left for cuts.
     """
-    leader = {body.name: body.name for body in mechanism.bodies}
-
-    def find(name: str) -> str:
-        while leader[name] != name:
-            leader[name] = leader[leader[name]]
-            name = leader[name]
-        return name
-
+    joined: Any = nx.utils.UnionFind(body.name for body in mechanism.bodies)
     chosen: dict[str, list[Joint]] = {body.name: [] for body in mechanism.bodies}
     cuts = set()
     for joint in sorted(mechanism.joints, key=lambda j: (j.closure, _late(j))):
-        parent, child = find(joint.parent), find(joint.child)
-        if parent == child:
+        if joined[joint.parent] == joined[joint.child]:
             cuts.add(joint.name)
             continue
-        leader[child] = parent
+        joined.union(joint.parent, joint.child)
         chosen[joint.parent].append(joint)
         chosen[joint.child].append(joint)
     tree, turned, seen, queue = [], [], {mechanism.ground}, [mechanism.ground]
@@ -93,6 +87,5 @@ def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Ar
     """World pose of every body at the stored coordinates of the tree's joints."""
     poses = {mechanism.ground: np.eye(4)}
     for joint in tree:
-        moved = joint.T_parent_joint @ motion(joint, joint.position)
-        poses[joint.child] = poses[joint.parent] @ moved @ inverse(joint.T_child_joint)
+        poses[joint.child] = poses[joint.parent] @ relative_pose(joint, joint.position)
     return poses

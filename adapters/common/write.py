@@ -11,7 +11,7 @@ import numpy as np
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
-from regularize.adapters.common.joint_position import joint_position, motion
+from regularize.adapters.common.joint_motion import joint_position, motion
 from regularize.adapters.common.names import listed
 from regularize.lie.screw import (
     Array,

@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 from numpy.typing import ArrayLike
 
+from regularize.adapters.common.files import read_bytes
+from regularize.adapters.common.located import Located
 from regularize.adapters.common.xml_text import (
     declare_prefixes,
     decode,
@@ -27,7 +28,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(Located):
     """An XML element that reports faults with file, line and element.
 
     Attributes:
@@ -65,10 +66,6 @@ class Node:
         """Where the element stands."""
         return Source(self.path, self.line, self.where)
 
-    def error(self, reason: str) -> ReadError:
-        """The error to raise about this element."""
-        return ReadError(self.path, reason, line=self.line, element=self.where)
-
     def children(self, *tags: str) -> list[Node]:
         """Child elements with one of the tags, or all of them, in file order."""
         nodes = (Node(e, self.path, self.lines) for e in self.element if isinstance(e.tag, str))
@@ -77,6 +74,23 @@ class Node:
     def child(self, *tags: str) -> Node | None:
         """The first child element with one of the tags."""
         return next(iter(self.children(*tags)), None)
+
+    def find(self, *path: str) -> Node | None:
+        """The element that a path of tags leads to, each the first of its kind."""
+        node: Node | None = self
+        for tag in path:
+            node = None if node is None else node.child(tag)
+        return node
+
+    def value(self, tag: str, default: float) -> float:
+        """The number that a child element holds as text; the default where there is none."""
+        found = self.child(tag)
+        return default if found is None else found.number(None)
+
+    def says(self, tag: str) -> bool:
+        """Whether a child element holds a flag that is set."""
+        found = self.child(tag)
+        return found is not None and is_true(found.element.text)
 
     def walk(self) -> Iterator[Node]:
         """All elements below this one, in file order."""
@@ -150,17 +164,18 @@ class Node:
         return float(self.numbers(attribute, 1, ends, finite=finite)[0])
 
 
+def is_true(text: str | None) -> bool:
+    """Whether a flag is set."""
+    return text is not None and text.strip().lower() in ("1", "true")
+
+
 def parse(path: str) -> Node:
     """Root element of an XML file.
 
     Raises:
         ReadError: The file cannot be read, is not well-formed, or declares entities.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
-    return parse_text(decode(data, path), path)
+    return parse_text(decode(read_bytes(path), path), path)
 
 
 def parse_text(text: str, path: str) -> Node:

@@ -24,7 +24,7 @@ NAMES = MappingProxyType({"Fa": "Face", "Ed": "Edge", "Ve": "Vertex"})
 
 
 @dataclass(frozen=True)
-class Element:
+class ShapeElement:
     """A face, an edge or a vertex.
 
     Attributes:
@@ -37,7 +37,7 @@ class Element:
     radius: float = 0.0
 
 
-OTHER = Element("other")
+OTHER = ShapeElement("other")
 
 
 @dataclass
@@ -45,11 +45,11 @@ class _Shape:
     """An entry of the list of shapes."""
 
     type: str
-    element: Element
+    element: ShapeElement
     parts: list[tuple[int, int]] = field(default_factory=list)
 
 
-def elements(text: str) -> dict[str, Element]:
+def elements(text: str) -> dict[str, ShapeElement]:
     """What each ``Face3``, ``Edge1`` and ``Vertex2`` of a shape is.
 
     Args:
@@ -67,7 +67,9 @@ def elements(text: str) -> dict[str, Element]:
         raise ValueError("the shape is cut off") from error
 
 
-def _geometry(text: str, title: str, read: Callable[[Iterator[str]], Element]) -> list[Element]:
+def _geometry(
+    text: str, title: str, read: Callable[[Iterator[str]], ShapeElement]
+) -> list[ShapeElement]:
     """The curves or the surfaces of a file."""
     found = re.search(rf"^{title} (\d+)$", text, re.M)
     if found is None:
@@ -85,12 +87,12 @@ def _skip(words: Iterator[str], count: int) -> list[str]:
     return [next(words) for _ in range(count)]
 
 
-def _surface(words: Iterator[str]) -> Element:
+def _surface(words: Iterator[str]) -> ShapeElement:
     number = int(next(words))
     if number in SURFACE_NUMBERS:
         values = _skip(words, SURFACE_NUMBERS[number])
         kind = SURFACES[number]
-        return Element(kind, float(values[12]) if kind in ("cylinder", "sphere") else 0.0)
+        return ShapeElement(kind, float(values[12]) if kind in ("cylinder", "sphere") else 0.0)
     if number in (6, 7):  # swept: a direction or an axis, and a curve
         _skip(words, 3 if number == 6 else 6)
         _curve(words)
@@ -116,12 +118,12 @@ def _poles(words: Iterator[str], *, bspline: bool) -> None:
     _skip(words, u * v * (4 if rational else 3) + 2 * (knots_u + knots_v))
 
 
-def _curve(words: Iterator[str]) -> Element:
+def _curve(words: Iterator[str]) -> ShapeElement:
     number = int(next(words))
     if number in CURVE_NUMBERS:
         values = _skip(words, CURVE_NUMBERS[number])
         kind = CURVES.get(number, "other")
-        return Element(kind, float(values[12]) if kind == "circle" else 0.0)
+        return ShapeElement(kind, float(values[12]) if kind == "circle" else 0.0)
     if number in (6, 7):
         rational = next(words) == "1"
         if number == 6:
@@ -140,7 +142,7 @@ def _curve(words: Iterator[str]) -> Element:
 
 
 def _shapes(
-    text: str, curves: list[Element], surfaces: list[Element]
+    text: str, curves: list[ShapeElement], surfaces: list[ShapeElement]
 ) -> tuple[list[_Shape], tuple[int, int]]:
     """The list of shapes, and the root as a number with a location."""
     found = re.search(r"^TShapes (\d+)$", text, re.M)
@@ -165,19 +167,19 @@ def _shapes(
 
 
 def _element(
-    type_: str, geometry: list[list[str]], curves: list[Element], surfaces: list[Element]
-) -> Element:
+    type_: str, geometry: list[list[str]], curves: list[ShapeElement], surfaces: list[ShapeElement]
+) -> ShapeElement:
     if type_ == "Fa":
         return surfaces[int(geometry[0][2]) - 1]
     if type_ == "Ed":
         curve = next((words for words in geometry[1:] if words[0] == "1"), None)
         return OTHER if curve is None else curves[int(curve[1]) - 1]
-    return Element("point") if type_ == "Ve" else OTHER
+    return ShapeElement("point") if type_ == "Ve" else OTHER
 
 
-def _numbered(shapes: list[_Shape], root: tuple[int, int]) -> dict[str, Element]:
+def _numbered(shapes: list[_Shape], root: tuple[int, int]) -> dict[str, ShapeElement]:
     """Elements by name; one that several others share is met once at each of its places."""
-    found: dict[str, Element] = {}
+    found: dict[str, ShapeElement] = {}
     met: set[tuple[int, tuple[int, ...]]] = set()
     counts = dict.fromkeys(NAMES.values(), 0)
     number, place = root

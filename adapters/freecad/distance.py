@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regularize.adapters.freecad.brep import Element
+from regularize.adapters.freecad.brep import ShapeElement
 from regularize.lie.screw import Array, inverse
 
 #: How exactly a reading has to be fulfilled, in radians and metres.
@@ -53,11 +53,11 @@ OFFSETS = frozenset({"planar", "line_in_plane", "point_in_plane"})
 
 
 @dataclass(frozen=True)
-class Reading:
+class DistanceReading:
     """A reading of a distance joint.
 
     Attributes:
-        pair: A key of ``_cad_pairs.PAIRS``.
+        pair: A key of ``pairs.PAIRS``.
         value: Offset or distance in metres.
         words: What the elements are taken for.
         sure: Whether the kinds of elements leave no other reading.
@@ -81,7 +81,7 @@ class Pick:
     """
 
     name: str
-    element: Element | None = None
+    element: ShapeElement | None = None
 
     @property
     def rank(self) -> int | None:
@@ -101,7 +101,7 @@ class Pick:
         return 0.0 if self.element is None else MILLIMETRE * self.element.radius
 
 
-def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) -> Reading:
+def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) -> DistanceReading:
     """What a distance joint fixes, as FreeCAD decides it.
 
     Args:
@@ -111,7 +111,7 @@ def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) ->
         distance: The distance in metres; below zero it lies on the other side of a plane.
     """
     if one.rank is None or two.rank is None:  # what FreeCAD does not tell apart it takes as planes
-        return Reading("planar", _signed(distance, T_one_two), "two planes", sure=True)
+        return DistanceReading("planar", _signed(distance, T_one_two), "two planes", sure=True)
     known = one.kind is not None and two.kind is not None
     if known:
         turned = ORDER.index(str(one.kind)) > ORDER.index(str(two.kind))
@@ -126,14 +126,14 @@ def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) ->
     return replace(found, turned=found.turned != turned)
 
 
-def _known(one: Pick, two: Pick, T_i_j: Array, distance: float) -> Reading:
+def _known(one: Pick, two: Pick, T_i_j: Array, distance: float) -> DistanceReading:
     """The reading between elements of known shape, in order."""
     kinds = str(one.kind), str(two.kind)
     pair = PAIRS.get(kinds, "planar")
     flat = pair == "planar" or kinds == ("circle", "point")
     value = distance if flat else distance + one.radius + two.radius
     value = _signed(value, T_i_j) if pair in OFFSETS else abs(value)
-    return Reading(pair, value, " and ".join(kinds), sure=True)
+    return DistanceReading(pair, value, " and ".join(kinds), sure=True)
 
 
 def _signed(value: float, T_i_j: Array) -> float:
@@ -142,7 +142,7 @@ def _signed(value: float, T_i_j: Array) -> float:
     return math.copysign(value, offset) if abs(abs(offset) - abs(value)) < LENGTH else value
 
 
-def distance_pair(elements: Sequence[str], T_i_j: Array, distance: float) -> Reading:
+def distance_pair(elements: Sequence[str], T_i_j: Array, distance: float) -> DistanceReading:
     """The reading of a distance joint that the saved placements fulfil.
 
     Args:
@@ -152,7 +152,7 @@ def distance_pair(elements: Sequence[str], T_i_j: Array, distance: float) -> Rea
     """
     kinds = tuple(name.rstrip("0123456789") for name in elements)
     if kinds == ("Vertex", "Vertex"):
-        return Reading("sphere_sphere", abs(distance), "two points", sure=True)
+        return DistanceReading("sphere_sphere", abs(distance), "two points", sure=True)
     offset = float(T_i_j[2, 3])
     apart = math.hypot(*T_i_j[:2, 3])
     parallel = math.hypot(*T_i_j[:2, 2]) < ANGLE
@@ -161,38 +161,38 @@ def distance_pair(elements: Sequence[str], T_i_j: Array, distance: float) -> Rea
     signed = _signed(distance, T_i_j)
     if kinds == ("Face", "Face"):
         if parallel and exact:
-            return Reading("planar", signed, "two planes")
+            return DistanceReading("planar", signed, "two planes")
         return _curved(T_i_j, distance, offset, apart, parallel, across)
     if kinds == ("Face", "Edge"):
         if parallel and exact:
-            return Reading("planar", signed, "a plane and a curve in a parallel plane")
-        return Reading("line_in_plane", signed, "a plane and a line")
+            return DistanceReading("planar", signed, "a plane and a curve in a parallel plane")
+        return DistanceReading("line_in_plane", signed, "a plane and a line")
     if kinds == ("Face", "Vertex"):
         if not exact and apart >= distance - LENGTH:
-            return Reading("cylinder_sphere", apart, "a cylinder and a point")
-        return Reading("point_in_plane", signed, "a plane and a point")
+            return DistanceReading("cylinder_sphere", apart, "a cylinder and a point")
+        return DistanceReading("point_in_plane", signed, "a plane and a point")
     if kinds == ("Edge", "Vertex"):
         if exact and abs(apart - distance) >= LENGTH:
-            return Reading("point_in_plane", signed, "a point in the plane of a curve")
-        return Reading("cylinder_sphere", distance, "a line and a point")
+            return DistanceReading("point_in_plane", signed, "a point in the plane of a curve")
+        return DistanceReading("cylinder_sphere", distance, "a line and a point")
     if parallel and apart >= distance - LENGTH:
-        return Reading("revolute_cylinder", apart, "two lines or circles")
-    return Reading("revolute_cylinder", distance, "two lines")
+        return DistanceReading("revolute_cylinder", apart, "two lines or circles")
+    return DistanceReading("revolute_cylinder", distance, "two lines")
 
 
 def _curved(
     T_i_j: Array, distance: float, offset: float, apart: float, parallel: bool, across: bool
-) -> Reading:
+) -> DistanceReading:
     """Two faces that are not two planes at their distance."""
     if across and abs(offset) >= distance - LENGTH:
-        return Reading("line_in_plane", offset, "a plane and a cylinder")
+        return DistanceReading("line_in_plane", offset, "a plane and a cylinder")
     back = float(inverse(T_i_j)[2, 3])
     if across and abs(back) >= distance - LENGTH:
-        return Reading("line_in_plane", back, "a cylinder and a plane", turned=True)
+        return DistanceReading("line_in_plane", back, "a cylinder and a plane", turned=True)
     if parallel and apart >= distance - LENGTH and apart > LENGTH:
-        return Reading("revolute_cylinder", apart, "two cylinders")
+        return DistanceReading("revolute_cylinder", apart, "two cylinders")
     if parallel:
-        return Reading("planar", distance, "two planes")
+        return DistanceReading("planar", distance, "two planes")
     if np.linalg.norm(T_i_j[:3, 3]) >= distance - LENGTH and abs(offset) < distance - LENGTH:
-        return Reading("sphere_sphere", float(np.linalg.norm(T_i_j[:3, 3])), "two spheres")
-    return Reading("planar", distance, "two planes")
+        return DistanceReading("sphere_sphere", float(np.linalg.norm(T_i_j[:3, 3])), "two spheres")
+    return DistanceReading("planar", distance, "two planes")

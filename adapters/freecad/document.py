@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from regularize.adapters.common.pose import rotation_quaternion
+from regularize.adapters.common.located import Located
 from regularize.adapters.common.xml import Node, parse_text
 from regularize.adapters.common.xml_text import decode
-from regularize.adapters.freecad.brep import Element, elements
+from regularize.adapters.freecad.brep import ShapeElement, elements
 from regularize.errors import ReadError
 from regularize.lie.screw import (
     Array,
@@ -40,7 +40,7 @@ METRES = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Object:
+class Object(Located):
     """An object of a document.
 
     Attributes:
@@ -80,10 +80,6 @@ class Object:
     def is_flexible(self) -> bool:
         """Whether it is a sub-assembly whose parts move."""
         return self.type == "Assembly::AssemblyLink" and not self.flag("Rigid", True)
-
-    def error(self, reason: str) -> ReadError:
-        """The error to raise about this object."""
-        return ReadError(self.document.path, reason, element=f"{self.name} ({self.label})")
 
     def _value(self, name: str) -> Node | None:
         """The first element of a property."""
@@ -133,7 +129,7 @@ class Object:
         sub = node.get("sub") or next(iter(subs), "")
         return (node.get("file") or "", target, sub) if target else None
 
-    def shape(self) -> dict[str, Element]:
+    def shape(self) -> dict[str, ShapeElement]:
         """What the faces, edges and vertices of its shape are; empty where that is not known."""
         node = self._value("Shape")
         file = None if node is None else node.get("file")
@@ -160,10 +156,7 @@ class Object:
             if np.linalg.norm(axis) > 0.0:
                 return transform(exp(np.concatenate([np.zeros(3), angle * unit(axis)]))[:3, :3], p)
         quaternion = [node.number(key, float(key == "Q3")) for key in ("Q0", "Q1", "Q2", "Q3")]
-        try:
-            return transform(rotation_quaternion(*quaternion), p)
-        except ValueError:
-            raise node.error("the rotation is a zero quaternion; save the document again") from None
+        return transform(node.quaternion(*quaternion), p)
 
 
 @dataclass(eq=False)
@@ -178,7 +171,7 @@ class Document:
 
     path: str
     objects: dict[str, Object] = field(default_factory=dict)
-    shapes: dict[str, dict[str, Element]] = field(default_factory=dict)
+    shapes: dict[str, dict[str, ShapeElement]] = field(default_factory=dict)
 
 
 @dataclass

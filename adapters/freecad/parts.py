@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regularize.adapters.freecad.brep import Element
+from regularize.adapters.freecad.brep import ShapeElement
 from regularize.adapters.freecad.document import Library, Object
 from regularize.errors import ReadError
 from regularize.lie.screw import Array
@@ -143,7 +143,7 @@ class Parts:
         T, holder = self._inside(joint, part, rest)
         return End(part, T, element, holder)
 
-    def picked(self, end: End) -> Element | None:
+    def picked(self, end: End) -> ShapeElement | None:
         """What the picked element of an end is, if its shape is there to tell."""
         if end.holder is None:
             return None

@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 
-from regularize.adapters.cad.draft import CadDraft
+from regularize.adapters.cad.draft import SLIDING, TURNING, CadDraft
 from regularize.adapters.cad.relations import Relation
+from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import listed
 from regularize.adapters.freecad.distance import Pick, distance_reading
 from regularize.adapters.freecad.document import (
@@ -24,7 +25,6 @@ from regularize.adapters.freecad.document import (
 from regularize.adapters.freecad.parts import Parts, top_assembly
 from regularize.lie.screw import (
     Array,
-    inverse,
     transform,
     unit,
 )
@@ -48,9 +48,6 @@ PAIRS = {
 #: Types that say how two bodies lie to each other rather than which joint they have.
 MATES = frozenset({"Distance", "Parallel", "Perpendicular", "Angle"})
 RELATIONS = {"RackPinion": "rack", "Screw": "screw", "Gears": "gear", "Belt": "gear"}
-
-#: Body of one end of a joint, and the joint's frame on it.
-Frame = tuple[str, Array]
 
 
 def read(path: str, *, assembly: str | None = None) -> Mechanism:
@@ -82,7 +79,7 @@ class _Reader:
         objects = self.parts.assembly.document.objects
         for name, T in self.parts.T_assembly_part.items():
             item = objects[name]
-            self.body[name] = self.draft.add_body(item.label, T, source=item.source)
+            self.body[name] = self.draft.place(item.label, T, source=item.source)
         members = self.parts.members.values()
         grounded = [item for item in members if "ObjectToGround" in item.properties]
         for item in grounded:
@@ -119,12 +116,12 @@ class _Reader:
         found = [name for name in names if name in self.body]
         if not found:
             raise item.error(f"grounds {'.'.join(names)!r}, which is no part of the assembly")
-        self.draft.add_ground(item.label, self.body[found[0]], item.source)
+        self.draft.fix(item.label, self.draft.ground, self.body[found[0]], item.source)
 
     def _kind(self, item: Object) -> str:
         return item.choice("JointType", TYPES) or TYPES[0]
 
-    def _frames(self, item: Object) -> list[Frame]:
+    def _frames(self, item: Object) -> list[Side]:
         """Body and frame of both ends of a joint."""
         frames = []
         for number in (1, 2):
@@ -133,12 +130,12 @@ class _Reader:
             frames.append((body, end.T_part_object @ item.placement(f"Placement{number}")))
         return frames
 
-    def _distance(self, item: Object, frames: list[Frame]) -> tuple[str, float, list[Frame]]:
+    def _distance(self, item: Object, frames: list[Side]) -> tuple[str, float, list[Side]]:
         """Pair, value and ends, in order, of a joint of type Distance."""
         ends = [self.parts.end(item, f"Reference{number}") for number in (1, 2)]
         one, two = (Pick(end.element, self.parts.picked(end)) for end in ends)
         distance = METRES * item.number("Distance")
-        found = distance_reading(one, two, self._between(*frames), distance)
+        found = distance_reading(one, two, self.draft.between(*frames), distance)
         if not found.sure:
             self.draft.note(
                 "REG013",
@@ -148,12 +145,6 @@ class _Reader:
                 item.source,
             )
         return found.pair, found.value, frames[::-1] if found.turned else frames
-
-    def _between(self, end_i: Frame, end_j: Frame) -> Array:
-        """The frame of one end seen from that of the other, at the saved placements."""
-        (body_i, T_i), (body_j, T_j) = end_i, end_j
-        placed = self.draft.T_ground_body
-        return inverse(placed[body_i] @ T_i) @ placed[body_j] @ T_j
 
     def _add_joint(self, item: Object) -> None:
         kind, frames = self._kind(item), self._frames(item)
@@ -173,17 +164,10 @@ class _Reader:
                 item.source,
             )
             return
-        (body_i, T_i), (body_j, T_j) = frames
-        name = self.draft.add_joint(
-            item.label,
-            pair,
-            body_i,
-            T_i,
-            body_j,
-            T_j,
-            value,
-            mate=kind in MATES,
-            source=item.source,
+        first, second = frames
+        mate = kind in MATES
+        name = self.draft.join(
+            item.label, pair, first, second, value, mate=mate, source=item.source
         )
         if name is not None:
             self.joint_of[item.name] = name
@@ -191,11 +175,9 @@ class _Reader:
 
     def _limit(self, item: Object, name: str) -> None:
         """Bounds of lengths and angles, where they are enabled."""
-        lengths = {"prismatic": 0, "cylindrical": 0}
-        angles = {"revolute": 0, "cylindrical": 1}
         for what, freedoms, unit_ in (
-            ("Length", lengths, METRES),
-            ("Angle", angles, math.pi / 180),
+            ("Length", SLIDING, METRES),
+            ("Angle", TURNING, math.pi / 180),
         ):
             freedom = freedoms.get(self.draft.joints[name].kind)
             bounds = [
@@ -207,7 +189,7 @@ class _Reader:
             if freedom is not None and any(map(math.isfinite, bounds)):
                 self.draft.limit(name, freedom, min(bounds), max(bounds))
 
-    def _add_relation(self, item: Object, kind: str, frames: list[Frame]) -> None:
+    def _add_relation(self, item: Object, kind: str, frames: list[Side]) -> None:
         if RELATIONS[kind] != "gear" and not any(self._slides(*frame) for frame in frames):
             self.draft.note(
                 "REG013",
@@ -225,27 +207,26 @@ class _Reader:
             values = (*values, -second if kind == "Belt" else second)
         if kind == "RackPinion":
             frames = self._rack_first(frames)
-        (body_i, T_i), (body_j, T_j) = frames
+        one, other = frames
         self.draft.relations.append(
-            Relation(item.label, RELATIONS[kind], body_i, body_j, T_i, T_j, values, item.source)
+            Relation(item.label, RELATIONS[kind], one, other, values, item.source)
         )
 
-    def _rack_first(self, frames: list[Frame]) -> list[Frame]:
+    def _rack_first(self, frames: list[Side]) -> list[Side]:
         """The rack before the pinion, its frame turned: Z along the pinion's axis, X as it slides.
 
         The rack is the end that a sliding joint moves along the Z axis picked on it.
         """
         if not self._slides(*frames[0]) and self._slides(*frames[1]):
             frames = frames[::-1]
-        (rack, T_rack), (pinion, T_pinion) = frames
-        placed = self.draft.T_ground_body
-        z = (inverse(placed[rack]) @ placed[pinion] @ T_pinion)[:3, 2]
+        (rack, T_rack), pinion = frames
+        z = self.draft.between((rack, np.eye(4)), pinion)[:3, 2]
         along = T_rack[:3, 2] - (T_rack[:3, 2] @ z) * z
         if np.linalg.norm(along) < 1e-6:  # it slides along the pinion's axis: no rack at all
             return frames
         x = unit(along)
         turned = transform(np.column_stack([x, np.cross(z, x), z]), T_rack[:3, 3])
-        return [(rack, turned), (pinion, T_pinion)]
+        return [(rack, turned), pinion]
 
     def _slides(self, body: str, T: Array) -> bool:
         for joint in self.draft.joints.values():

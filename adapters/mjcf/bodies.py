@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.joint_position import motion
+from regularize.adapters.common.joint_motion import motion
 from regularize.adapters.common.spanning import Spanning
 from regularize.adapters.common.write import (
     Losses,

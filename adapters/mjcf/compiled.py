@@ -33,6 +33,7 @@ class Compiled:
     """An MJCF model after MuJoCo's compiler.
 
     Attributes:
+        path: The file as the user named it.
         model: The ``mujoco.MjModel``; meshes are replaced by stand-ins.
         meshes: Mesh of each geom that shows one, by geom number.
         unknown: Numbers of the bodies whose mass properties would come from a mesh, or from
@@ -43,6 +44,7 @@ class Compiled:
         lost: Features that were taken out before compiling, in words.
     """
 
+    path: str
     model: Any
     meshes: dict[int, MeshShape]
     unknown: frozenset[int]
@@ -51,10 +53,10 @@ class Compiled:
     files: tuple[str, ...]
     lost: tuple[str, ...]
 
-    def source(self, tag: str, name: str, path: str) -> Source:
+    def source(self, tag: str, name: str) -> Source:
         """Where the element of that tag and name stands."""
         node = self.texts.get((tag, name))
-        return Source(path, element=f"{tag}[@name='{name}']") if node is None else node.source
+        return Source(self.path, element=f"{tag}[@name='{name}']") if node is None else node.source
 
 
 def compiled(path: str) -> Compiled:
@@ -79,6 +81,7 @@ def compiled(path: str) -> Compiled:
         if node.get("name"):
             texts.setdefault((tag, str(node.get("name"))), node)
     return Compiled(
+        path,
         model,
         {geom.id: mesh for geom, mesh in prepared.meshes},
         frozenset(ball.parent.id for ball in prepared.balls),

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.joint_position import joint_position
+from regularize.adapters.common.joint_motion import joint_position
+from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.pose import rotation_between
 from regularize.adapters.mjcf.model import Model
 from regularize.lie.screw import Array, inverse, transform
 from regularize.model.diagnostic import Source
-from regularize.model.joint import joint_screws, perpendiculars
-from regularize.model.mechanism import Coupling, Joint
+from regularize.model.joint import perpendiculars
 
 SAME_POINT = 1e-9  # metres between two anchors that are one
 SAME_DISTANCE = 1e-4  # relative: two anchors as far apart on one body as on the other
@@ -112,24 +112,22 @@ def _add(
         model.note(
             "REG013",
             "warning",
-            f"equality constraint `{name}` joins body `{model.bodies[first]}` to itself: not read",
+            f"equality constraint `{name}` joins body `{model.body_names[first]}` to itself: "
+            "not read",
             where,
         )
         return
-    joint = Joint(
-        model.new_joint_name(name),
-        model.bodies[first],
-        model.bodies[second],
+    joint = model.close(
+        FilePlace(where.path, where.element, where.line),
+        model.joint_name(name),
         kind,
-        joint_screws(kind),
-        T_first,
-        T_second,
+        (model.body_names[first], T_first),
+        (model.body_names[second], T_second),
         actuated=False if model.has_actuators else None,
-        closure=True,
-        source=where,
     )
     T_relative = inverse(model.reference[first] @ T_first) @ model.reference[second] @ T_second
-    model.add_joint(joint, joint_position(joint, T_relative))
+    position = joint_position(joint, T_relative)
+    model.joints[joint.name] = replace(joint, position=position)
 
 
 def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect]]:
@@ -150,8 +148,8 @@ def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect
     model.note(
         "REG013",
         "warning",
-        f"connects {listed(c.name for c in turned)} of bodies `{model.bodies[first]}` and "
-        f"`{model.bodies[second]}` have their points at different distances on the two bodies: "
+        f"connects {listed(c.name for c in turned)} of bodies `{model.body_names[first]}` and "
+        f"`{model.body_names[second]}` have their points at different distances on the two bodies: "
         "they cannot all hold",
         turned[1].source,
         "move the sites so that the points are equally far apart on both bodies",
@@ -190,7 +188,7 @@ def _close(model: Model, connects: Sequence[Connect]) -> None:
 
 
 def _report_doubled(model: Model, connects: Sequence[Connect], kind: str) -> None:
-    first, second = (model.bodies[body] for body in connects[0].bodies)
+    first, second = (model.body_names[body] for body in connects[0].bodies)
     written = 3 * len(connects)
     needed = {"spherical": 3, "revolute": 5, "fixed": 6}[kind]
     names = listed(c.name for c in connects)
@@ -234,15 +232,7 @@ def _couple(model: Model, i: int) -> None:
             terms[joint] = terms.get(joint, 0.0) + factor * coefficient
         offset += factor * side[1]
     kept = tuple((joint, 0, value) for joint, value in terms.items() if value != 0.0)
-    model.couplings.append(
-        Coupling(
-            model.new_coupling_name(name),
-            "mimic" if not tendon else "gear",
-            kept,
-            offset,
-            model.equality_source(i),
-        )
-    )
+    model.couple(name, "gear" if tendon else "mimic", kept, offset, model.equality_source(i))
 
 
 def _linear(

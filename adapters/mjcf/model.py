@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.names import unique
-from regularize.adapters.common.notes import Notes
 from regularize.adapters.common.pose import rotation_quaternion
 from regularize.adapters.mjcf.compiled import Compiled
 from regularize.lie.screw import Array, transform
-from regularize.model.diagnostic import Diagnostic, Source
-from regularize.model.mechanism import Coupling, Joint
+from regularize.model.diagnostic import Source
 
 
 @dataclass(eq=False)
-class Model(Notes):
+class Model(Draft):
     """The model, and the mechanism that grows out of it.
 
     Attributes:
         compiled: MuJoCo's compiled model and the XML.
-        path: The file as the user named it.
-        bodies: Name of each body, the world first.
+        body_names: Name of each body, the world first.
         joint_names: Name of each joint.
         start: Pose of every body where all coordinates have their start values, (nbody, 4, 4).
         reference: Pose of every body at the reference pose, (nbody, 4, 4).
-        joints: Joints so far.
-        couplings: Couplings so far.
-        findings: What was noticed.
     """
 
-    compiled: Compiled
-    path: str
-    bodies: list[str]
-    joint_names: list[str]
-    start: Array
-    reference: Array
-    joints: dict[str, Joint] = field(default_factory=dict)
-    couplings: list[Coupling] = field(default_factory=list)
-    findings: list[Diagnostic] = field(default_factory=list)
+    compiled: Compiled = field(kw_only=True)
+    body_names: list[str] = field(kw_only=True)
+    joint_names: list[str] = field(kw_only=True)
+    start: Array = field(kw_only=True)
+    reference: Array = field(kw_only=True)
 
     SCALAR = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
@@ -55,22 +46,9 @@ class Model(Notes):
         """Whether the model says which joints are motors."""
         return bool(self.m.nu)
 
-    @property
-    def whole(self) -> Source:
-        """The file, for findings that name no place in it."""
-        return Source(self.path)
-
-    def add_joint(self, joint: Joint, position: Array) -> None:
-        """Add a joint at the given coordinates."""
-        self.joints[joint.name] = replace(joint, position=position)
-
-    def new_joint_name(self, name: str) -> str:
+    def joint_name(self, wanted: str) -> str:
         """A name that neither a joint of the file nor one added so far has."""
-        return unique(name, {*self.joint_names, *self.joints})
-
-    def new_coupling_name(self, name: str) -> str:
-        """A name that no coupling has."""
-        return unique(name, {coupling.name for coupling in self.couplings})
+        return unique(wanted, {*self.joint_names, *self.joints})
 
     @staticmethod
     def rotation(wxyz: Array) -> Array:
@@ -107,7 +85,7 @@ class Model(Notes):
         if self.m.eq_objtype[equality] == mujoco.mjtObj.mjOBJ_SITE:
             return str(self.m.site(number).name) or f"site_{number}"
         if self.m.eq_objtype[equality] == mujoco.mjtObj.mjOBJ_BODY:
-            return self.bodies[number]
+            return self.body_names[number]
         return str(number)
 
     def equality_source(self, number: int) -> Source:
@@ -119,7 +97,7 @@ class Model(Notes):
         for tag in ("connect", "weld", "joint", "tendon"):
             if (tag, name) in self.compiled.texts:
                 return self.compiled.texts[tag, name].source
-        return Source(self.path, element=f"equality[{number + 1}]")
+        return Source(self.compiled.path, element=f"equality[{number + 1}]")
 
 
 def poses(m: Any, q: Array) -> Array:

@@ -11,12 +11,14 @@ count from the pose in the file.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from regularize.adapters.common.inertia import principal
 from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.adapters.mjcf.compiled import MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
@@ -57,29 +59,28 @@ def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
     """
     source = compiled(path)
     m = source.model
-    bodies = _names("body", (m.body(i).name for i in range(m.nbody)))
+    written = [m.body(i).name for i in range(m.nbody)]
+    bodies = _named(written, (f"body_{i}" for i in range(m.nbody)))
     q, shown = _reference(m, path, keyframe)
-    model = Model(source, path, bodies, _joint_names(m, bodies), poses(m, m.qpos0), poses(m, q))
+    model = Model(
+        path,
+        _model_name(m) or Path(path).stem,
+        bodies[0],
+        files=[*source.files],
+        compiled=source,
+        body_names=bodies,
+        joint_names=_joint_names(m, bodies),
+        start=poses(m, m.qpos0),
+        reference=poses(m, q),
+    )
     if shown:
         model.note("REG016", "note", f"the reference pose is the keyframe `{shown}`")
-    between: list[Body] = []
+    model.bodies = {name: _body(model, i) for i, name in enumerate(bodies)}
     for i in range(1, m.nbody):
-        between += _join(model, i, q)
+        _join(model, i, q)
     read_equalities(model)
     _report(model)
-    parts = [_body(model, i) for i in range(m.nbody)]
-    return Mechanism(
-        name=_model_name(source.model) or Path(path).stem,
-        bodies=(*parts, *between),
-        joints=tuple(model.joints.values()),
-        couplings=tuple(model.couplings),
-        ground=bodies[0],
-        gravity=m.opt.gravity,
-        findings=tuple(model.findings),
-        path=path,
-        format="mjcf",
-        files=source.files,
-    )
+    return model.mechanism("mjcf", m.opt.gravity)
 
 
 def _model_name(m: Any) -> str:
@@ -87,25 +88,19 @@ def _model_name(m: Any) -> str:
     return name if name != "MuJoCo Model" else ""
 
 
-def _names(what: str, names: Iterable[str]) -> list[str]:
-    """Names, with new ones for the unnamed."""
-    listed_names = list(names)
-    taken = {name for name in listed_names if name}
-    for i, name in enumerate(listed_names):
-        if not name:
-            listed_names[i] = unique(f"{what}_{i}", taken)
-            taken.add(listed_names[i])
-    return listed_names
+def _named(names: list[str], stems: Iterable[str]) -> list[str]:
+    """Names, with new ones made of the stems for the unnamed."""
+    taken = {name for name in names if name}
+    found = []
+    for name, stem in zip(names, stems, strict=True):
+        found.append(name or unique(stem, taken))
+        taken.add(found[-1])
+    return found
 
 
 def _joint_names(m: Any, bodies: list[str]) -> list[str]:
-    names = [m.joint(i).name for i in range(m.njnt)]
-    taken = {name for name in names if name}
-    for i, name in enumerate(names):
-        if not name:
-            names[i] = unique(f"{bodies[m.jnt_bodyid[i]]}_joint", taken)
-            taken.add(names[i])
-    return names
+    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
+    return _named([m.joint(i).name for i in range(m.njnt)], stems)
 
 
 def _reference(m: Any, path: str, keyframe: str | bool | None) -> tuple[Array, str | None]:
@@ -121,66 +116,47 @@ def _reference(m: Any, path: str, keyframe: str | bool | None) -> tuple[Array, s
     return np.array(m.key_qpos[names.index(keyframe)]), keyframe
 
 
-def _join(model: Model, i: int, q: Array) -> list[Body]:
-    """Add the joints of a body; returns the massless bodies between them."""
-    m, name, between = model.m, model.bodies[i], []
-    parent, T = model.bodies[int(m.body_parentid[i])], model.body_frame(i)
+def _join(model: Model, i: int, q: Array) -> None:
+    """Add the joints of a body, and the massless bodies between them."""
+    m, name = model.m, model.body_names[i]
+    parent, T = model.body_names[int(m.body_parentid[i])], model.body_frame(i)
     first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
-    where = model.compiled.source("body", name, model.path)
+    where = model.compiled.source("body", name)
     if count == 0:
-        joint = Joint(
-            model.new_joint_name(f"{name}_fixed"),
-            parent,
-            name,
-            "fixed",
-            joint_screws("fixed"),
-            T,
-            source=where,
-        )
-        model.add_joint(joint, np.zeros(0))
-        return []
+        fixed, screws = model.joint_name(f"{name}_fixed"), joint_screws("fixed")
+        model.joints[fixed] = Joint(fixed, parent, name, "fixed", screws, T, source=where)
     moved = _actuated(m)
     for j in range(first, first + count):
         child = name
         if j < first + count - 1:
             child = unique(f"{name}/{model.joint_names[j]}", model.bodies)
-            between.append(Body(child, MASSLESS, source=where))
-        joint, position = _joint(model, j, parent, child, T, q)
-        actuated = j in moved if model.has_actuators else None
-        model.joints[joint.name] = Joint(
-            joint.name,
-            joint.parent,
-            joint.child,
-            joint.kind,
-            joint.screws,
-            joint.T_parent_joint,
-            joint.T_child_joint,
-            position,
-            actuated,
+            model.bodies[child] = Body(child, MASSLESS, source=where)
+        joint = _joint(model, j, parent, child, T, q)
+        model.joints[joint.name] = replace(
+            joint,
+            actuated=j in moved if model.has_actuators else None,
             limits=_limits(m, j),
-            source=model.compiled.source("joint", joint.name, model.path),
+            source=model.compiled.source("joint", joint.name),
         )
         parent, T = child, np.eye(4)
-    return between
 
 
-def _joint(
-    model: Model, j: int, parent: str, child: str, T: Array, q: Array
-) -> tuple[Joint, Array]:
-    """One joint and its coordinates at the reference pose."""
+def _joint(model: Model, j: int, parent: str, child: str, T: Array, q: Array) -> Joint:
+    """One joint at its coordinates of the reference pose."""
     m, kind, at = model.m, int(model.m.jnt_type[j]), int(model.m.jnt_qposadr[j])
     name, place = model.joint_names[j], transform(translation=m.jnt_pos[j])
     if kind == mujoco.mjtJoint.mjJNT_FREE:
         now = transform(model.rotation(q[at + 3 : at + 7]), q[at : at + 3])
-        return Joint(name, parent, child, "free", np.eye(6), T), log(inverse(T) @ now)
+        position = log(inverse(T) @ now)
+        return Joint(name, parent, child, "free", np.eye(6), T, position=position)
     if kind == mujoco.mjtJoint.mjJNT_BALL:
         screws = joint_screws("spherical")
         position = log_rotation(model.rotation(q[at : at + 4]))
-        return Joint(name, parent, child, "spherical", screws, T @ place, place), position
+        return Joint(name, parent, child, "spherical", screws, T @ place, place, position)
     what = "revolute" if kind == mujoco.mjtJoint.mjJNT_HINGE else "prismatic"
     screws = joint_screws(what, m.jnt_axis[j])
     back = exp(-screws[:, 0] * float(m.qpos0[at]))  # stands as the file places it at q = ref
-    return Joint(name, parent, child, what, screws, T @ place @ back, place), q[at : at + 1]
+    return Joint(name, parent, child, what, screws, T @ place @ back, place, q[at : at + 1])
 
 
 def _actuated(m: Any) -> set[int]:
@@ -209,16 +185,15 @@ def _body(model: Model, i: int) -> Body:
     m = model.m
     inertia = None
     if i > 0 and i not in model.compiled.unknown:
-        R = model.rotation(m.body_iquat[i])
-        matrix = R @ np.diag(m.body_inertia[i]) @ R.T
-        inertia = Inertia(float(m.body_mass[i]), m.body_ipos[i], (matrix + matrix.T) / 2)
+        matrix = principal(model.rotation(m.body_iquat[i]), m.body_inertia[i])
+        inertia = Inertia(float(m.body_mass[i]), m.body_ipos[i], matrix)
     first, count = int(m.body_geomadr[i]), int(m.body_geomnum[i])
     shapes = [_shape(model, g, model.compiled.meshes.get(g)) for g in range(first, first + count)]
     return Body(
-        model.bodies[i],
+        model.body_names[i],
         inertia,
         tuple(shape for shape in shapes if shape is not None),
-        model.compiled.source("body", model.bodies[i], model.path),
+        model.compiled.source("body", model.body_names[i]),
     )
 
 
@@ -253,7 +228,7 @@ def _report(model: Model) -> None:
     m = model.m
     for lost in model.compiled.lost:
         model.note("REG013", "warning", f"{lost} are not read")
-    unknown = [model.bodies[i] for i in sorted(model.compiled.unknown)]
+    unknown = [model.body_names[i] for i in sorted(model.compiled.unknown)]
     if unknown:
         model.note(
             "REG014",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.atomic import write_text
+from regularize.adapters.common.files import write_text
 from regularize.adapters.common.spanning import Spanning, spanning
 from regularize.adapters.common.write import (
     Losses,

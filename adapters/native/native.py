@@ -10,7 +10,7 @@ import json
 import math
 from typing import Any
 
-from regularize.adapters.common.atomic import write_text
+from regularize.adapters.common.files import write_text
 from regularize.adapters.native.read import MARK, VERSION, read
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.mechanism import Body, Joint, Mechanism

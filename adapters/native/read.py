@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import numpy as np
 
-from regularize.adapters.common.json_value import Value, load
+from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Source
 from regularize.model.mechanism import (
@@ -23,8 +21,6 @@ from regularize.model.mechanism import (
 MARK = "regularize-mechanism"
 VERSION = 1
 
-T = TypeVar("T")
-
 
 def read(path: str) -> Mechanism:
     """Read the project's own JSON.
@@ -35,7 +31,7 @@ def read(path: str) -> Mechanism:
     Raises:
         ReadError: The file is not what its schema says.
     """
-    return _decode(load(path))
+    return _decode(read_json(path))
 
 
 def _decode(root: Value) -> Mechanism:
@@ -51,31 +47,21 @@ def _decode(root: Value) -> Mechanism:
         name=root["name"].text(),
         bodies=tuple(_read_body(body) for body in root["bodies"].items()),
         joints=tuple(_read_joint(joint) for joint in root["joints"].items()),
-        couplings=tuple(_read_coupling(c) for c in _optional(root, "couplings")),
+        couplings=tuple(_read_coupling(c) for c in root.each("couplings")),
         ground=root["ground"].text(),
         gravity=root["gravity"].numbers(3),
-        findings=tuple(_read_finding(f) for f in _optional(root, "findings")),
+        findings=tuple(_read_finding(f) for f in root.each("findings")),
         path=root.path,
         format="json",
-        files=() if origin is None else tuple(f.text() for f in _optional(origin, "files")),
+        files=() if origin is None else tuple(f.text() for f in origin.each("files")),
     )
-
-
-def _optional(value: Value, key: str) -> Sequence[Value]:
-    found = value.get(key)
-    return () if found is None else found.items()
-
-
-def _maybe(value: Value, key: str, read_value: Callable[[Value], T]) -> T | None:
-    found = value.get(key)
-    return None if found is None else read_value(found)
 
 
 def _read_source(value: Value) -> Source:
     return Source(
         value["path"].text(),
-        _maybe(value, "line", Value.integer),
-        _maybe(value, "element", Value.text),
+        value.maybe("line", Value.integer),
+        value.maybe("element", Value.text),
     )
 
 
@@ -92,18 +78,18 @@ def _read_geometry(value: Value) -> Geometry:
         value["kind"].text(),
         value["size"].numbers(-1),
         value["T_body_geometry"].numbers(4, 4),
-        _maybe(value, "uri", Value.text),
+        value.maybe("uri", Value.text),
         None if color is None else (red, green, blue, opacity),
-        bool(_maybe(value, "collision", Value.flag)),
+        value.maybe("collision", Value.flag, False),
     )
 
 
 def _read_body(value: Value) -> Body:
     return Body(
         value["name"].text(),
-        _maybe(value, "inertia", _read_inertia),
-        tuple(_read_geometry(g) for g in _optional(value, "geometry")),
-        _maybe(value, "source", _read_source),
+        value.maybe("inertia", _read_inertia),
+        tuple(_read_geometry(g) for g in value.each("geometry")),
+        value.maybe("source", _read_source),
     )
 
 
@@ -134,10 +120,10 @@ def _read_joint(value: Value) -> Joint:
         value["T_parent_joint"].numbers(4, 4),
         value["T_child_joint"].numbers(4, 4),
         np.zeros(screws.shape[1]) if position is None else position.numbers(screws.shape[1]),
-        _maybe(value, "actuated", Value.flag),
-        bool(_maybe(value, "closure", Value.flag)),
-        _maybe(value, "limits", _read_limits),
-        _maybe(value, "source", _read_source),
+        value.maybe("actuated", Value.flag),
+        value.maybe("closure", Value.flag, False),
+        value.maybe("limits", _read_limits),
+        value.maybe("source", _read_source),
     )
 
 
@@ -149,8 +135,8 @@ def _read_coupling(value: Value) -> Coupling:
             (term["joint"].text(), term["freedom"].integer(), term["coefficient"].number())
             for term in value["terms"].items()
         ),
-        _maybe(value, "offset", Value.number) or 0.0,
-        _maybe(value, "source", _read_source),
+        value.maybe("offset", Value.number, 0.0),
+        value.maybe("source", _read_source),
     )
 
 
@@ -162,9 +148,9 @@ def _read_finding(value: Value) -> Diagnostic:
                 value["code"].text(),
                 known,
                 value["message"].text(),
-                _maybe(value, "loop", Value.text),
-                tuple(joint.text() for joint in _optional(value, "joints")),
-                _maybe(value, "source", _read_source),
-                tuple(line.text() for line in _optional(value, "help")),
+                value.maybe("loop", Value.text),
+                tuple(joint.text() for joint in value.each("joints")),
+                value.maybe("source", _read_source),
+                tuple(line.text() for line in value.each("help")),
             )
     raise value["severity"].error(f"expected one of {', '.join(SEVERITIES)}, found {severity!r}")

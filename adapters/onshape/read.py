@@ -8,15 +8,16 @@ sub-assemblies are fixed joints. Masses come from another endpoint and are not i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.adapters.cad.draft import CadDraft
-from regularize.adapters.common.names import listed, unique
-from regularize.adapters.onshape.values import Value, load
-from regularize.lie.screw import Array, inverse
-from regularize.model.mechanism import Coupling, Joint, Mechanism
+from regularize.adapters.cad.occurrences import DEEPEST, InstancePath, Occurrences, SubAssembly
+from regularize.adapters.common.draft import Side
+from regularize.adapters.common.located import Located
+from regularize.adapters.common.values import Value, read_json
+from regularize.lie.screw import inverse, transform
+from regularize.model.mechanism import Joint, Mechanism
 
 PAIRS = {
     "FASTENED": "fixed",
@@ -28,25 +29,13 @@ PAIRS = {
     "BALL": "spherical",
     "PARALLEL": "parallel",
 }
-#: Deepest nesting of sub-assemblies.
-DEEPEST = 64
-
-Path = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Scope:
-    """An assembly at one of its places.
-
-    Attributes:
-        path: Path of the occurrence; empty for the root.
-        assembly: Its definition.
-        title: Names of the instances that lead to it, each with a slash.
-    """
-
-    path: Path
-    assembly: Value
-    title: str = ""
+#: Kind of the coupling of each relation, and whether its two coordinates turn.
+RELATIONS = {
+    "GEAR": ("gear", (True, True)),
+    "LINEAR": ("mimic", (False, False)),
+    "RACK_AND_PINION": ("rack", (True, False)),
+    "SCREW": ("screw", (True, False)),
+}
 
 
 def read(path: str) -> Mechanism:
@@ -58,8 +47,9 @@ def read(path: str) -> Mechanism:
     Raises:
         ReadError: The file is no assembly definition, or a mate names no occurrence.
     """
-    root = load(path)
-    if not isinstance(root.raw, dict) or not isinstance(root.raw.get("rootAssembly"), dict):
+    root = read_json(path)
+    assembly = root.data.get("rootAssembly") if isinstance(root.data, dict) else None
+    if not isinstance(assembly, dict):
         raise root.error("has no `rootAssembly`; this is no Onshape assembly definition")
     return _Reader(root).read()
 
@@ -68,212 +58,170 @@ class _Reader:
     """Reads one definition; holds what its parts share."""
 
     def __init__(self, root: Value) -> None:
-        self.root = root
+        self.root, self.assembly = root, root["rootAssembly"]
         self.definitions = {_key(v): v for v in root.each("subAssemblies")}
-        assembly = root.get("rootAssembly")
-        name = root.text("name", "") or assembly.text("name", "") or "assembly"
+        name = _name(root) or _name(self.assembly) or "assembly"
         self.draft = CadDraft(root.path, name)
-        self.body: dict[Path, str] = {}
-        self.placed: dict[Path, Array] = {(): np.eye(4)}
-        self.rigid: list[Path] = []
-        self.suppressed: set[Path] = set()
-        self.joint: dict[tuple[Path, str], str] = {}
-        self.unread: list[Value] = []
+        self.tree = Occurrences(self.draft)
+        self.suppressed: set[InstancePath] = set()
+        self.joint: dict[tuple[InstancePath, str], str] = {}
 
     def read(self) -> Mechanism:
         """The mechanism."""
-        root = self.root.get("rootAssembly")
-        occurrences = [*root.each("occurrences")]
+        occurrences = self.assembly.each("occurrences")
         for occurrence in occurrences:
-            matrix = occurrence.numbers("transform", 16).reshape(4, 4)
-            path = occurrence.names("path")
-            self.placed[path] = occurrence.rigid(matrix[:3, :3], matrix[:3, 3])
-        scopes = self._walk(Scope((), root))
-        if not self.body:
-            raise root.error("has no parts; there is nothing to check")
+            matrix = occurrence["transform"].numbers(16).reshape(4, 4)
+            R = occurrence["transform"].rotation(matrix[:3, :3])
+            self.tree.placed[_path(occurrence, "path")] = transform(R, matrix[:3, 3])
+        scopes = self._walk(SubAssembly((), self.assembly))
+        if not self.tree.bodies:
+            raise self.assembly.error("has no parts; there is nothing to check")
         for occurrence in occurrences:
-            path = occurrence.names("path")
-            if occurrence.flag("fixed") and not self._is_suppressed(path):
-                body = self._leaf(path, occurrence)
-                self.draft.add_ground(f"fixed {body}", body, occurrence.source)
-        for path in self.rigid:
-            leaves = [p for p in self.body if p[: len(path)] == path]
-            self._fasten(f"rigid {path[-1]}", leaves, root)
-        for scope in scopes:
-            for feature in scope.assembly.each("features"):
-                self._add_feature(scope, feature)
-        for scope in scopes:
-            for feature in scope.assembly.each("features"):
-                if feature.text("featureType") == "mateRelation" and not feature.flag("suppressed"):
-                    self._add_relation(scope, feature)
-        self._report_unread()
+            path = _path(occurrence, "path")
+            if _flag(occurrence, "fixed") and not self._is_suppressed(path):
+                body = self.tree.body(path, occurrence)
+                self.draft.fix(f"fixed {body}", self.draft.ground, body, occurrence.source)
+        self.tree.fasten_groups(self.assembly)
+        features = [
+            (scope, feature)
+            for scope in scopes
+            for feature in scope.definition.each("features")
+            if not _flag(feature, "suppressed")
+        ]
+        for scope, feature in features:
+            self._add_feature(scope, feature)
+        for scope, feature in features:
+            if feature["featureType"].text() == "mateRelation":
+                self._add_relation(scope, feature)
+        self.tree.report_unread("features")
         return self.draft.finish("onshape")
 
-    def _walk(self, scope: Scope) -> list[Scope]:
+    def _walk(self, scope: SubAssembly[Value]) -> list[SubAssembly[Value]]:
         """Add the parts of an assembly; returns it and the flexible ones inside it."""
         if len(scope.path) > DEEPEST:
-            raise scope.assembly.error(f"is nested deeper than {DEEPEST} levels; is it circular?")
-        scopes = [scope]
-        rigid = any(scope.path[: len(p)] == p for p in self.rigid)
-        if [*scope.assembly.each("patterns")]:
+            raise scope.definition.error(f"is nested deeper than {DEEPEST} levels; is it circular?")
+        scopes, rigid = [scope], self.tree.is_rigid(scope.path)
+        if scope.definition.each("patterns"):
             self.draft.note(
                 "REG013",
                 "warning",
                 "patterns are not read: parts made by them move freely here",
-                scope.assembly.source,
+                scope.definition.source,
             )
-        for instance in scope.assembly.each("instances"):
-            path = (*scope.path, instance.text("id"))
-            name = scope.title + instance.text("name", instance.text("id"))
-            if instance.flag("suppressed"):
+        for instance in scope.definition.each("instances"):
+            step = instance["id"].text()
+            name, path = _name(instance) or step, (*scope.path, step)
+            if _flag(instance, "suppressed"):
                 self.suppressed.add(path)
-            elif instance.text("type") == "Assembly":
+            elif instance["type"].text() == "Assembly":
                 if _key(instance) not in self.definitions:
                     raise instance.error("its sub-assembly is not among `subAssemblies`")
-                if instance.flag("isRigid") and not rigid:
-                    self.rigid.append(path)
-                inner = self._walk(Scope(path, self.definitions[_key(instance)], f"{name}/"))
-                scopes += [] if instance.flag("isRigid") else inner
-            elif path not in self.placed:
+                if _flag(instance, "isRigid") and not rigid:
+                    self.tree.rigid[path] = []
+                inner = self._walk(scope.inner(step, name, self.definitions[_key(instance)]))
+                scopes += [] if _flag(instance, "isRigid") else inner
+            elif path not in self.tree.placed:
                 raise instance.error("has no entry among the occurrences; export it again")
             else:
-                body = self.draft.add_body(name, self.placed[path], source=instance.source)
-                self.body[path] = body
+                placed = self.tree.placed[path]
+                name = scope.title + name
+                self.tree.bodies[path] = self.draft.place(name, placed, source=instance.source)
         return [] if rigid else scopes
 
-    def _is_suppressed(self, path: Path) -> bool:
+    def _is_suppressed(self, path: InstancePath) -> bool:
         return any(path[: k + 1] in self.suppressed for k in range(len(path)))
 
-    def _leaf(self, path: Path, at: Value) -> str:
-        """Body of an occurrence: the part itself, or the first part of a sub-assembly."""
-        if not path:
-            return self.draft.ground
-        leaves = [p for p in self.body if p[: len(path)] == path]
-        if not leaves:
-            raise at.error(f"names the occurrence {'/'.join(path)!r}, which has no parts here")
-        return self.body[leaves[0]]
-
-    def _end(self, scope: Scope, entity: Value) -> tuple[str, Array]:
+    def _side(self, scope: SubAssembly[Value], entity: Value) -> Side:
         """Body of a mated entity, and its coordinate system on that body."""
-        path = scope.path + entity.names("matedOccurrence")
-        body = self._leaf(path, entity)
-        rigid = any(path[: len(p)] == p for p in self.rigid)
-        if path and path not in self.body and not rigid:
-            self.draft.note_whole("a mate", body.rpartition("/")[0], body, entity.source)
-        cs = entity.get("matedCS")
-        axes = [cs.numbers(f"{axis}Axis", 3) for axis in "xyz"]
-        T = cs.rigid(np.column_stack(axes), cs.numbers("origin", 3))
-        if path not in self.placed:
-            raise entity.error(f"names the unknown occurrence {'/'.join(path)!r}")
-        return body, inverse(self.draft.T_ground_body[body]) @ self.placed[path] @ T
+        cs = entity["matedCS"]
+        R = cs.rotation(np.column_stack([cs[f"{axis}Axis"].numbers(3) for axis in "xyz"]))
+        T = transform(R, cs["origin"].numbers(3))
+        path = scope.path + _path(entity, "matedOccurrence")
+        return self.tree.side(path, T, entity, "a mate")
 
-    def _add_feature(self, scope: Scope, feature: Value) -> None:
-        kind = feature.text("featureType")
-        if feature.flag("suppressed") or kind in ("mateConnector", "mateRelation"):
+    def _add_feature(self, scope: SubAssembly[Value], feature: Value) -> None:
+        kind = feature["featureType"].text()
+        if kind in ("mateConnector", "mateRelation"):
             return
-        data = feature.get("featureData")
-        name = scope.title + data.text("name", feature.text("id", kind))
+        data = feature["featureData"]
+        identity = feature.maybe("id", Value.text, kind)
+        name = scope.title + (_name(data) or identity)
         if kind == "mateGroup":
-            members = [scope.path + entry.names("occurrence") for entry in data.each("occurrences")]
-            self._fasten(name, [p for p in members if not self._is_suppressed(p)], feature)
+            members = [scope.path + _path(e, "occurrence") for e in data.each("occurrences")]
+            self._fasten(name, members, feature)
             return
-        mate = data.text("mateType", "") if kind == "mate" else kind
-        entities = [*data.each("matedEntities")] if kind == "mate" else []
-        paths = [scope.path + entity.names("matedOccurrence") for entity in entities]
+        mate = data.maybe("mateType", Value.text, "") if kind == "mate" else kind
+        entities = data.each("matedEntities") if kind == "mate" else []
+        paths = [scope.path + _path(entity, "matedOccurrence") for entity in entities]
         if any(map(self._is_suppressed, paths)):
             return
         if mate not in PAIRS or len(entities) != 2:
-            self.unread.append(feature)
+            self._leave_out(feature)
             return
         # Onshape names the part that is placed first, and the one that it is placed on second.
-        (body_j, T_j), (body_i, T_i) = (self._end(scope, entity) for entity in entities)
+        second, first = (self._side(scope, entity) for entity in entities)
         if mate == "PIN_SLOT":
-            T = inverse(self.draft.T_ground_body[body_i] @ T_i)
-            T = T @ self.draft.T_ground_body[body_j] @ T_j
+            T = self.draft.between(first, second)
             if abs(T[1, 3]) > abs(inverse(T)[1, 3]):  # the slot is where the saved pose fits it
-                body_i, T_i, body_j, T_j = body_j, T_j, body_i, T_i
-        added = self.draft.add_joint(
-            name, PAIRS[mate], body_i, T_i, body_j, T_j, source=feature.source
-        )
+                first, second = second, first
+        added = self.draft.join(name, PAIRS[mate], first, second, source=feature.source)
         if added is not None:
-            self.joint[scope.path, feature.text("id", name)] = added
+            self.joint[scope.path, identity] = added
 
-    def _fasten(self, name: str, paths: list[Path], at: Value) -> None:
-        """Fix parts to the first one at their saved placements."""
-        bodies = list(dict.fromkeys(self._leaf(path, at) for path in paths))
-        for other in bodies[1:]:
-            T = inverse(self.draft.T_ground_body[bodies[0]]) @ self.draft.T_ground_body[other]
-            self.draft.add_joint(name, "fixed", bodies[0], T, other, np.eye(4), source=at.source)
+    def _fasten(self, name: str, paths: list[InstancePath], at: Located) -> None:
+        kept = [path for path in paths if not self._is_suppressed(path)]
+        if kept:
+            self.tree.fasten(name, kept, at)
 
-    def _add_relation(self, scope: Scope, feature: Value) -> None:
+    def _leave_out(self, feature: Value) -> None:
+        self.tree.unread.append((_name(feature["featureData"]) or feature.where, feature))
+
+    def _add_relation(self, scope: SubAssembly[Value], feature: Value) -> None:
         """Couple the mates of a relation.
 
         The second mate follows the first one by the ratio, against its direction unless the
         relation is reversed; a length is travel per turn. Directions are the mates' own.
         """
-        data = feature.get("featureData")
-        kind = data.text("relationType", "")
-        names = []
-        for mate in data.each("mates"):
-            inner = mate.names("occurrence") if mate.get("occurrence").raw else ()
-            found = self.joint.get((scope.path + inner, mate.text("featureId")))
-            if found is None:
-                self.unread.append(feature)
-                return
-            names.append(found)
-        reversed_ = data.flag("reverseDirection")
-        places = self._places(kind, names)
+        data = feature["featureData"]
+        relation = data.maybe("relationType", Value.text, "")
+        mates = [self._mate(scope, mate) for mate in data.each("mates")]
+        names = [name for name in mates if name is not None]
+        places = self._places(relation, names) if len(names) == len(mates) else None
         if places is None:
-            self.unread.append(feature)
+            self._leave_out(feature)
             return
-        if kind in ("GEAR", "LINEAR"):
-            factor = (1.0 if reversed_ else -1.0) * data.number("relationRatio")
+        reversed_ = _flag(data, "reverseDirection")
+        if relation in ("GEAR", "LINEAR"):
+            factor = (1.0 if reversed_ else -1.0) * data["relationRatio"].number()
         else:
-            travel = data.number("relationLength") / (2.0 * math.pi)
+            travel = data["relationLength"].number() / (2.0 * math.pi)
             factor = -travel if reversed_ else travel
         (first, i), (second, j) = places
         terms = ((second, j, 1.0), (first, i, -factor))
-        joints = self.draft.joints
-        offset = sum(c * float(joints[name].position[k]) for name, k, c in terms)
-        written = scope.title + data.text("name", feature.text("id", kind))
-        title = unique(written, {coupling.name for coupling in self.draft.couplings})
-        kinds = {"GEAR": "gear", "RACK_AND_PINION": "rack", "SCREW": "screw"}
-        coupling = Coupling(title, kinds.get(kind, "mimic"), terms, offset, feature.source)
-        self.draft.couplings.append(coupling)
+        name = scope.title + (_name(data) or feature.maybe("id", Value.text, relation))
+        kind = RELATIONS[relation][0]
+        self.draft.couple(name, kind, terms, self.draft.value(terms), feature.source)
 
-    def _places(self, kind: str, names: list[str]) -> list[tuple[str, int]] | None:
+    def _mate(self, scope: SubAssembly[Value], mate: Value) -> str | None:
+        """The joint that a mate is which a relation names."""
+        inner = () if mate.get("occurrence") is None else _path(mate, "occurrence")
+        return self.joint.get((scope.path + inner, mate["featureId"].text()))
+
+    def _places(self, relation: str, names: list[str]) -> list[tuple[str, int]] | None:
         """Leading and following coordinate of a relation; None where the mates do not have them."""
-        wanted = {
-            "GEAR": (True, True),
-            "LINEAR": (False, False),
-            "RACK_AND_PINION": (True, False),
-            "SCREW": (True, False),
-        }.get(kind)
-        if kind == "SCREW" and len(names) == 1:
+        if relation == "SCREW" and len(names) == 1:
             names = names * 2
-        if wanted is None or len(names) != 2:
+        if relation not in RELATIONS or len(names) != 2:
             return None
         for order in (names, names[::-1]):
             found = [
                 (name, _only(self.draft.joints[name], turning))
-                for name, turning in zip(order, wanted, strict=True)
+                for name, turning in zip(order, RELATIONS[relation][1], strict=True)
             ]
             places = [(name, k) for name, k in found if k is not None]
             if len(places) == 2:
                 return places
         return None
-
-    def _report_unread(self) -> None:
-        if self.unread:
-            shown = listed(
-                [v.get("featureData").text("name", v.where) for v in self.unread],
-            )
-            self.draft.note(
-                "REG013",
-                "warning",
-                f"features not read: {shown}: the mechanism has fewer constraints than the file",
-                self.unread[0].source,
-            )
 
 
 def _only(joint: Joint, turning: bool) -> int | None:
@@ -286,4 +234,16 @@ def _only(joint: Joint, turning: bool) -> int | None:
 def _key(value: Value) -> tuple[str, ...]:
     """What identifies the assembly that an instance stands for."""
     keys = ("documentId", "elementId", "documentMicroversion", "configuration")
-    return tuple(value.text(key, "") for key in keys)
+    return tuple(value.maybe(key, Value.text, "") for key in keys)
+
+
+def _path(value: Value, key: str) -> InstancePath:
+    return tuple(value[key].texts())
+
+
+def _name(value: Value) -> str:
+    return value.maybe("name", Value.text, "")
+
+
+def _flag(value: Value, key: str) -> bool:
+    return value.maybe(key, Value.flag, False)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from regularize.adapters.common.names import suggestion
-from regularize.adapters.common.pose import rotation_quaternion, rotation_rpy
-from regularize.adapters.common.xml import Node
+from regularize.adapters.common.pose import rotation_rpy
+from regularize.adapters.common.xml import Node, is_true
 from regularize.lie.screw import (
     IDENTITY,
     Array,
@@ -131,13 +131,10 @@ def pose_of(node: Node | None) -> Array:
     if node is None or not (node.element.text or "").strip():
         return IDENTITY
     if node.get("rotation_format") == "quat_xyzw":
-        values = node.numbers(None, 7)
-        try:
-            return transform(rotation_quaternion(*(float(v) for v in values[3:])), values[:3])
-        except ValueError:
-            raise node.error("the quaternion is zero; give a unit quaternion") from None
+        x, y, z, *xyzw = node.numbers(None, 7)
+        return transform(node.quaternion(*xyzw), [x, y, z])
     values = node.numbers(None, 6)
-    angles = np.radians(values[3:]) if true(node.get("degrees")) else values[3:]
+    angles = np.radians(values[3:]) if is_true(node.get("degrees")) else values[3:]
     return transform(rotation_rpy(*(float(angle) for angle in angles)), values[:3])
 
 
@@ -146,8 +143,3 @@ def relative_to(node: Node | None, scope: Scope, default: str) -> str:
     # The attribute was called ``frame`` before version 1.7.
     name = None if node is None else node.get("relative_to") or node.get("frame")
     return scope.full(name) if name else default
-
-
-def true(text: str | None) -> bool:
-    """Whether a flag is set."""
-    return text is not None and text.strip().lower() in ("1", "true")

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.draft import Draft
-from regularize.adapters.common.joint_position import joint_position, motion
+from regularize.adapters.common.joint_motion import joint_position, motion
 from regularize.adapters.common.xml import Node
-from regularize.adapters.sdf.frames import (
-    WORLD,
-    Frame,
-    Frames,
-    Scope,
-    pose_of,
-    relative_to,
-    true,
-)
-from regularize.lie.screw import (
-    Array,
-    inverse,
-    log,
-    unit,
-)
+from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
+from regularize.adapters.sdf.frames import WORLD
+from regularize.lie.screw import Array, inverse, log
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Coupling, Joint
+from regularize.model.mechanism import Joint
 
 KINDS = {
     "revolute": "revolute",
@@ -39,88 +27,71 @@ KINDS = {
     "screw": "helical",
     "fixed": "fixed",
 }
-TYPES = (*KINDS, "gearbox")
+TYPES = {**KINDS, "gearbox": "gearbox"}
 UNBOUNDED = 1e16  # what SDF writes for a coordinate without a bound
 PARALLEL = 1e-6
 CLOSED = 1e-6  # metres between two frames that coincide
 ALIGNED = 1e-3  # radians: beyond the rounding of angles such as 1.5708
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A ``<joint>`` and the scope in which it stands."""
-
-    node: Node
-    scope: Scope
-    name: str
-
-
-@dataclass(eq=False)
-class Reading:
-    """An SDF file while it is being read.
-
-    Attributes:
-        draft: Bodies, joints and couplings so far.
-        frames: All frames.
-        version: Version of the file, such as (1, 7).
-        joints: The ``<joint>`` elements.
-    """
-
-    draft: Draft
-    frames: Frames
-    version: tuple[int, int]
-    joints: list[Found] = field(default_factory=list)
-
-
-def declare_joint(found: Found, reading: Reading) -> None:
-    """Add the frame of a joint: by default it lies in that of the child."""
-    node, scope = found.node, found.scope
-    child = scope.full(node.need("child").text())
-    pose = node.child("pose")
-    frame = Frame(pose_of(pose), relative_to(pose, scope, child), child, node)
-    reading.frames.add(found.name, frame, taken="link, joint and frame")
-    reading.joints.append(found)
-
-
-def read_joints(reading: Reading) -> None:
+def read_joints(draft: SdfDraft) -> None:
     """Add all joints, then what couples them."""
     gearboxes = []
-    for found in reading.joints:
-        kind = found.node.text("type")
-        if kind not in TYPES:
-            raise found.node.error(f"type {kind!r} is unknown; expected one of {', '.join(TYPES)}")
-        if kind == "gearbox":
+    for found in draft.found:
+        if kind_of(found.node, TYPES) == "gearbox":
             gearboxes.append(found)
         else:
-            reading.draft.add_joint(_joint(found, reading), found.node)
-    for found in reading.joints:
+            draft.add_joint(_joint(found, draft), found.node)
+    for found in draft.found:
         for tag, freedom in (("axis", 0), ("axis2", 1)):
-            axis = found.node.child(tag)
-            mimic = None if axis is None else axis.child("mimic")
+            mimic = found.node.find(tag, "mimic")
             if mimic is not None:
-                _mimic(found, freedom, mimic, reading)
+                _mimic(found, freedom, mimic, draft)
     for found in gearboxes:
-        _gearbox(found, reading)
+        _gearbox(found, draft)
 
 
-def _ends(found: Found, reading: Reading) -> tuple[str, str]:
-    bodies = []
-    for tag in ("parent", "child"):
-        node = found.node.need(tag)
-        bodies.append(
-            reading.frames.body(reading.frames.known(found.scope.full(node.text()), node))
-        )
-    return bodies[0], bodies[1]
-
-
-def _joint(found: Found, reading: Reading) -> Joint:
-    node, frames = found.node, reading.frames
-    parent, child = _ends(found, reading)
+def kind_of(node: Node, types: Mapping[str, str]) -> str:
+    """Kind of a joint by its attribute ``type``; raises ``ReadError`` for an unknown one."""
     written = node.text("type")
-    kind = KINDS[written]
+    if written not in types:
+        raise node.error(f"type {written!r} is unknown; expected one of {', '.join(types)}")
+    return types[written]
+
+
+def screws(node: Node, kind: str, direction: Callable[[str], Array]) -> Array:
+    """Freedoms of a joint in its own frame, shape (6, f).
+
+    Args:
+        node: The ``<joint>``.
+        kind: Its kind.
+        direction: Unit vector of ``<axis>`` or ``<axis2>`` in the joint frame.
+    """
+    if kind in ("fixed", "spherical"):
+        return joint_screws(kind)
+    first = direction("axis")
+    if kind == "universal":
+        second = direction("axis2")
+        if np.linalg.norm(np.cross(first, second)) < PARALLEL:
+            raise node.error(
+                "the two axes are parallel, which makes one freedom of two; turn <axis2> (it is "
+                "0 0 1 where it is not given)"
+            )
+        return joint_screws(kind, first, second)
+    return joint_screws(kind, first, pitch=thread_pitch(node) if kind == "helical" else 0.0)
+
+
+def _ends(found: FoundJoint, draft: SdfDraft) -> list[str]:
+    return [draft.carrier(found.node.need(tag), found.scope) for tag in ("parent", "child")]
+
+
+def _joint(found: FoundJoint, draft: SdfDraft) -> Joint:
+    node, frames = found.node, draft.frames
+    parent, child = _ends(found, draft)
+    kind = kind_of(node, KINDS)
     bounds = limits(node, kind)
     if kind == "revolute" and bounds is not None and not np.any(bounds):
-        reading.draft.note(
+        draft.note(
             "REG015",
             "note",
             f"joint `{found.name}` is revolute with both limits 0: read as a fixed joint",
@@ -128,41 +99,28 @@ def _joint(found: Found, reading: Reading) -> Joint:
             joints=(found.name,),
         )
         kind, bounds = "fixed", None
-    if kind in ("fixed", "spherical"):
-        screws = joint_screws(kind)
-    elif kind == "universal":
-        first, second = axis(found, "axis", reading), axis(found, "axis2", reading)
-        if np.linalg.norm(np.cross(first, second)) < PARALLEL:
-            raise node.error(
-                "the two axes are parallel, which makes one freedom of two; turn <axis2> (it is "
-                "0 0 1 where it is not given)"
-            )
-        screws = joint_screws(kind, first, second)
-    else:
-        pitch = thread_pitch(node) if kind == "helical" else 0.0
-        screws = joint_screws(kind, axis(found, "axis", reading), pitch=pitch)
     joint = Joint(
         found.name,
         parent,
         child,
         kind,
-        screws,
+        screws(node, kind, lambda tag: axis(found, tag, draft)),
         frames.relative(parent, found.name),
         frames.relative(child, found.name),
         limits=bounds,
         source=node.source,
     )
-    return _opened(joint, found, reading)
+    return _opened(joint, found, draft)
 
 
-def _opened(joint: Joint, found: Found, reading: Reading) -> Joint:
+def _opened(joint: Joint, found: FoundJoint, draft: SdfDraft) -> Joint:
     """The joint with the frame on its parent that the file names, where that lies elsewhere.
 
     By the letter of SDF the file's pose is assembled, and the frame that ``<parent>`` names says
     no more than which body is the parent. Drake's models are also written with every link at the
     origin and the frames where the joints belong; then those two frames are what the joint joins.
     """
-    node, frames = found.node, reading.frames
+    node, frames = found.node, draft.frames
     name = found.scope.full(node.need("parent").text())
     if node.child("pose") is not None or name == WORLD or frames.entries[name].node.tag != "frame":
         return joint
@@ -171,7 +129,7 @@ def _opened(joint: Joint, found: Found, reading: Reading) -> Joint:
     apart, turned = float(np.linalg.norm(left[:3, 3])), float(np.linalg.norm(log(left)[3:]))
     if apart <= CLOSED and turned <= ALIGNED:
         return joint
-    reading.draft.note(
+    draft.note(
         "REG015",
         "warning",
         f"joint `{joint.name}`: the frame `{name}` of its parent is {1e3 * apart:.4g} mm and "
@@ -184,25 +142,19 @@ def _opened(joint: Joint, found: Found, reading: Reading) -> Joint:
     return replace(joint, T_parent_joint=frames.relative(joint.parent, name))
 
 
-def axis(found: Found, tag: str, reading: Reading) -> Array:
+def axis(found: FoundJoint, tag: str, draft: SdfDraft) -> Array:
     """Unit vector of an axis in the joint frame, whatever frame the version gives it in."""
-    node = found.node.child(tag)
-    xyz = None if node is None else node.child("xyz")
-    direction = np.array([0.0, 0.0, 1.0]) if xyz is None else xyz.numbers(None, 3)
-    try:
-        direction = unit(direction)
-    except ValueError:
-        where = xyz or found.node
-        raise where.error("the axis has no length; give a direction such as 0 0 1") from None
-    base = _expressed_in(found, node, xyz, reading.version)
+    node, xyz = found.node.child(tag), found.node.find(tag, "xyz")
+    direction = np.array([0.0, 0.0, 1.0]) if xyz is None else xyz.direction(xyz.numbers(None, 3))
+    base = _expressed_in(found, node, xyz, draft.version)
     if base is None:
         return direction
-    reading.frames.known(base, xyz or found.node)
-    return reading.frames.relative(found.name, base)[:3, :3] @ direction
+    draft.frames.known(base, xyz or found.node)
+    return draft.frames.relative(found.name, base)[:3, :3] @ direction
 
 
 def _expressed_in(
-    found: Found, node: Node | None, xyz: Node | None, version: tuple[int, int]
+    found: FoundJoint, node: Node | None, xyz: Node | None, version: tuple[int, int]
 ) -> str | None:
     """Full name of the frame of an axis; None for the joint frame."""
     if version >= (1, 7):
@@ -210,8 +162,8 @@ def _expressed_in(
         return found.scope.full(name) if name else None
     if version <= (1, 4):
         return found.scope.frame
-    flag = None if node is None else node.child("use_parent_model_frame")
-    return found.scope.frame if flag is not None and true(flag.element.text) else None
+    in_model = node is not None and node.says("use_parent_model_frame")
+    return found.scope.frame if in_model else None
 
 
 def thread_pitch(node: Node) -> float:
@@ -232,11 +184,9 @@ def limits(node: Node, kind: str) -> Array | None:
     tags = {"universal": ("axis", "axis2"), "spherical": (), "fixed": ()}.get(kind, ("axis",))
     rows, given = [], False
     for tag in tags:
-        found = node.child(tag)
-        limit = None if found is None else found.child("limit")
         row = []
         for name, unbounded in (("lower", -math.inf), ("upper", math.inf)):
-            bound = None if limit is None else limit.child(name)
+            bound = node.find(tag, "limit", name)
             value = unbounded if bound is None else bound.number(None, finite=False)
             given = given or bound is not None
             row.append(unbounded if abs(value) >= UNBOUNDED else value)
@@ -244,49 +194,37 @@ def limits(node: Node, kind: str) -> Array | None:
     return np.array(rows) if given else None
 
 
-def _mimic(found: Found, freedom: int, node: Node, reading: Reading) -> None:
+def _mimic(found: FoundJoint, freedom: int, node: Node, draft: SdfDraft) -> None:
     """Follower = multiplier * (leader - reference) + offset."""
-    follower = reading.draft.joint_named(found.name, node)
-    leader = reading.draft.joint_named(found.scope.full(node.text("joint")), node)
+    follower = draft.joint_named(found.name, node)
+    leader = draft.joint_named(found.scope.full(node.text("joint")), node)
     leading = 1 if node.get("axis") == "axis2" else 0
     for joint, index in ((follower, freedom), (leader, leading)):
         if index >= joint.freedoms or joint.group:
             raise node.error(f"joint `{joint.name}` is {joint.kind}: it has no such axis to couple")
-    multiplier, offset, reference = (
-        default if (each := node.child(tag)) is None else each.number(None)
-        for tag, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
-    )
-    reading.draft.couplings.append(
-        Coupling(
-            found.name,
-            "mimic",
-            ((follower.name, freedom, 1.0), (leader.name, leading, -multiplier)),
-            offset - multiplier * reference,
-            node.source,
-        )
-    )
+    multiplier = node.value("multiplier", 1.0)
+    offset = node.value("offset", 0.0) - multiplier * node.value("reference", 0.0)
+    terms = ((follower.name, freedom, 1.0), (leader.name, leading, -multiplier))
+    draft.couple(found.name, "mimic", terms, offset, node.source)
 
 
-def _gearbox(found: Found, reading: Reading) -> None:
+def _gearbox(found: FoundJoint, draft: SdfDraft) -> None:
     r"""Add a gearbox: :math:`\theta_2 = -r\,\theta_1`.
 
     :math:`\theta_1` is the angle from the reference body to the parent about ``<axis>``, and
     :math:`\theta_2` that to the child about ``<axis2>`` (SDF specification, ``gearbox_ratio``).
     A gearbox is one equation between angles; the hinges are joints of their own.
     """
-    node, draft = found.node, reading.draft
+    node = found.node
     named = node.child("gearbox_reference_body")
     if named is None or not (named.element.text or "").strip():
         raise node.error("a gearbox needs a <gearbox_reference_body>; name the gear case")
-    reference = reading.frames.body(reading.frames.known(found.scope.full(named.text()), named))
-    given = node.child("gearbox_ratio")
-    ratio = 1.0 if given is None else given.number(None)
+    reference = draft.carrier(named, found.scope)
+    ratio = node.value("gearbox_ratio", 1.0)
     terms: dict[str, float] = {}
-    for body, tag, factor in zip(
-        _ends(found, reading), ("axis", "axis2"), (ratio, 1.0), strict=True
-    ):
-        R = reading.frames.pose(found.name)[:3, :3]
-        turns = _angle(reference, body, R @ axis(found, tag, reading), reading)
+    for body, tag, factor in zip(_ends(found, draft), ("axis", "axis2"), (ratio, 1.0), strict=True):
+        R = draft.frames.pose(found.name)[:3, :3]
+        turns = _angle(reference, body, R @ axis(found, tag, draft), draft)
         if turns is None:
             draft.note(
                 "REG302",
@@ -300,25 +238,19 @@ def _gearbox(found: Found, reading: Reading) -> None:
             return
         for joint, sign in turns:
             terms[joint] = terms.get(joint, 0.0) + factor * sign
-    draft.couplings.append(
-        Coupling(
-            found.name,
-            "gear",
-            tuple((name, 0, value) for name, value in terms.items() if value != 0.0),
-            source=node.source,
-        )
-    )
+    kept = tuple((name, 0, value) for name, value in terms.items() if value != 0.0)
+    draft.couple(found.name, "gear", kept, 0.0, node.source)
 
 
 def _angle(
-    start: str, end: str, direction: Array, reading: Reading
+    start: str, end: str, direction: Array, draft: SdfDraft
 ) -> list[tuple[str, float]] | None:
     """Joints and signs whose coordinates add up to the angle between two bodies about an axis."""
     steps: dict[str, list[tuple[str, str, float]]] = {}
-    for joint in reading.draft.joints.values():
+    for joint in draft.joints.values():
         sign = 0.0
         if joint.kind == "revolute":
-            R = reading.frames.pose(joint.parent)[:3, :3] @ joint.T_parent_joint[:3, :3]
+            R = draft.frames.pose(joint.parent)[:3, :3] @ joint.T_parent_joint[:3, :3]
             sign = float(R @ joint.screws[3:, 0] @ direction)
             if abs(sign) < 1 - PARALLEL:
                 continue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from regularize.adapters.common.draft import Draft
-from regularize.adapters.common.xml import Node
-from regularize.adapters.sdf.frames import pose_of, true
+from regularize.adapters.common.xml import Node, is_true
+from regularize.adapters.sdf.draft import SdfDraft
+from regularize.adapters.sdf.frames import pose_of
 from regularize.model.mechanism import Body, Geometry, Inertia
 
 #: Elements that make up the size of each shape, with their numbers of values.
@@ -18,7 +18,7 @@ SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
 }
 
 
-def read_link(node: Node, name: str, draft: Draft, silent: list[str]) -> None:
+def read_link(node: Node, name: str, draft: SdfDraft, silent: list[str]) -> None:
     """Add a ``<link>`` as a body; names without mass properties are added to ``silent``."""
     inertia = _inertia(node.child("inertial"))
     if inertia is None:
@@ -31,20 +31,19 @@ def _inertia(node: Node | None) -> Inertia | None:
 
     SDF's defaults (1 kg, 1 kg m²) and those computed from shapes are not taken.
     """
-    if node is None or true(node.get("auto")):
+    if node is None or is_true(node.get("auto")):
         return None
     mass, inertia = node.child("mass"), node.child("inertia")
     if mass is None or inertia is None:
         return None
     xx, yy, zz = (inertia.need(name).number(None) for name in ("ixx", "iyy", "izz"))
-    products = [inertia.child(name) for name in ("ixy", "ixz", "iyz")]
-    xy, xz, yz = (0.0 if each is None else each.number(None) for each in products)
+    xy, xz, yz = (inertia.value(name, 0.0) for name in ("ixy", "ixz", "iyz"))
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     T = pose_of(node.child("pose"))
     return Inertia(mass.number(None), np.zeros(3), matrix).transformed(T)
 
 
-def _shapes(link: Node, draft: Draft) -> tuple[Geometry, ...]:
+def _shapes(link: Node, draft: SdfDraft) -> tuple[Geometry, ...]:
     shapes = []
     for node in link.children("visual", "collision"):
         geometry = node.child("geometry")
@@ -61,7 +60,7 @@ def _shapes(link: Node, draft: Draft) -> tuple[Geometry, ...]:
                 [shape.need(tag).numbers(None, count) for tag, count in SHAPES[shape.tag]]
             )
         else:
-            draft.ignored.setdefault(shape.tag, []).append(shape)
+            draft.ignore(shape.tag, shape)
             continue
         shapes.append(
             Geometry(

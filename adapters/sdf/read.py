@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import networkx as nx
 import numpy as np
 
-from regularize.adapters.common.draft import Draft
-from regularize.adapters.common.ground import free_joint, parts
-from regularize.adapters.common.names import listed, unique
+from regularize.adapters.common import drake
+from regularize.adapters.common.draft import Side
+from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.sdf.constraints import read_constraint
-from regularize.adapters.sdf.frames import WORLD, Frames
-from regularize.adapters.sdf.joint import Reading, read_joints
-from regularize.adapters.sdf.scopes import Content, world_body
+from regularize.adapters.sdf.draft import SdfDraft
+from regularize.adapters.sdf.frames import WORLD, Scope
+from regularize.adapters.sdf.joint import read_joints
+from regularize.adapters.sdf.scopes import Content
 from regularize.lie.screw import Array
-from regularize.model.mechanism import STANDARD_GRAVITY, Mechanism
+from regularize.model.mechanism import STANDARD_GRAVITY, Body, Mechanism
 
 NEWEST = (1, 12)
 WORLD_GRAVITY = (0.0, 0.0, -9.8)  # SDF's own default for a world
@@ -38,11 +40,12 @@ def read(path: str) -> Mechanism:
     root = parse(path)
     if root.tag != "sdf":
         raise root.error(f"the root element is <{root.tag}>, expected <sdf>; this is not SDF")
-    draft = Draft(root)
-    version = _version(root, draft)
-    content = Content(Reading(draft, Frames(), version))
-    draft.add_body(world_body(root), root)
     worlds, models = root.children("world"), root.children("model")
+    named = worlds[0] if worlds else models[0] if models else root
+    draft = SdfDraft(path, named.get("name") or Path(path).stem)
+    draft.version = _version(root, draft)
+    draft.add_body(Body(WORLD, source=root.source), root)
+    content = Content(draft)
     if worlds:
         content.add_world(worlds[0])
     elif len(models) == 1:
@@ -52,29 +55,29 @@ def read(path: str) -> Mechanism:
     else:
         raise root.error("has no <model> and no <world>; a file needs one of them")
     content.place()
-    read_joints(content.reading)
+    read_joints(draft)
     for node, scope in content.constraints:
-        read_constraint(node, scope, content.reading)
+        _read_constraint(node, scope, draft)
     content.fix_static()
     _mark_closures(draft)
-    _float(content)
+    draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
     _report(content, worlds)
-    named = worlds[0] if worlds else models[0] if models else root
-    return Mechanism(
-        name=named.get("name") or Path(path).stem,
-        bodies=tuple(draft.bodies.values()),
-        joints=tuple(draft.joints.values()),
-        couplings=tuple(draft.couplings),
-        ground=WORLD,
-        gravity=_gravity(worlds),
-        findings=tuple(draft.findings),
-        path=path,
-        format="sdf",
-        files=tuple(content.files),
-    )
+    return draft.mechanism("sdf", _gravity(worlds))
 
 
-def _version(root: Node, draft: Draft) -> tuple[int, int]:
+def _read_constraint(node: Node, scope: Scope, draft: SdfDraft) -> None:
+    """Add the closing joint of one of Drake's constraints."""
+
+    def named(end: Node) -> Side:
+        return draft.side(end, scope)
+
+    def between(first: str, second: str, at: Node) -> Array:
+        return draft.frames.relative(first, second)
+
+    drake.read_constraint(node, draft, named, between, None)
+
+
+def _version(root: Node, draft: SdfDraft) -> tuple[int, int]:
     words = root.text("version").split(".")
     if len(words) < 2 or words[0] != "1" or not words[1].isdigit():
         raise root.error(
@@ -98,47 +101,17 @@ def _gravity(worlds: list[Node]) -> Array:
     return np.array(WORLD_GRAVITY) if gravity is None else gravity.numbers(None, 3)
 
 
-def _mark_closures(draft: Draft) -> None:
+def _mark_closures(draft: SdfDraft) -> None:
     """Mark every joint that joins bodies which earlier joints have already joined.
 
     Fixed joints come first: they make one body of two, and close nothing.
     """
-    leader = {name: name for name in draft.bodies}
-
-    def find(name: str) -> str:
-        while leader[name] != name:
-            leader[name] = leader[leader[name]]
-            name = leader[name]
-        return name
-
+    joined: Any = nx.utils.UnionFind(draft.bodies)
     joints = [*draft.joints.values()]
     for joint in sorted(joints, key=lambda j: (j.closure, j.kind != "fixed")):
-        parent, child = find(joint.parent), find(joint.child)
-        if parent == child and joint.kind != "fixed":
+        if joined[joint.parent] == joined[joint.child] and joint.kind != "fixed":
             draft.joints[joint.name] = replace(joint, closure=True)
-        leader[child] = parent
-
-
-def _float(content: Content) -> None:
-    """Let every model that nothing joins to the world move freely from where it stands."""
-    draft = content.draft
-    for part in parts(draft.bodies.values(), draft.joints.values()):
-        names = [body.name for body in part]
-        if WORLD in names:
-            continue
-        base = next((name for name in content.bases if name in names), names[0])
-        name = unique(f"floating_base_{base}", draft.joints)
-        joint = free_joint(name, WORLD, draft.bodies[base])
-        draft.joints[name] = replace(joint, T_parent_joint=content.reading.frames.pose(base))
-        draft.note(
-            "REG103",
-            "note",
-            f"nothing joins `{base}` to the world: it moves freely, by the 6-freedom base joint "
-            f"`{name}`",
-            draft.bodies[base].source,
-            "add a fixed joint to `world` if it stands still",
-            joints=(name,),
-        )
+        joined.union(joint.parent, joint.child)
 
 
 def _report(content: Content, worlds: list[Node]) -> None:
@@ -153,6 +126,4 @@ def _report(content: Content, worlds: list[Node]) -> None:
             draft.bodies[content.silent[0]].source,
             "write an <inertial> with <mass> and <inertia>",
         )
-    for tag, nodes in draft.ignored.items():
-        times = "" if len(nodes) == 1 else f" ({len(nodes)} times)"
-        draft.note("REG013", "note", f"element <{tag}> ignored{times}", nodes[0].source)
+    draft.report_ignored()

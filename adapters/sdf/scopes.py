@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from regularize.adapters.common.draft import Draft
-from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.sdf.constraints import READ, UNREAD
+from regularize.adapters.common import drake
+from regularize.adapters.common.xml import Node, is_true, parse
+from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
 from regularize.adapters.sdf.frames import (
     MODEL,
     WORLD,
@@ -17,15 +17,15 @@ from regularize.adapters.sdf.frames import (
     Scope,
     pose_of,
     relative_to,
-    true,
 )
-from regularize.adapters.sdf.joint import Found, Reading, declare_joint
 from regularize.adapters.sdf.link import read_link
 from regularize.lie.screw import IDENTITY, Array, inverse
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Body, Joint
+from regularize.model.mechanism import Joint
 
 DEPTH = 30  # models inside models
+#: Elements that join links and are not read.
+UNREAD = ("drake:joint", "drake:linear_bushing_rpy", "drake:tendon_constraint")
 QUIET = frozenset(
     {
         *("pose", "static", "self_collide", "allow_auto_disable", "enable_wind", "plugin"),
@@ -42,26 +42,17 @@ class Content:
     """What was found besides links and joints.
 
     Attributes:
-        reading: The file while it is being read.
+        draft: The model.
         constraints: Drake's constraints and their scopes.
         silent: Links that state no mass properties.
         static: Full names of the links of static models.
-        bases: First link of each top-level model.
-        files: Included files.
     """
 
-    reading: Reading
+    draft: SdfDraft
     constraints: list[tuple[Node, Scope]] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
     static: list[str] = field(default_factory=list)
-    bases: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
     _pending: list[Callable[[], None]] = field(default_factory=list)
-
-    @property
-    def draft(self) -> Draft:
-        """Bodies, joints and couplings so far."""
-        return self.reading.draft
 
     def add_world(self, node: Node) -> None:
         """Read the models of a ``<world>``."""
@@ -99,13 +90,13 @@ class Content:
             return
         if file in path:
             raise node.error(f"includes `{uri}`, which includes itself; break the circle")
-        self.files.append(file)
+        self.draft.files.append(file)
         model = parse(file).child("model")
         if model is None:
             raise node.error(f"the included file {file} has no <model>; include another one")
         named = node.child("name")
         name = model.text("name") if named is None else named.text()
-        merged = true(node.get("merge"))
+        merged = is_true(node.get("merge"))
         prefix = outer.prefix if merged else f"{outer.prefix}{name}::"
         self._add_model(model, outer, prefix, depth, (*path, file), by=node, merged=merged)
 
@@ -125,17 +116,17 @@ class Content:
             raise node.error(f"models are nested more than {DEPTH} deep; flatten the file")
         frame = f"{prefix}{MODEL}"
         if merged:
-            frame = f"{prefix}_merged_{len(self.files)}{MODEL}"
+            frame = f"{prefix}_merged_{len(self.draft.files)}{MODEL}"
         scope = Scope(prefix, frame)
         posed = by if by is not None and by.child("pose") is not None else node
         pose = posed.child("pose")
         before = len(self.draft.bodies)
         entry = Frame(pose_of(pose), relative_to(pose, outer, outer.frame), None, node)
-        self.reading.frames.add(frame, entry, taken="model")
+        self.draft.frames.add(frame, entry, taken="model")
         if prefix and not merged:
             # The name of a nested model is that of its frame.
             alias = Frame(IDENTITY, frame, frame, node)
-            self.reading.frames.add(prefix.removesuffix("::"), alias, taken="model")
+            self.draft.frames.add(prefix.removesuffix("::"), alias, taken="model")
         self._add_members(node, scope)
         for model in node.children("model", "include"):
             self._add_any(model, scope, depth + 1, path)
@@ -144,14 +135,12 @@ class Content:
             raise node.error("the model has no <link>; a model needs at least one")
         canonical = node.get("canonical_link")
         carrier = scope.full(canonical) if canonical else links[0]
-        self.reading.frames.known(carrier, node)
-        self.reading.frames.entries[frame] = Frame(entry.T, entry.relative_to, carrier, node)
+        self.draft.frames.known(carrier, node)
+        self.draft.frames.entries[frame] = Frame(entry.T, entry.relative_to, carrier, node)
         if depth == 0:
-            self.bases.append(carrier)
-        static = (
-            node.child("static") if by is None or by.child("static") is None else by.child("static")
-        )
-        if static is not None and true(static.element.text):
+            self.draft.bases.append(carrier)
+        static = node if by is None or by.child("static") is None else by
+        if static.says("static"):
             self.static += links
         placed = (by or node).get("placement_frame") or node.get("placement_frame")
         if by is not None and by.child("placement_frame") is not None:
@@ -161,7 +150,7 @@ class Content:
 
     def _place(self, frame: str, placed: str, node: Node) -> None:
         """Move a model so that one of its frames, and not its own, has the pose given."""
-        frames = self.reading.frames
+        frames = self.draft.frames
         frames.known(placed, node)
         T: Array = frames.relative(frame, placed)
         entry = frames.entries[frame]
@@ -171,7 +160,7 @@ class Content:
         )
 
     def _add_members(self, node: Node, scope: Scope) -> None:
-        frames = self.reading.frames
+        frames = self.draft.frames
         for link in node.children("link"):
             name, pose = scope.full(link.text("name")), link.child("pose")
             entry = Frame(pose_of(pose), relative_to(pose, scope, scope.frame), None, link)
@@ -185,9 +174,9 @@ class Content:
             frames.add(name, entry, taken="link, joint and frame")
         for joint in node.children("joint"):
             name = scope.full(joint.text("name"))
-            declare_joint(Found(joint, scope, name), self.reading)
+            self.draft.declare(FoundJoint(joint, scope, name))
         for each in node.children():
-            if each.tag in READ:
+            if each.tag in drake.READ:
                 self.constraints.append((each, scope))
             elif each.tag in UNREAD:
                 self.draft.note(
@@ -198,7 +187,7 @@ class Content:
                     each.source,
                 )
             elif each.tag not in QUIET:
-                self.draft.ignored.setdefault(each.tag, []).append(each)
+                self.draft.ignore(each.tag, each)
 
     def fix_static(self) -> None:
         """Fix the links of static models to the world."""
@@ -206,14 +195,14 @@ class Content:
         for name in self.static:
             if name in joined:
                 continue
-            node = self.reading.frames.entries[name].node
+            node = self.draft.frames.entries[name].node
             joint = Joint(
                 f"{name}_static",
                 WORLD,
                 name,
                 "fixed",
                 joint_screws("fixed"),
-                self.reading.frames.pose(name),
+                self.draft.frames.pose(name),
                 source=node.source,
             )
             self.draft.add_joint(joint, node)
@@ -230,8 +219,3 @@ def _find(uri: str, path: str) -> str | None:
             if candidate.is_file() and candidate.suffix in (".sdf", ".world", ".xml"):
                 return str(candidate)
     return None
-
-
-def world_body(node: Node) -> Body:
-    """The body that stands for the world."""
-    return Body(WORLD, source=node.source)

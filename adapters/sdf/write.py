@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.atomic import write_text
-from regularize.adapters.common.joint_position import joint_position, motion
+from regularize.adapters.common.files import write_text
+from regularize.adapters.common.joint_motion import joint_position, motion
 from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import (
     Losses,

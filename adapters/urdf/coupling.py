@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.xml import Node
+from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import check_scalar
-from regularize.model.mechanism import Coupling, Joint
+from regularize.model.mechanism import Joint
 
 KINDS = {"rolling": "rolling", "gear": "gear"}
 
 
-def read_coupling(node: Node, draft: Draft) -> None:
+def read_coupling(node: Node, draft: UrdfDraft) -> None:
     r"""Add a ``<coupling>`` as one relation between joint coordinates.
 
     With the chains from the nearest common ancestor down to the two links and the ratio :math:`r`:
@@ -21,7 +21,7 @@ def read_coupling(node: Node, draft: Draft) -> None:
     if written not in KINDS:
         raise node.error(f"type {written!r} is unknown; expected one of {', '.join(KINDS)}")
     ends = [node.need("predecessor"), node.need("successor")]
-    links = [draft.body_name(end.text("link"), end) for end in ends]
+    links = [draft.link(end.text("link"), end) for end in ends]
     predecessor, successor = _branches(links[0], links[1], node, draft)
     terms = [(joint, ratio) for joint in predecessor] + [(joint, -1.0) for joint in successor]
     moving = [(joint, factor) for joint, factor in terms if joint.freedoms > 0]
@@ -31,18 +31,13 @@ def read_coupling(node: Node, draft: Draft) -> None:
         raise node.error(
             f"no joint moves between links `{links[0]}` and `{links[1]}`; name links that move"
         )
-    draft.couplings.append(
-        Coupling(
-            node.get("name") or f"{links[0]}-{links[1]}",
-            KINDS[written],
-            tuple((joint.name, 0, factor) for joint, factor in moving),
-            source=node.source,
-        )
-    )
+    name = node.get("name") or f"{links[0]}-{links[1]}"
+    coupled = tuple((joint.name, 0, factor) for joint, factor in moving)
+    draft.couple(name, KINDS[written], coupled, 0.0, node.source)
 
 
 def _branches(
-    predecessor: str, successor: str, node: Node, draft: Draft
+    predecessor: str, successor: str, node: Node, draft: UrdfDraft
 ) -> tuple[list[Joint], list[Joint]]:
     """Joints of the two branches below the nearest common ancestor, from the top down."""
     one, other = draft.chain(predecessor)[::-1], draft.chain(successor)[::-1]

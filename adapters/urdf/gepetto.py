@@ -19,26 +19,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.draft import Draft
-from regularize.adapters.common.names import suggestion, unique
-from regularize.adapters.urdf.sidecar import Entry, Sidecar
-from regularize.lie.screw import IDENTITY, Array
+from regularize.adapters.common.draft import Side
+from regularize.adapters.common.names import suggestion
+from regularize.adapters.common.values import Value
+from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.adapters.urdf.sidecar import Sidecar
+from regularize.lie.screw import IDENTITY
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint
 
 
-def retype(sidecar: Sidecar, draft: Draft) -> None:
+def retype(sidecar: Sidecar, draft: UrdfDraft) -> None:
     """Replace joint types, and say which joints are motors."""
-    for name, written in sidecar.types:
-        joint = _known(name, "joint_name", draft)
+    for name, type_ in sidecar.types:
+        joint, written = _known(name, "joint_name", draft), type_.text()
         if joint is None:
             continue
-        if written.text == "SPHERICAL":
+        if written == "SPHERICAL":
             kind, screws = "spherical", joint_screws("spherical")
-        elif written.text == "FIXED":
+        elif written == "FIXED":
             kind, screws = "fixed", joint_screws("fixed")
         else:
-            letters = "XY" if written.text == "CARDAN" else written.text[-2:]
+            letters = "XY" if written == "CARDAN" else written[-2:]
             first, second = (np.eye(3)["XYZ".index(letter)] for letter in letters)
             kind, screws = "universal", joint_screws("universal", first, second)
         draft.joints[joint.name] = replace(
@@ -46,65 +48,53 @@ def retype(sidecar: Sidecar, draft: Draft) -> None:
         )
     if sidecar.motors is None:
         return
-    named = {entry.text for entry in sidecar.motors if _known(entry, "name_mot", draft)}
+    named = {entry.text() for entry in sidecar.motors if _known(entry, "name_mot", draft)}
     for joint in [*draft.joints.values()]:
         draft.joints[joint.name] = replace(joint, actuated=joint.name in named)
 
 
-def _known(entry: Entry, key: str, draft: Draft) -> Joint | None:
+def _known(entry: Value, key: str, draft: UrdfDraft) -> Joint | None:
     """The joint; a warning and None where the URDF file has none of that name."""
-    if entry.text not in draft.joints:
+    name = entry.text()
+    if name not in draft.joints:
         draft.note(
             "REG013",
             "warning",
-            f"`{key}` names the joint `{entry.text}`, which the URDF file does not have: entry "
-            "ignored",
+            f"`{key}` names the joint `{name}`, which the URDF file does not have: entry ignored",
             entry.source,
-            f"correct the name{suggestion(entry.text, draft.joints)}",
+            f"correct the name{suggestion(name, draft.joints)}",
         )
-    return draft.joints.get(entry.text)
+    return draft.joints.get(name)
 
 
-def close(sidecar: Sidecar, draft: Draft) -> None:
+def close(sidecar: Sidecar, draft: UrdfDraft) -> None:
     """Add the closing joints, named after their two frames."""
     for first, second, kind in sidecar.closures:
-        parent, T_parent = _frame(first, draft)
-        child, T_child = _frame(second, draft)
-        if parent == child:
+        one, other = _frame(first, draft), _frame(second, draft)
+        if one[0] == other[0]:
             raise first.error(
-                f"`{first.text}` and `{second.text}` are both on link `{parent}`; name frames of "
-                "two links"
+                f"`{first.text()}` and `{second.text()}` are both on link `{one[0]}`; name frames "
+                "of two links"
             )
-        name = unique(f"{first.text}-{second.text}", draft.joints)
-        draft.joints[name] = Joint(
-            name,
-            parent,
-            child,
-            kind,
-            joint_screws(kind),
-            T_parent,
-            T_child,
-            actuated=None if sidecar.motors is None else False,
-            closure=True,
-            source=first.source,
-        )
+        name = draft.joint_name(f"{first.text()}-{second.text()}")
+        motor = None if sidecar.motors is None else False
+        draft.close(first, name, kind, one, other, actuated=motor)
 
 
-def _frame(entry: Entry, draft: Draft) -> tuple[str, Array]:
+def _frame(entry: Value, draft: UrdfDraft) -> Side:
     """Link and transform of a frame: that of a link, or of a joint, which its child carries."""
-    link = (entry.text, IDENTITY) if entry.text in draft.bodies else None
-    joint = draft.joints.get(entry.text)
-    if link is None and joint is None:
+    name = entry.text()
+    joint = draft.joints.get(name)
+    if joint is None and name not in draft.bodies:
         known = [*draft.bodies, *draft.joints]
         raise entry.error(
-            f"there is no link or joint `{entry.text}` in the URDF file"
-            f"{suggestion(entry.text, known)}"
+            f"there is no link or joint `{name}` in the URDF file{suggestion(name, known)}"
         )
-    if joint is None or joint.child == entry.text:
-        return entry.text, IDENTITY
-    if link is not None:
+    if joint is None or joint.child == name:
+        return name, IDENTITY
+    if name in draft.bodies:
         raise entry.error(
-            f"`{entry.text}` is both a link and a joint that leads to link `{joint.child}`; name "
+            f"`{name}` is both a link and a joint that leads to link `{joint.child}`; name "
             f"`{joint.child}`, or rename one of them"
         )
     return joint.child, joint.T_child_joint

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.names import listed
-from regularize.adapters.common.pose import pose
 from regularize.adapters.common.xml import Node
-from regularize.lie.screw import Array, unit
+from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.adapters.urdf.pose import pose
+from regularize.lie.screw import Array
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Coupling, Joint
+from regularize.model.mechanism import Joint
 
 #: Kind of each joint type that URDF, its extensions and its dialects write.
 TYPES = {
@@ -33,14 +33,14 @@ AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical")
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 
 
-def read_joints(draft: Draft) -> None:
+def read_joints(draft: UrdfDraft) -> None:
     """Add every ``<joint>``, then the motors that transmissions name."""
     for node in draft.root.children("joint"):
         draft.add_joint(_joint(node, draft), node)
     _read_motors(draft)
 
 
-def _joint(node: Node, draft: Draft) -> Joint:
+def _joint(node: Node, draft: UrdfDraft) -> Joint:
     name, kind = node.text("name"), kind_of(node, (*PLAIN_TYPES, *BALL_TYPES))
     if node.get("type") in BALL_TYPES:
         draft.note(
@@ -55,8 +55,8 @@ def _joint(node: Node, draft: Draft) -> Joint:
     independent = node.get("independent")
     return Joint(
         name,
-        draft.body_name(parent.text("link"), parent),
-        draft.body_name(child.text("link"), child),
+        draft.link(parent.text("link"), parent),
+        draft.link(child.text("link"), child),
         kind,
         joint_screws(kind, axis(node.child("axis")) if kind in AXIAL else DEFAULT_AXIS),
         pose(node.child("origin")),
@@ -78,11 +78,7 @@ def axis(node: Node | None) -> Array:
     """Unit vector of an ``<axis>``, X where there is none; raises ``ReadError`` for zero."""
     if node is None:
         return np.array(DEFAULT_AXIS)
-    direction = node.numbers("xyz", 3, DEFAULT_AXIS)
-    try:
-        return unit(direction)
-    except ValueError:
-        raise node.error("the axis has no length; give a direction such as 0 0 1") from None
+    return node.direction(node.numbers("xyz", 3, DEFAULT_AXIS))
 
 
 def limits(node: Node, kind: str) -> Array | None:
@@ -96,7 +92,7 @@ def limits(node: Node, kind: str) -> Array | None:
     return np.array([bounds])
 
 
-def _read_motors(draft: Draft) -> None:
+def _read_motors(draft: UrdfDraft) -> None:
     """Joints that a transmission, or a command interface of ros2_control, drives."""
     for transmission in draft.root.children("transmission"):
         _report_passive(transmission, draft)
@@ -110,7 +106,7 @@ def _read_motors(draft: Draft) -> None:
             draft.joints[joint.name] = replace(joint, actuated=True)
 
 
-def _report_passive(node: Node, draft: Draft) -> None:
+def _report_passive(node: Node, draft: UrdfDraft) -> None:
     """Warn of joints that a transmission moves together, which is no part of the kinematics."""
     passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
     if passive:
@@ -125,7 +121,7 @@ def _report_passive(node: Node, draft: Draft) -> None:
         )
 
 
-def read_mimics(draft: Draft) -> None:
+def read_mimics(draft: UrdfDraft) -> None:
     """Add ``q - multiplier * q_other = offset`` for every ``<mimic>``."""
     for node in draft.root.children("joint"):
         mimic = node.child("mimic")
@@ -137,15 +133,8 @@ def read_mimics(draft: Draft) -> None:
             raise mimic.error("the joint mimics itself; name the joint that it follows")
         for each in (joint, other):
             check_scalar(each, mimic)
-        draft.couplings.append(
-            Coupling(
-                joint.name,
-                "mimic",
-                ((joint.name, 0, 1.0), (other.name, 0, -mimic.number("multiplier", 1.0))),
-                mimic.number("offset", 0.0),
-                mimic.source,
-            )
-        )
+        terms = ((joint.name, 0, 1.0), (other.name, 0, -mimic.number("multiplier", 1.0)))
+        draft.couple(joint.name, "mimic", terms, mimic.number("offset", 0.0), mimic.source)
 
 
 def check_scalar(joint: Joint, node: Node) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.names import listed
-from regularize.adapters.common.pose import pose
 from regularize.adapters.common.xml import Node
+from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.adapters.urdf.pose import pose
 from regularize.model.mechanism import Body, Geometry, Inertia
 
 Color = tuple[float, float, float, float]
@@ -26,7 +26,7 @@ SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
 }
 
 
-def read_links(draft: Draft) -> None:
+def read_links(draft: UrdfDraft) -> None:
     """Add every ``<link>`` as a body, and say which have doubtful mass properties."""
     colors = _colors(draft.root)
     for node in draft.root.children("link"):
@@ -36,7 +36,7 @@ def read_links(draft: Draft) -> None:
     _judge(draft)
 
 
-def _inertia(link: str, node: Node | None, draft: Draft) -> Inertia | None:
+def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
     """Mass properties about the centre of mass in the axes of the link."""
     if node is None:
         return None
@@ -58,7 +58,7 @@ def _inertia(link: str, node: Node | None, draft: Draft) -> Inertia | None:
     return Inertia(mass.number("value"), np.zeros(3), matrix).transformed(T)
 
 
-def _judge(draft: Draft) -> None:
+def _judge(draft: UrdfDraft) -> None:
     """Report mass properties that no body has (negative), and those of idealised ones (zero)."""
     impossible, ideal = [], []
     for body in draft.bodies.values():
@@ -109,7 +109,7 @@ def _rgba(node: Node) -> Color:
     return red, green, blue, opacity
 
 
-def _shapes(link: Node, colors: Mapping[str, Color], draft: Draft) -> tuple[Geometry, ...]:
+def _shapes(link: Node, colors: Mapping[str, Color], draft: UrdfDraft) -> tuple[Geometry, ...]:
     shapes = []
     for node in link.children("visual", "collision"):
         geometry = node.child("geometry")
@@ -117,7 +117,7 @@ def _shapes(link: Node, colors: Mapping[str, Color], draft: Draft) -> tuple[Geom
         if shape is None:
             continue
         if shape.tag != "mesh" and shape.tag not in SHAPES:
-            draft.ignored.setdefault(shape.tag, []).append(shape)
+            draft.ignore(shape.tag, shape)
             continue
         if shape.tag == "mesh":
             size, uri = shape.numbers("scale", 3, np.ones(3)), shape.text("filename")

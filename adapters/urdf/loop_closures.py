@@ -10,55 +10,92 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from regularize.adapters.common.closing import add_closure, rest_poses
-from regularize.adapters.common.draft import Draft
-from regularize.adapters.common.yaml_mapping import YamlMapping, read_yaml
-from regularize.lie.screw import inverse, transform
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.adapters.common.draft import Side
+from regularize.adapters.common.names import suggestion
+from regularize.adapters.common.pose import rotation_between
+from regularize.adapters.common.values import Value, read_yaml
+from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.lie.screw import Array, inverse, transform
+from regularize.model.joint import joint_screws
 
 NAME = "loop_closures.yaml"
 KEY = re.compile(rb"^(?:closures|ball_loops|pin_loops)\s*:", re.M)
 
 
-def close(file: str, draft: Draft) -> None:
+def close(file: str, draft: UrdfDraft) -> None:
     """Add the closing joints of a file, and say which joints are motors.
 
     Raises:
         ReadError: The file is not of either layout.
     """
     data = read_yaml(file, "`closures:`, or `ball_loops:` and `pin_loops:`")
-    for each in data.entries("closures"):
+    for each in data.each("closures"):
         _hinge_at_root(each, draft)
     for key, kind in (("ball_loops", "spherical"), ("pin_loops", "revolute")):
-        for each in data.entries(key):
+        for each in data.each(key):
             _pin(each, kind, draft)
-    motors = [name for name in data.words("independent") if name in draft.joints]
+    words = [entry.text() for entry in data.each("independent")]
+    motors = [name for name in words if name in draft.joints]
     if motors:
         for name, joint in [*draft.joints.items()]:
             draft.joints[name] = replace(joint, actuated=name in motors)
-    if data.value("ball_upgrades"):
+    upgrades = data.get("ball_upgrades")
+    if upgrades is not None and upgrades.data:
         draft.note(
             "REG013",
             "warning",
             "`ball_upgrades` is not read: those joints stay what the URDF file makes them",
-            data.source_of("ball_upgrades"),
+            upgrades.source,
         )
 
 
-def _hinge_at_root(entry: YamlMapping, draft: Draft) -> None:
-    first, second = entry.link("link_a", draft), entry.link("link_b", draft)
-    T_first, T_second = rest_poses(entry, first, second, draft)
-    T = transform(entry.turn("axis"), entry.vector("point"))
-    frames = inverse(T_first) @ T, inverse(T_second) @ T
-    add_closure(entry, (first, second), "revolute", frames, draft)
+def _hinge_at_root(entry: Value, draft: UrdfDraft) -> None:
+    first, second = (loop_link(entry[key], draft) for key in ("link_a", "link_b"))
+    T_first, T_second = draft.rest_poses(first, second, entry)
+    T = transform(_turn(entry["axis"]), entry["point"].numbers(3))
+    sides = (first, inverse(T_first) @ T), (second, inverse(T_second) @ T)
+    close_loop(entry, "revolute", *sides, draft)
 
 
-def _pin(entry: YamlMapping, kind: str, draft: Draft) -> None:
-    first, second = entry.link("parent", draft), entry.link("child", draft)
-    points = [entry.vector("parent_xyz"), entry.vector("child_xyz")]
-    T_first, T_second = (transform(translation=point) for point in points)
+def _pin(entry: Value, kind: str, draft: UrdfDraft) -> None:
+    first, second = (loop_link(entry[key], draft) for key in ("parent", "child"))
+    points = [entry[key].numbers(3) for key in ("parent_xyz", "child_xyz")]
+    R_first = R_second = np.eye(3)
     if kind == "revolute":
-        R = entry.turn("axis")
-        T_parent, T_child = rest_poses(entry, first, second, draft)
-        T_first = transform(R, points[0])
-        T_second = transform((inverse(T_child) @ T_parent)[:3, :3] @ R, points[1])
-    add_closure(entry, (first, second), kind, (T_first, T_second), draft)
+        R_first = _turn(entry["axis"])
+        R_second = draft.between(second, first, entry)[:3, :3] @ R_first
+    sides = (first, transform(R_first, points[0])), (second, transform(R_second, points[1]))
+    close_loop(entry, kind, *sides, draft)
+
+
+def _turn(axis: Value) -> Array:
+    """The rotation that turns Z into an axis of the file, shape (3, 3)."""
+    return rotation_between(np.eye(3)[2], axis.direction(axis.numbers(3), "[0, 0, 1]"))
+
+
+def loop_link(value: Value, draft: UrdfDraft) -> str:
+    """Name of a link of the model; raises ``ReadError`` for another one."""
+    name = value.text()
+    if name not in draft.bodies:
+        way_out = suggestion(name, draft.bodies)
+        raise value.error(f"{name!r} is no link of the URDF file{way_out}")
+    return name
+
+
+def close_loop(
+    entry: Value,
+    kind: str,
+    first: Side,
+    second: Side,
+    draft: UrdfDraft,
+    *,
+    axis: ArrayLike = (0, 0, 1),
+    limits: Array | None = None,
+) -> None:
+    """Add the closing joint of an entry, under the name that it has if that is free."""
+    name = draft.joint_name(entry.maybe("name", Value.text, "") or f"{first[0]}-{second[0]}")
+    screws = joint_screws(kind, axis)
+    draft.close(entry, name, kind, first, second, screws=screws, limits=limits)

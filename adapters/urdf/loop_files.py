@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from regularize.adapters.common.draft import Draft
 from regularize.adapters.urdf import loop_closures as loop_closures
 from regularize.adapters.urdf import robot_data as robot_data
+from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.model.diagnostic import Source
 
 LAYOUTS = (
@@ -28,7 +28,7 @@ class LoopFile:
     """
 
     path: str
-    close: Callable[[str, Draft], None]
+    close: Callable[[str, UrdfDraft], None]
 
 
 def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
@@ -55,7 +55,7 @@ def _named(path: str) -> list[LoopFile]:
     return [LoopFile(path, close) for _, key, close in LAYOUTS if key.search(content)][:1]
 
 
-def report_unread(files: list[LoopFile], read: list[str], draft: Draft) -> None:
+def report_unread(files: list[LoopFile], read: list[str], draft: UrdfDraft) -> None:
     """Warn of files of closing joints beside the one that is read."""
     for file in files:
         draft.note(

@@ -9,8 +9,7 @@ r"""Loops in URDF: the dialects that describe a closing joint by two frames.
                        calls both ``<link1>``, so the first two are taken in order; or, by an
                        exporter of Fusion 360, ``<parent link>``, ``<parent_origin xyz>``, the
                        same for ``child``, and ``<axis frame="parent">`` in that link's frame
-``drake:`` elements    ``ball_constraint`` with two points, ``weld_constraint`` with two
-                       frames
+``drake:`` elements    constraints of two points or frames, see ``common.drake``
 =====================  ==============================================================
 
 The two frames of a closing joint coincide up to its motion. The axis is given in the first one;
@@ -30,11 +29,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.draft import Draft
-from regularize.adapters.common.names import unique
-from regularize.adapters.common.pose import pose, rotation_between
+from regularize.adapters.common import drake
+from regularize.adapters.common.draft import Side
+from regularize.adapters.common.pose import rotation_between
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.coupling import read_coupling
+from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import (
     AXIAL,
     TYPES,
@@ -42,6 +42,7 @@ from regularize.adapters.urdf.joint import (
     kind_of,
     limits,
 )
+from regularize.adapters.urdf.pose import pose
 from regularize.lie.screw import (
     IDENTITY,
     Array,
@@ -59,7 +60,7 @@ CLOSED = 1e-6  # metres: origins that coincide in a file of six decimals
 MISALIGNED = 1e-3  # radians: beyond the rounding of angles such as 3.1416 and 1.571
 
 
-def read_loop(node: Node, draft: Draft) -> None:
+def read_loop(node: Node, draft: UrdfDraft) -> None:
     """Add the closing joint of a ``<loop>``, ``<constraint>`` or ``<loop_joint>``."""
     if node.child("ratio") is not None:
         read_coupling(node, draft)
@@ -69,9 +70,9 @@ def read_loop(node: Node, draft: Draft) -> None:
     screws, turn = _motion(node, kind)
     _report_axis(node, kind, draft)
     joint = Joint(
-        node.get("name") or unique("loop", draft.joints),
-        draft.body_name(first.text("link"), first),
-        draft.body_name(second.text("link"), second),
+        node.get("name") or draft.joint_name("loop"),
+        draft.link(first.text("link"), first),
+        draft.link(second.text("link"), second),
         kind,
         screws,
         _frame(node, first),
@@ -117,7 +118,7 @@ def _frame(node: Node, end: Node) -> Array:
     return pose(end.child("origin") or node.child(f"{end.tag}_origin"))
 
 
-def _aligned(joint: Joint, draft: Draft) -> Joint:
+def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
     """The joint with its child frame turned, if the file is closed but for the orientation."""
     root, T_parent = draft.rest_pose(joint.parent)
     other_root, T_child = draft.rest_pose(joint.child)
@@ -143,7 +144,7 @@ def _aligned(joint: Joint, draft: Draft) -> Joint:
     return replace(joint, T_child_joint=T_child_joint)
 
 
-def _oriented(joint: Joint, node: Node, draft: Draft) -> Joint:
+def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
     """The joint with the orientation of one frame taken from the pose at zero coordinates.
 
     That is where the axis says in which link's frame it is given, and the other link has only a
@@ -153,15 +154,7 @@ def _oriented(joint: Joint, node: Node, draft: Draft) -> Joint:
     link = None if given is None else given.get("frame")
     if link not in ("parent", "child"):
         return joint
-    (root, T_parent), (other, T_child) = (
-        draft.rest_pose(joint.parent),
-        draft.rest_pose(joint.child),
-    )
-    if root != other:
-        raise node.error(
-            f"links `{joint.parent}` and `{joint.child}` hang on different roots; join their trees"
-        )
-    R_parent_child = (inverse(T_parent) @ T_child)[:3, :3]
+    R_parent_child = draft.between(joint.parent, joint.child, node)[:3, :3]
     T_parent_joint, T_child_joint = joint.T_parent_joint, joint.T_child_joint
     if link == "parent":
         R = R_parent_child.T @ T_parent_joint[:3, :3]
@@ -170,7 +163,7 @@ def _oriented(joint: Joint, node: Node, draft: Draft) -> Joint:
     return replace(joint, T_parent_joint=transform(R, T_parent_joint[:3, 3]))
 
 
-def _report_axis(node: Node, kind: str, draft: Draft) -> None:
+def _report_axis(node: Node, kind: str, draft: UrdfDraft) -> None:
     """Say which axis a ``<loop_joint>`` without one turns about; its makers do not."""
     if node.tag != "loop_joint" or kind not in AXIAL or node.child("axis", "parent_axis"):
         return
@@ -192,63 +185,21 @@ def _outside(vector: Array, directions: Array) -> float:
     return float(np.linalg.norm(vector - basis @ (basis.T @ vector)))
 
 
-def read_ball(node: Node, draft: Draft) -> None:
-    """Add the spherical closure of a ``drake:ball_constraint``."""
-    ends = []
-    for body, point in (("body_A", "p_AP"), ("body_B", "p_BQ")):
-        named = node.need(f"{node.tag}_{body}")
-        link = draft.body_name(named.text("name"), named)
-        place = node.need(f"{node.tag}_{point}").numbers("value", 3)
-        ends.append((link, transform(translation=place)))
-    _close(node, draft, "spherical", ends[0], ends[1])
+def read_drake(node: Node, draft: UrdfDraft) -> None:
+    """Add the closure of one of Drake's constraints, between links or frames."""
 
-
-def read_weld(node: Node, draft: Draft) -> None:
-    """Add the fixed closure of a ``drake:weld_constraint`` between two links or frames."""
-    ends = []
-    for tag in ("parent", "child"):
-        end = node.child(tag, f"drake:{tag}")
-        if end is None:
-            raise node.error(f"<{node.tag}> has no <{tag}>; name the two frames that it welds")
+    def named(end: Node) -> Side:
         attribute = next((a for a in ("link", "frame", "name") if end.get(a)), None)
-        ends.append(_named_frame(end.text(attribute), end, draft))
-    _close(node, draft, "fixed", ends[0], ends[1])
+        return draft.named_frame(end.text(attribute), end)
 
-
-def _named_frame(name: str, node: Node, draft: Draft) -> tuple[str, Array]:
-    """Link and transform of a link or of a Drake ``<frame>``."""
-    frames = {frame.get("name"): frame for frame in draft.root.children("frame", "drake:frame")}
-    if name not in draft.bodies and name in frames:
-        frame = frames[name]
-        return draft.body_name(frame.text("link"), frame), pose(frame)
-    return draft.body_name(name, node), np.eye(4)
-
-
-def _close(
-    node: Node, draft: Draft, kind: str, first: tuple[str, Array], second: tuple[str, Array]
-) -> None:
-    name = node.get("name") or unique(f"{first[0]}-{second[0]}", draft.joints)
-    screws = joint_screws(kind)
-    joint = Joint(
-        name,
-        first[0],
-        second[0],
-        kind,
-        screws,
-        first[1],
-        second[1],
-        closure=True,
-        source=node.source,
-    )
-    draft.add_joint(joint, node)
+    drake.read_constraint(node, draft, named, draft.between, "value")
 
 
 #: What each element under ``<robot>`` is read by; further dialects are further entries.
-DIALECTS: dict[str, Callable[[Node, Draft], None]] = {
+DIALECTS: dict[str, Callable[[Node, UrdfDraft], None]] = {
     "loop": read_loop,
     "constraint": read_loop,
     "loop_joint": read_loop,
     "coupling": read_coupling,
-    "drake:ball_constraint": read_ball,
-    "drake:weld_constraint": read_weld,
+    **dict.fromkeys(drake.READ, read_drake),
 }

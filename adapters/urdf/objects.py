@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.ground import connect
+from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.names import listed
 from regularize.adapters.urdf.joint import AXIAL, DEFAULT_AXIS, TYPES
 from regularize.errors import ModelError
 from regularize.lie.screw import IDENTITY, Array, unit
-from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
     Body,
-    Coupling,
     Geometry,
     Inertia,
     Joint,
@@ -57,58 +55,48 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
             "or the URDF object of urdfpy, urchin or yourdfpy"
         )
     robot = getattr(source, "robot", source)
-    findings: list[Diagnostic] = []
-    bodies = _bodies(robot, findings)
-    motors = _motors(robot)
-    joints = _joints(robot, motors, findings)
-    children = {joint.child for joint in joints if not joint.closure}
-    ground = next((body.name for body in bodies if body.name not in children), bodies[0].name)
+    draft = Draft(None, str(robot.name or "robot"))
+    _add_bodies(robot, draft)
+    _add_joints(robot, draft)
+    _add_couplings(robot, draft)
+    children = {joint.child for joint in draft.joints.values() if not joint.closure}
+    names = [*draft.bodies]
+    draft.ground = next((name for name in names if name not in children), names[0])
     if floating:
-        base = next(body for body in bodies if body.name == ground)
-        ground = "world"
-        bodies.insert(0, Body(ground))
-        joints.insert(0, Joint("floating_base", ground, base.name, "free", np.eye(6)))
-    added, notes = connect(bodies, joints, ground)
-    return Mechanism(
-        name=str(robot.name or "robot"),
-        bodies=tuple(bodies),
-        joints=(*joints, *added),
-        couplings=tuple(_couplings(robot)),
-        ground=ground,
-        findings=(*findings, *notes),
-        format="urdf",
-    )
+        draft.let_float()
+    draft.ground_parts()
+    return draft.mechanism("urdf")
 
 
-def _bodies(robot: Any, findings: list[Diagnostic]) -> list[Body]:
-    bodies, invented = [], []
+def _add_bodies(robot: Any, draft: Draft) -> None:
+    invented = []
     for link in robot.links:
-        inertia = _inertia(link.inertial)
+        name, inertia = str(link.name), _inertia(link.inertial)
         if inertia is not None and _is_invented(inertia):
-            invented.append(str(link.name))
+            invented.append(name)
             inertia = None
-        bodies.append(Body(str(link.name), inertia, _geometry(link)))
-    if not bodies:
+        if name in draft.bodies:
+            raise ModelError(f"two body entries are named {name!r}")
+        draft.bodies[name] = Body(name, inertia, _geometry(link))
+    if not draft.bodies:
         raise ModelError("the model has no link")
     if invented:
-        findings.append(
-            Diagnostic(
-                "REG014",
-                "note",
-                "a mass of 1 kg with the identity as inertia is what parsers put where a link "
-                f"states nothing: {listed(invented)} read as without mass properties",
-                help=("load the file itself if these values are meant",),
-            )
+        draft.note(
+            "REG014",
+            "note",
+            "a mass of 1 kg with the identity as inertia is what parsers put where a link "
+            f"states nothing: {listed(invented)} read as without mass properties",
+            None,
+            "load the file itself if these values are meant",
         )
-    return bodies
 
 
 def _inertia(inertial: Any) -> Inertia | None:
     if inertial is None or inertial.mass is None or inertial.inertia is None:
         return None
-    T = IDENTITY if inertial.origin is None else np.asarray(inertial.origin, dtype=np.float64)
     matrix = np.asarray(inertial.inertia, dtype=np.float64)
-    return Inertia(float(inertial.mass), np.zeros(3), matrix).transformed(T)
+    inertia = Inertia(float(inertial.mass), np.zeros(3), matrix)
+    return inertia.transformed(_frame(inertial.origin))
 
 
 def _is_invented(inertia: Inertia) -> bool:
@@ -133,7 +121,7 @@ def _geometry(link: Any) -> tuple[Geometry, ...]:
 def _shape(entry: Any, collision: bool) -> Geometry | None:
     if entry.geometry is None:
         return None
-    T = IDENTITY if entry.origin is None else np.asarray(entry.origin, dtype=np.float64)
+    T = _frame(entry.origin)
     for kind, attributes in SHAPES.items():
         shape = getattr(entry.geometry, kind, None)
         if shape is not None:
@@ -155,42 +143,42 @@ def _motors(robot: Any) -> set[str]:
     }
 
 
-def _joints(robot: Any, motors: set[str], findings: list[Diagnostic]) -> list[Joint]:
-    joints: list[Joint] = []
-    first: dict[str, str] = {}
+def _add_joints(robot: Any, draft: Draft) -> None:
+    motors, first = _motors(robot), dict[str, str]()
     for entry in robot.joints:
         name, child = str(entry.name), str(entry.child)
         written = getattr(entry, "joint_type", None) or getattr(entry, "type", None)
         if written not in TYPES:
             raise ModelError(f"joint {name!r}: type {written!r} is not one of {sorted(TYPES)}")
+        if name in draft.joints:
+            raise ModelError(f"two joint entries are named {name!r}")
         kind = TYPES[written]
         closure = child in first
         if closure:
-            findings.append(
-                Diagnostic(
-                    "REG010",
-                    "warning",
-                    f"link `{child}` has two parent joints `{first[child]}` and `{name}`: plain "
-                    f"URDF cannot express loops; read as a loop closed by `{name}`",
-                    joints=(first[child], name),
-                )
+            draft.note(
+                "REG010",
+                "warning",
+                f"link `{child}` has two parent joints `{first[child]}` and `{name}`: plain URDF "
+                f"cannot express loops; read as a loop closed by `{name}`",
+                joints=(first[child], name),
             )
         first.setdefault(child, name)
         axis = _axis(name, entry.axis) if kind in AXIAL else DEFAULT_AXIS
-        joints.append(
-            Joint(
-                name,
-                str(entry.parent),
-                child,
-                kind,
-                joint_screws(kind, axis),
-                IDENTITY if entry.origin is None else np.asarray(entry.origin, dtype=np.float64),
-                actuated=True if name in motors else None,
-                closure=closure,
-                limits=_limits(entry, kind, str(written)),
-            )
+        draft.joints[name] = Joint(
+            name,
+            str(entry.parent),
+            child,
+            kind,
+            joint_screws(kind, axis),
+            _frame(entry.origin),
+            actuated=True if name in motors else None,
+            closure=closure,
+            limits=_limits(entry, kind, str(written)),
         )
-    return joints
+
+
+def _frame(origin: Any) -> Array:
+    return IDENTITY if origin is None else np.asarray(origin, dtype=np.float64)
 
 
 def _axis(name: str, axis: Any) -> Array:
@@ -209,19 +197,12 @@ def _limits(entry: Any, kind: str, written: str) -> Array | None:
     return np.array([[limit.lower or 0.0, limit.upper or 0.0]], dtype=np.float64)
 
 
-def _couplings(robot: Any) -> list[Coupling]:
-    couplings = []
+def _add_couplings(robot: Any, draft: Draft) -> None:
     for entry in robot.joints:
         mimic = entry.mimic
         if mimic is None:
             continue
-        multiplier = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
-        couplings.append(
-            Coupling(
-                str(entry.name),
-                "mimic",
-                ((str(entry.name), 0, 1.0), (str(mimic.joint), 0, -multiplier)),
-                float(mimic.offset or 0.0),
-            )
-        )
-    return couplings
+        name, multiplier = str(entry.name), mimic.multiplier
+        factor = 1.0 if multiplier is None else float(multiplier)
+        terms = ((name, 0, 1.0), (str(mimic.joint), 0, -factor))
+        draft.couple(name, "mimic", terms, float(mimic.offset or 0.0), None)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from regularize.adapters.common.draft import WORLD, Draft
-from regularize.adapters.common.ground import connect, free_joint
-from regularize.adapters.common.names import unique
+from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.urdf import gepetto as gepetto
 from regularize.adapters.urdf import loop_files as loop_files
+from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import read_joints, read_mimics
 from regularize.adapters.urdf.link import read_links
 from regularize.adapters.urdf.loops import DIALECTS as LOOPS
 from regularize.adapters.urdf.more_loops import DIALECTS as MORE
 from regularize.adapters.urdf.more_loops import read_closing_frames
 from regularize.adapters.urdf.sidecar import find
-from regularize.model.mechanism import Body, Mechanism
+from regularize.model.mechanism import Mechanism
 
 DIALECTS = {**LOOPS, **MORE}
 #: Elements under ``<robot>`` that are read elsewhere, or say nothing about the mechanism.
@@ -69,7 +68,7 @@ def read_root(
             raise node.error(f"<{node.tag}> is not expanded; run xacro on the file first")
     if not root.children("link"):
         raise root.error("has no <link>; a model needs at least one")
-    draft = Draft(root)
+    draft = UrdfDraft(path, root.get("name") or Path(path).stem, root=root)
     read_links(draft)
     read_joints(draft)
     files = loop_files.find(path, loops)
@@ -93,22 +92,13 @@ def read_root(
     read_files = [sidecar.path] if sidecar is not None else [file.path for file in files[:1]]
     loop_files.report_unread([f for f in files if f.path not in read_files], read_files, draft)
     read_closing_frames(draft)
-    _report_ignored(draft)
-    ground = _ground(draft, roots, floating)
-    return Mechanism(
-        name=root.get("name") or Path(path).stem,
-        bodies=tuple(draft.bodies.values()),
-        joints=tuple(draft.joints.values()),
-        couplings=tuple(draft.couplings),
-        ground=ground,
-        findings=tuple(draft.findings),
-        path=path,
-        format=format,
-        files=tuple(read_files),
-    )
+    draft.report_ignored(": it is not a part of URDF")
+    _set_ground(draft, roots, floating)
+    draft.files += read_files
+    return draft.mechanism(format)
 
 
-def _pass_over(node: Node, draft: Draft) -> None:
+def _pass_over(node: Node, draft: UrdfDraft) -> None:
     """Decide what an element means that no dialect reads."""
     if node.tag in UNREAD:
         draft.note(
@@ -120,52 +110,30 @@ def _pass_over(node: Node, draft: Draft) -> None:
             "describe the loop by a URDF+ <loop> or a Gepetto YAML file",
         )
     elif node.tag not in QUIET:
-        draft.ignored.setdefault(node.tag, []).append(node)
+        draft.ignore(node.tag, node)
 
 
-def _report_ignored(draft: Draft) -> None:
-    for tag, nodes in draft.ignored.items():
-        times = "" if len(nodes) == 1 else f" ({len(nodes)} times)"
-        draft.note(
-            "REG013",
-            "note",
-            f"element <{tag}> ignored{times}: it is not a part of URDF",
-            nodes[0].source,
-        )
-
-
-def _ground(draft: Draft, roots: list[str], floating: bool) -> str:
-    """Name of the ground body; adds the base joints that the model lacks."""
+def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
+    """Choose the ground body; add the base joints that the model lacks."""
     if draft.implicit_world:
-        ground = WORLD
+        draft.ground = WORLD
     elif roots:
-        ground = roots[0]
+        draft.ground = roots[0]
     else:
-        ground = next(iter(draft.bodies))
+        draft.ground = next(iter(draft.bodies))
         draft.note(
             "REG102",
             "warning",
-            f"every link has a parent joint, so none is the ground: `{ground}` is taken, the "
-            "first one of the file",
-            draft.bodies[ground].source,
+            f"every link has a parent joint, so none is the ground: `{draft.ground}` is taken, "
+            "the first one of the file",
+            draft.bodies[draft.ground].source,
             "leave out the joint that leads into the link that stands still, or write it as a "
             "URDF+ <loop>",
         )
-    if floating:
-        ground = _float(draft, ground)
-    added, findings = connect(tuple(draft.bodies.values()), tuple(draft.joints.values()), ground)
-    draft.joints.update({joint.name: joint for joint in added})
-    draft.findings += findings
-    return ground
-
-
-def _float(draft: Draft, base: str) -> str:
-    if draft.implicit_world:
+    if floating and draft.implicit_world:
         raise draft.root.error(
             f"the file joins itself to `{WORLD}`, so it cannot float; read it without `floating`"
         )
-    ground = Body(unique(WORLD, draft.bodies), source=draft.bodies[base].source)
-    joint = free_joint(unique("floating_base", draft.joints), ground.name, draft.bodies[base])
-    draft.bodies = {ground.name: ground, **draft.bodies}
-    draft.joints = {joint.name: joint, **draft.joints}
-    return ground.name
+    if floating:
+        draft.let_float()
+    draft.ground_parts()

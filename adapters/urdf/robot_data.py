@@ -31,11 +31,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from regularize.adapters.common.closing import Z, add_closure, rest_poses
-from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.pose import rotation_rpy
-from regularize.adapters.common.yaml_mapping import YamlMapping, read_yaml
+from regularize.adapters.common.values import Value, read_yaml
+from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
+from regularize.adapters.urdf.loop_closures import close_loop, loop_link
 from regularize.lie.screw import (
     Array,
     inverse,
@@ -54,58 +54,46 @@ MISFIT = 1e-3
 ROUNDING = 1e-4
 
 
-def close(file: str, draft: Draft) -> None:
+def close(file: str, draft: UrdfDraft) -> None:
     """Add the closing joints of a file, and say which joints of the tree are passive.
 
     Raises:
         ReadError: The file is not of this layout.
     """
     data = read_yaml(file, "`closing_joints:` with a list of joints")
-    for entry in data.entries("closing_joints"):
+    for entry in data.each("closing_joints"):
         _close(entry, draft)
-    for name, joint in data.named("joints").items():
-        if joint.value("passive") is True and name in draft.joints:
+    for name, joint in data.members("joints").items():
+        passive = isinstance(joint.data, dict) and joint.maybe("passive", Value.flag, False)
+        if passive and name in draft.joints:
             draft.joints[name] = replace(draft.joints[name], actuated=False)
 
 
-def _close(entry: YamlMapping, draft: Draft) -> None:
-    written = entry.need("type")
+def _close(entry: Value, draft: UrdfDraft) -> None:
+    type_ = entry["type"]
+    written = type_.text()
     if written not in KINDS:
-        expected = ", ".join(KINDS)
-        raise entry.error(f"type {written!r} is unknown; expected one of {expected}", "type")
+        raise type_.error(f"type {written!r} is unknown; expected one of {', '.join(KINDS)}")
     kind = KINDS[written]
-    parent, child = entry.link("parent", draft), entry.link("child", draft)
-    T_parent, T_child = rest_poses(entry, parent, child, draft)
-    rpy = entry.vector("origin_rpy_rad", (0.0, 0.0, 0.0))
-    T_parent_joint = transform(rotation_rpy(*rpy), entry.vector("origin_xyz_m"))
+    parent, child = (loop_link(entry[key], draft) for key in ("parent", "child"))
+    T_parent, T_child = draft.rest_poses(parent, child, entry)
+    rpy = entry.maybe("origin_rpy_rad", lambda value: value.numbers(3), np.zeros(3))
+    T_parent_joint = transform(rotation_rpy(*rpy), entry["origin_xyz_m"].numbers(3))
     T_child_joint = inverse(T_child) @ T_parent @ T_parent_joint
-    axis = Z
+    axis = np.eye(3)[2]
     if kind in AXIAL:
         R_root_joint = (T_parent @ T_parent_joint)[:3, :3]
-        axis = _parallel(_axis(entry), R_root_joint, (parent, child), draft)
-    add_closure(
-        entry,
-        (parent, child),
-        kind,
-        (T_parent_joint, T_child_joint),
-        draft,
-        axis=axis,
-        limits=_limits(entry, written),
-    )
+        given = entry["axis"]
+        axis = given.direction(given.numbers(3), "[0, 0, 1]")
+        axis = _parallel(axis, R_root_joint, (parent, child), draft)
+    sides = (parent, T_parent_joint), (child, T_child_joint)
+    close_loop(entry, kind, *sides, draft, axis=axis, limits=_limits(entry, written))
     _compare(entry, T_child_joint[:3, :3], child, draft)
     if kind == "fixed":
         _doubt(entry, draft)
 
 
-def _axis(entry: YamlMapping) -> Array:
-    try:
-        return unit(entry.vector("axis"))
-    except ValueError:
-        reason = "`axis` has no length; give a direction such as [0, 0, 1]"
-        raise entry.error(reason, "axis") from None
-
-
-def _parallel(axis: Array, R_root_joint: Array, links: tuple[str, str], draft: Draft) -> Array:
+def _parallel(axis: Array, R_root_joint: Array, links: tuple[str, str], draft: UrdfDraft) -> Array:
     """The axis, or that of a joint on the way to which it is parallel but for its rounding."""
     written = R_root_joint @ axis
     for joint in [joint for link in links for joint in draft.chain(link)]:
@@ -117,17 +105,17 @@ def _parallel(axis: Array, R_root_joint: Array, links: tuple[str, str], draft: D
     return axis
 
 
-def _limits(entry: YamlMapping, written: str) -> Array | None:
-    bounds = entry.child("limits")
+def _limits(entry: Value, written: str) -> Array | None:
+    bounds = entry.get("limits")
     if bounds is None or written not in ("revolute", "prismatic"):
         return None
-    lower, upper = bounds.number("lower"), bounds.number("upper")
+    lower, upper = bounds.maybe("lower", Value.number), bounds.maybe("upper", Value.number)
     if lower is None or upper is None:
         return None
     return np.array([[lower, upper]])
 
 
-def _compare(entry: YamlMapping, R_child_joint: Array, child: str, draft: Draft) -> None:
+def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -> None:
     """Report a child link that the file sees turned against where the URDF file puts it."""
     angle = float(Rotation.from_matrix(R_child_joint).magnitude())
     if angle > MISFIT:
@@ -136,19 +124,20 @@ def _compare(entry: YamlMapping, R_child_joint: Array, child: str, draft: Draft)
             "warning",
             f"`origin_rpy_rad` sees link `{child}` turned by {math.degrees(angle):.3g} degrees "
             "against where the URDF file puts it at zero coordinates: the joint frame is placed "
-            f"by link `{entry.text('parent')}`",
+            f"by link `{entry['parent'].text()}`",
             entry.source,
             "export both files together, from one state of the assembly",
-            joints=(entry.text("name") or "",),
+            joints=(entry.maybe("name", Value.text, ""),),
         )
 
 
-def _doubt(entry: YamlMapping, draft: Draft) -> None:
+def _doubt(entry: Value, draft: UrdfDraft) -> None:
+    name = entry.maybe("name", Value.text, entry.where)
     draft.note(
         "REG013",
         "note",
-        f"closing joint `{entry.text('name') or entry.element}` is fixed: the exporter also writes "
-        "ball joints and planar joints so",
+        f"closing joint `{name}` is fixed: the exporter also writes ball joints and planar "
+        "joints so",
         entry.source,
         "if it is one of these in the assembly, write `type: ball` or `type: planar`",
     )

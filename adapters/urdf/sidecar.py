@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sized
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
+from regularize.adapters.common.values import Value, read_yaml
 from regularize.errors import ReadError
-from regularize.model.diagnostic import Source
 
 #: The key that tells such a file from other YAML files beside a model, at the top level.
 KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
 CLOSURES = {"3d": "spherical", "6d": "fixed"}
 UNIVERSAL = tuple(f"UJOINT_{a}{b}" for a in "XYZ" for b in "XYZ" if a != b)
 TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One word of the YAML file and where it stands."""
-
-    text: str
-    source: Source
-
-    def error(self, reason: str) -> ReadError:
-        """The error to raise about this word."""
-        return ReadError(
-            self.source.path, reason, line=self.source.line, element=self.source.element
-        )
 
 
 @dataclass(frozen=True)
@@ -46,9 +30,9 @@ class Sidecar:
     """
 
     path: str
-    closures: tuple[tuple[Entry, Entry, str], ...]
-    types: tuple[tuple[Entry, Entry], ...]
-    motors: tuple[Entry, ...] | None
+    closures: tuple[tuple[Value, Value, str], ...]
+    types: tuple[tuple[Value, Value], ...]
+    motors: tuple[Value, ...] | None
 
 
 def find(path: str, loops: str | os.PathLike[str] | bool | None) -> Sidecar | None:
@@ -81,81 +65,54 @@ def find(path: str, loops: str | os.PathLike[str] | bool | None) -> Sidecar | No
 
 
 def _parse(path: str) -> Sidecar:
-    try:
-        root = yaml.compose(Path(path).read_bytes(), Loader=yaml.SafeLoader)
-    except OSError as error:
-        raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        reason = getattr(error, "problem", None) or "unreadable characters"
-        line = None if mark is None else mark.line + 1
-        raise ReadError(path, f"not YAML ({reason}); correct it there", line=line) from error
-    if not isinstance(root, yaml.MappingNode):
-        raise ReadError(path, "expected `closed_loop: [[frame, frame], ...]` and the like")
-    values = {str(key.value): value for key, value in root.value}
-    if "closed_loop" not in values:
-        raise ReadError(
-            path,
+    root = read_yaml(path, "`closed_loop: [[frame, frame], ...]` and the like")
+    if root.get("closed_loop") is None:
+        raise root.error(
             "has no `closed_loop`, nor `closures`, `ball_loops`, `pin_loops` or `closing_joints`; "
-            "list the pairs of frames that close loops",
+            "list the pairs of frames that close loops"
         )
-    pairs = [
-        _pair(node, f"closed_loop[{i}]", path)
-        for i, node in enumerate(_items(values["closed_loop"], "closed_loop", path))
-    ]
-    kinds = [_kind(entry) for entry in _words(values.get("type"), "type", path) or ()]
-    if "type" not in values:
-        kinds = ["fixed"] * len(pairs)
-    _same_length("closed_loop", pairs, "type", kinds, path)
-    joints = _words(values.get("joint_name"), "joint_name", path) or ()
-    types = _words(values.get("joint_type"), "joint_type", path) or ()
-    _same_length("joint_name", joints, "joint_type", types, path)
+    pairs = [_pair(entry) for entry in root["closed_loop"].items()]
+    kinds = [_known(entry, CLOSURES) for entry in _words(root, "type") or ()]
+    if root.get("type") is None:
+        kinds = ["6d"] * len(pairs)
+    joints, types = _words(root, "joint_name") or (), _words(root, "joint_type") or ()
+    for one, ones, other, others in (
+        ("closed_loop", pairs, "type", kinds),
+        ("joint_name", joints, "joint_type", types),
+    ):
+        if len(ones) != len(others):
+            raise root.error(
+                f"`{one}` has {len(ones)} entries and `{other}` {len(others)}; give one for one"
+            )
     for entry in types:
-        if entry.text not in TYPES:
-            raise entry.error(f"type {entry.text!r} is unknown; expected one of {', '.join(TYPES)}")
-    return Sidecar(
-        path,
-        tuple((*pair, kind) for pair, kind in zip(pairs, kinds, strict=True)),
-        tuple(zip(joints, types, strict=True)),
-        _words(values.get("name_mot"), "name_mot", path),
-    )
+        _known(entry, TYPES)
+    closures = tuple((*pair, CLOSURES[kind]) for pair, kind in zip(pairs, kinds, strict=True))
+    motors = _words(root, "name_mot")
+    return Sidecar(path, closures, tuple(zip(joints, types, strict=True)), motors)
 
 
-def _items(node: yaml.Node, element: str, path: str) -> list[yaml.Node]:
-    if not isinstance(node, yaml.SequenceNode):
-        line = node.start_mark.line + 1
-        raise ReadError(path, "expected a list in [ ]", line=line, element=element)
-    return list(node.value)
-
-
-def _words(node: yaml.Node | None, element: str, path: str) -> tuple[Entry, ...] | None:
-    if node is None:
+def _words(root: Value, key: str) -> tuple[Value, ...] | None:
+    """The names in a list; None where there is no such list."""
+    found = root.get(key)
+    if found is None:
         return None
-    words = []
-    for i, item in enumerate(_items(node, element, path)):
-        source = Source(path, item.start_mark.line + 1, f"{element}[{i}]")
-        if not isinstance(item, yaml.ScalarNode):
-            raise Entry("", source).error("expected a name, found a list or a mapping")
-        words.append(Entry(str(item.value), source))
-    return tuple(words)
+    for entry in found.items():
+        entry.text()
+    return tuple(found.items())
 
 
-def _pair(node: yaml.Node, element: str, path: str) -> tuple[Entry, Entry]:
-    words = _words(node, element, path) or ()
+def _pair(value: Value) -> tuple[Value, Value]:
+    words = value.texts()
     if len(words) != 2:
-        line = node.start_mark.line + 1
-        reason = f"expected a pair of frames, found {len(words)}; write [frame, frame]"
-        raise ReadError(path, reason, line=line, element=element)
-    return words[0], words[1]
+        raise value.error(f"expected a pair of frames, found {len(words)}; write [frame, frame]")
+    first, second = value.items()
+    return first, second
 
 
-def _kind(entry: Entry) -> str:
-    if entry.text.lower() not in CLOSURES:
-        raise entry.error(f"type {entry.text!r} is unknown; expected one of {', '.join(CLOSURES)}")
-    return CLOSURES[entry.text.lower()]
-
-
-def _same_length(one: str, ones: Sized, other: str, others: Sized, path: str) -> None:
-    if len(ones) != len(others):
-        reason = f"`{one}` has {len(ones)} entries and `{other}` {len(others)}; give one for one"
-        raise ReadError(path, reason)
+def _known(entry: Value, known: Collection[str]) -> str:
+    """The word of an entry, which has to be one of those known."""
+    word = entry.text()
+    written = word.lower() if known is CLOSURES else word
+    if written not in known:
+        raise entry.error(f"type {word!r} is unknown; expected one of {', '.join(known)}")
+    return written

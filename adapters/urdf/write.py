@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 from lxml import etree
 
-from regularize.adapters.common.atomic import write_text
+from regularize.adapters.common.files import write_text
 from regularize.adapters.common.spanning import spanning
 from regularize.adapters.common.write import (
     Losses,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
+from regularize.adapters.common.inertia import principal
 from regularize.adapters.common.pose import rotation_quaternion
 from regularize.lie.screw import Array, inverse, transform
 from regularize.model.mechanism import Geometry, Inertia
@@ -71,10 +72,8 @@ def inertia_of(prim: Any, places: Places, kilogram: float) -> Inertia | None:
     if mass <= 0.0 or not np.all(np.isfinite(center)) or not np.any(diagonal):
         return None
     R = quaternion(api.GetPrincipalAxesAttr().Get())
-    matrix = kilogram * places.unit**2 * (R @ np.diag(diagonal) @ R.T)
-    return Inertia(
-        kilogram * mass, places.unit * places.scale(prim) * center, (matrix + matrix.T) / 2
-    )
+    matrix = principal(R, kilogram * places.unit**2 * diagonal)
+    return Inertia(kilogram * mass, places.unit * places.scale(prim) * center, matrix)
 
 
 def shapes_of(prim: Any, places: Places, owners: set[str]) -> tuple[Geometry, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from regularize.adapters.usd.stage import Stage
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Coupling, Joint
+from regularize.model.mechanism import Joint
 
 GEAR, RACK = "PhysxPhysicsGearJoint", "PhysxPhysicsRackAndPinionJoint"
 #: Attribute of the ratio, and relationships to the two joints.
@@ -28,8 +28,9 @@ NAMES = {
 def mesh(prim: Any, reading: Stage) -> None:
     """Add the coupling of a gear or rack prim; say so if a joint of another type is not read."""
     kind, name = str(prim.GetTypeName()), str(prim.GetName())
+    source = reading.source(prim)
     if kind not in NAMES:
-        reading.note("REG013", "warning", f"joint `{name}` of type {kind} is not read", prim)
+        reading.note("REG013", "warning", f"joint `{name}` of type {kind} is not read", source)
         return
     ratio_name, *joint_names = NAMES[kind]
     ratio = float(_value(prim, ratio_name, 1.0))
@@ -49,7 +50,7 @@ def mesh(prim: Any, reading: Stage) -> None:
             "warning",
             f"gear or rack `{name}` is not read: it does not couple two joints of one freedom by "
             "the bodies that they move, so the mobility may be counted one too high",
-            prim,
+            source,
             f"name the joints by {joint_names[0]} and {joint_names[1]}",
         )
         return
@@ -58,11 +59,7 @@ def mesh(prim: Any, reading: Stage) -> None:
     else:
         slope = math.radians(ratio) / reading.places.unit * _rolling(*frames)
         terms = ((first.name, 0, float(one)), (second.name, 0, -slope * two))
-    offset = sum(c * float(reading.joints[each].position[k]) for each, k, c in terms)
-    source = reading.source(prim)
-    reading.couplings.append(
-        Coupling(name, "gear" if kind == GEAR else "rack", terms, offset, source)
-    )
+    reading.couple(name, "gear" if kind == GEAR else "rack", terms, reading.value(terms), source)
 
 
 def _value(prim: Any, name: str, default: Any) -> Any:

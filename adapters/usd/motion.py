@@ -15,7 +15,7 @@ from regularize.model.joint import joint_screws
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class PrimMotion:
     """What a joint lets move.
 
     Attributes:
@@ -31,7 +31,7 @@ class Motion:
     names: tuple[str, ...]
 
 
-def motion(prim: Any, unit: float) -> Motion:
+def motion(prim: Any, unit: float) -> PrimMotion:
     """Freedoms of a joint prim.
 
     Args:
@@ -40,14 +40,14 @@ def motion(prim: Any, unit: float) -> Motion:
     """
     kind = str(prim.GetTypeName())
     if kind == "PhysicsFixedJoint":
-        return Motion("fixed", joint_screws("fixed"), None, ())
+        return PrimMotion("fixed", joint_screws("fixed"), None, ())
     if kind == "PhysicsSphericalJoint":
-        return Motion("spherical", joint_screws("spherical"), None, ("rotX", "rotY", "rotZ"))
+        return PrimMotion("spherical", joint_screws("spherical"), None, ("rotX", "rotY", "rotZ"))
     if kind == "PhysicsRevoluteJoint":
         schema = UsdPhysics.RevoluteJoint(prim)
         letter = str(schema.GetAxisAttr().Get())
         bounds = _bounds(schema, math.pi / 180.0)
-        return Motion(
+        return PrimMotion(
             "revolute", joint_screws("revolute", axis_of_letter(letter)), bounds, (f"rot{letter}",)
         )
     if kind == "PhysicsPrismaticJoint":
@@ -55,7 +55,7 @@ def motion(prim: Any, unit: float) -> Motion:
         letter = str(schema.GetAxisAttr().Get())
         bounds = _bounds(schema, unit)
         screws = joint_screws("prismatic", axis_of_letter(letter))
-        return Motion("prismatic", screws, bounds, (f"trans{letter}",))
+        return PrimMotion("prismatic", screws, bounds, (f"trans{letter}",))
     return _generic(prim, unit)
 
 
@@ -67,7 +67,7 @@ def _bounds(schema: Any, unit: float) -> Array | None:
     return np.array([[low * unit, high * unit]])
 
 
-def _generic(prim: Any, unit: float) -> Motion:
+def _generic(prim: Any, unit: float) -> PrimMotion:
     """Freedoms of a ``PhysicsJoint``: those whose limits do not lock them.
 
     Low above high is how the schema locks a freedom; both at zero leaves it nothing either.
@@ -86,4 +86,4 @@ def _generic(prim: Any, unit: float) -> Motion:
     kind, screws = joint_of_freedoms(free)
     limits = np.array(bounds).reshape(-1, 2)
     bounded = kind not in ("spherical", "fixed", "free") and np.any(np.isfinite(limits))
-    return Motion(kind, screws, limits if bounded else None, tuple(free))
+    return PrimMotion(kind, screws, limits if bounded else None, tuple(free))

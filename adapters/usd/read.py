@@ -6,19 +6,17 @@ joint's frames to the other. The ground is the world; bodies that nothing joins 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from pxr import UsdPhysics
 
-from regularize.adapters.common.ground import free_joint, parts
+from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.names import listed, unique
 from regularize.adapters.usd.body import Places, inertia_of, shapes_of
 from regularize.adapters.usd.gears import mesh
 from regularize.adapters.usd.joint import couple, join
 from regularize.adapters.usd.stage import (
-    WORLD,
     Stage,
     gravity,
     open_stage,
@@ -26,7 +24,7 @@ from regularize.adapters.usd.stage import (
     units,
 )
 from regularize.errors import ReadError
-from regularize.model.diagnostic import Diagnostic, Source
+from regularize.model.diagnostic import Source
 from regularize.model.mechanism import Body, Joint, Mechanism
 
 
@@ -41,7 +39,9 @@ def read(path: str) -> Mechanism:
     """
     stage = open_stage(path)
     unit, kilogram = units(stage)
-    reading = Stage(path, Places(unit))
+    top = stage.GetDefaultPrim()
+    name = top.GetName() if top else Path(path).stem
+    reading = Stage(path, name, places=Places(unit))
     prims = [*stage.Traverse()]
     rigid = [prim for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)]
     if not rigid:
@@ -64,41 +64,30 @@ def read(path: str) -> Mechanism:
     for prim in prims:
         if str(prim.GetTypeName()).endswith("Joint") and prim not in joints:
             mesh(prim, reading)
-    bodies = _bodies(reading, kilogram)
+    _add_bodies(reading, kilogram)
     _hold(reading)
-    _float(reading, bodies)
-    return Mechanism(
-        name=stage.GetDefaultPrim().GetName() if stage.GetDefaultPrim() else Path(path).stem,
-        bodies=tuple(bodies),
-        joints=tuple(reading.joints.values()),
-        couplings=tuple(reading.couplings),
-        ground=WORLD,
-        gravity=gravity(stage, prims, unit),
-        findings=tuple(reading.findings),
-        path=path,
-        format="usd",
-    )
+    reading.ground_parts(reading.pose, usual=True)
+    return reading.mechanism("usd", gravity(stage, prims, unit))
 
 
-def _bodies(reading: Stage, kilogram: float) -> list[Body]:
+def _add_bodies(reading: Stage, kilogram: float) -> None:
     owners = set(reading.names)
-    bodies = [Body(WORLD, source=Source(reading.path))]
+    reading.bodies[WORLD] = Body(WORLD, source=Source(str(reading.path)))
     silent = []
     for name, prim in reading.prims.items():
         inertia = inertia_of(prim, reading.places, kilogram)
         if inertia is None:
             silent.append(name)
         shapes = shapes_of(prim, reading.places, owners)
-        bodies.append(Body(name, inertia, shapes, reading.source(prim)))
+        reading.bodies[name] = Body(name, inertia, shapes, reading.source(prim))
     if silent:
         reading.note(
             "REG014",
             "note",
             f"no complete mass properties: {listed(silent)}",
-            reading.prims[silent[0]],
+            reading.source(reading.prims[silent[0]]),
             "write mass, centerOfMass and diagonalInertia, or give a density",
         )
-    return bodies
 
 
 def _hold(reading: Stage) -> None:
@@ -107,7 +96,7 @@ def _hold(reading: Stage) -> None:
         api = UsdPhysics.RigidBodyAPI(prim)
         if api.GetRigidBodyEnabledAttr().Get() and not api.GetKinematicEnabledAttr().Get():
             continue
-        joint = unique(f"{name}_fixed", reading.joints)
+        joint = reading.joint_name(f"{name}_fixed")
         reading.joints[joint] = Joint(
             joint,
             WORLD,
@@ -121,27 +110,5 @@ def _hold(reading: Stage) -> None:
             "REG013",
             "note",
             f"`{name}` is no dynamic body (kinematic, or disabled): read as fixed to the world",
-            prim,
-        )
-
-
-def _float(reading: Stage, bodies: list[Body]) -> None:
-    children = {joint.child for joint in reading.joints.values() if not joint.closure}
-    for part in parts(bodies, reading.joints.values()):
-        if any(body.name == WORLD for body in part):
-            continue
-        base = next((body for body in part if body.name not in children), part[0])
-        name = unique(f"floating_base_{base.name}", reading.joints)
-        joint = free_joint(name, WORLD, base)
-        reading.joints[name] = replace(joint, T_parent_joint=reading.pose(base.name))
-        reading.findings.append(
-            Diagnostic(
-                "REG103",
-                "note",
-                f"nothing joins `{base.name}` to the world: it moves freely, by the 6-freedom "
-                f"base joint `{name}`",
-                joints=(name,),
-                source=base.source,
-                help=("add a fixed joint to the world if it stands still",),
-            )
+            reading.source(prim),
         )

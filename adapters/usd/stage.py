@@ -10,61 +10,51 @@ from typing import Any
 import numpy as np
 from pxr import Tf, Usd, UsdGeom, UsdPhysics
 
+from regularize.adapters.common.draft import WORLD, Draft, Side
+from regularize.adapters.common.located import FilePlace
 from regularize.adapters.usd.body import Places
 from regularize.errors import ReadError
-from regularize.lie.screw import Array
-from regularize.model.diagnostic import Diagnostic, Severity, Source
-from regularize.model.mechanism import Coupling, Joint
+from regularize.lie.screw import Array, inverse
+from regularize.model.diagnostic import Source
 
-WORLD = "world"
 EARTH = 9.81
 _FAULT = re.compile(r":(\d+):\d+: (.*?)(?:' Error in|$)")  # line and message
 
 
 @dataclass(eq=False)
-class Stage:
+class Stage(Draft):
     """A stage while it is being read.
 
     Attributes:
-        path: The file as the user named it.
         places: Poses of prims.
         names: Name of each body by the path of its prim.
         joint_names: Name of each joint by the path of its prim.
         prims: Prim of each body by name.
-        joints: Joints so far, by name.
         freedoms: Names of each joint's freedoms, as in ``rotX``.
-        couplings: Couplings so far.
-        findings: What was noticed.
     """
 
-    path: str
-    places: Places
+    places: Places = field(kw_only=True)
     names: dict[str, str] = field(default_factory=dict)
     joint_names: dict[str, str] = field(default_factory=dict)
     prims: dict[str, Any] = field(default_factory=dict)
-    joints: dict[str, Joint] = field(default_factory=dict)
     freedoms: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    couplings: list[Coupling] = field(default_factory=list)
-    findings: list[Diagnostic] = field(default_factory=list)
+
+    def at(self, prim: Any) -> FilePlace:
+        """Where a prim stands."""
+        return FilePlace(str(self.path), str(prim.GetPath()))
 
     def source(self, prim: Any) -> Source:
-        """Where a prim stands."""
-        return Source(self.path, element=str(prim.GetPath()))
-
-    def error(self, prim: Any, reason: str) -> ReadError:
-        """The error to raise about a prim."""
-        return ReadError(self.path, reason, element=str(prim.GetPath()))
-
-    def note(
-        self, code: str, severity: Severity, message: str, prim: Any = None, *help: str
-    ) -> None:
-        """Add a finding."""
-        source = Source(self.path) if prim is None else self.source(prim)
-        self.findings.append(Diagnostic(code, severity, message, source=source, help=help))
+        """Where a prim stands, for what is made of it."""
+        return self.at(prim).source
 
     def pose(self, body: str) -> Array:
         """World pose of a body in metres."""
         return np.eye(4) if body == WORLD else self.places.pose(self.prims[body])
+
+    def between(self, first: Side, second: Side) -> Array:
+        """The second frame seen from the first one on the stage, shape (4, 4)."""
+        (parent, T_parent), (child, T_child) = first, second
+        return inverse(self.pose(parent) @ T_parent) @ self.pose(child) @ T_child
 
 
 def open_stage(path: str) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regularize.checking import Report, check
 from regularize.commands.files import load_model
 from regularize.errors import RegularizeError
 from regularize.render import (
@@ -20,9 +21,8 @@ from regularize.render import (
     summary,
     text,
 )
-from regularize.render.summary import Line
+from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
-from regularize.report.report import Report, check
 
 ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
 
@@ -41,7 +41,7 @@ class Outcome:
     """
 
     path: str
-    line: Line
+    line: SummaryLine
     status: int
     body: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Checking:
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
-        return Outcome(path, Line(path, reason), 2, error=reason)
+        return Outcome(path, SummaryLine(path, reason), 2, error=reason)
 
     def one(self, path: str) -> Outcome:
         """Check one model."""

@@ -11,7 +11,7 @@ from regularize.commands.files import add_model_options, load_model, write_bytes
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
-    from regularize.report.report import Report
+    from regularize.checking import Report
 
 SUFFIXES = (".glb", ".html", ".svg", ".png")
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise RegularizeError(
             f"{out}: unknown kind of picture {out.suffix!r} (known: {', '.join(SUFFIXES)})"
         )
-    from regularize.report.report import check
+    from regularize.checking import check
 
     report = check(load_model(arguments.file, arguments))
     if out is not None:

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from scipy.integrate import DOP853
 
-from regularize.dynamics.constrained import energy
 from regularize.dynamics.projection import SINGULAR, Projection, balanced
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
@@ -114,7 +112,7 @@ class Integrator:
         self._n = int(self.robot.model.nv)
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
         self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
-        self._total = energy(self.robot, self.q, self.v) - self.work
+        self._total = self.robot.energy(self.q, self.v) - self.work
         self._h = self._usual = self._first_step()
         self._interval = (self.time, 0.0, self.q)
         self._values: Array = np.zeros((2, 2 * self._n + 1))
@@ -290,9 +288,3 @@ class Integrator:
         F[2] = 2 * change - h * (K[STAGES] + K[0])
         F[3:] = h * (D @ K)
         return F
-
-
-def unforced(model: Any) -> Forces:
-    """No joint forces."""
-    zero = np.zeros(model.nv)
-    return lambda t, q, v: zero

@@ -8,12 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.constrained import (
-    admissible_velocity,
-    close_loops,
-    energy,
-    velocity_indices,
-)
 from regularize.dynamics.inputs import check_numbers, checked_array
 from regularize.dynamics.integrator import Counters, Integrator
 from regularize.dynamics.simulation import Simulation as Simulation
@@ -22,6 +16,7 @@ from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.model.graph import coordinate_names
 from regularize.model.mechanism import Mechanism
+from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.robot import Robot, to_pinocchio
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_mechanism
@@ -110,7 +105,7 @@ def simulate(
     q = robot.q0 if q is None else checked_array(q, robot.model.nq, "q")
     q = close_loops(robot, q) if robot.rows else np.array(q)
     if rates:
-        v = admissible_velocity(robot, q, rates)
+        v = robot.admissible_velocity(q, rates)
     v = np.zeros(robot.model.nv) if v is None else checked_array(v, robot.model.nv, "v")
     recorded = recorded_times(times, duration)
     applied = joint_forces(robot, torques or {}, forces)
@@ -174,7 +169,7 @@ def _finish(
     """The recorded motion with its checks."""
     q, v = np.array([s[0] for s in samples]), np.array([s[1] for s in samples])
     work = np.array([s[2] for s in samples])
-    balance = np.array([energy(robot, a, b) for a, b in zip(q, v, strict=True)]) - work
+    balance = np.array([robot.energy(a, b) for a, b in zip(q, v, strict=True)]) - work
     errors = [np.max(np.abs(robot.residual(sample)), initial=0.0) for sample in q]
     return Simulation(
         robot=robot,
@@ -226,7 +221,7 @@ def joint_forces(
     constant = np.zeros(robot.model.nv)
     varying: list[tuple[int, Callable[[float], float]]] = []
     for name, torque in torques.items():
-        index = velocity_indices(robot, [name])
+        index = robot.velocity_indices([name])
         if len(index) != 1:
             raise ModelError(f"joint {name!r} has {len(index)} freedoms; actuate joints with one")
         if callable(torque):

@@ -16,7 +16,8 @@ from regularize.lie.screw import Array
 
 #: Directions are called parallel up to this angle in radians.
 TOLERANCE = 1e-4
-#: Axes tilted by less than this are named by the axis and the tilt, in radians.
+#: Axes tilted by less than this are named by the axis and the tilt, in radians; loops that would
+#: be special but for so small a tilt, or a shift by this part of their size, are pointed out.
 SLIGHT = 5e-3
 
 

@@ -185,21 +185,6 @@ def inverse_left_jacobian(w: Array) -> Array:
     return np.asarray(np.eye(3) - 0.5 * W + factor * (W @ W))
 
 
-def right_jacobian(twist: Array) -> Array:
-    r"""Twist in the moving frame by the rate of exponential coordinates, shape (..., 6, 6).
-
-    The series :math:`\sum_k (-ad_S)^k / (k+1)!`, which converges for every twist.
-    """
-    minus_ad = -ad(twist)
-    term = total = np.broadcast_to(np.eye(6), minus_ad.shape)
-    for k in range(2, 60):
-        term = term @ minus_ad / k
-        total = total + term
-        if np.max(np.abs(term)) < 1e-17:
-            break
-    return np.asarray(total)
-
-
 def log(T: Array) -> Array:
     """Twists whose exponentials are the given transforms, shape (..., 6)."""
     w = log_rotation(T[..., :3, :3])
@@ -216,7 +201,7 @@ def axis_of(screw: Array) -> tuple[Array, Array | None, float | None]:
     """
     v, w = screw[:3], screw[3:]
     length = float(np.linalg.norm(w))
-    if length <= 1e-12 * max(1.0, float(np.linalg.norm(v))):
+    if length <= 1e-12 * float(np.linalg.norm(v)):
         return unit(v), None, None
     e = w / length
     return e, np.cross(e, v / length), float(e @ v) / length

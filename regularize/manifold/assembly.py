@@ -17,11 +17,8 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.obstacles import Obstacle
-from regularize.manifold.search import Search
-from regularize.manifold.solving import CLOSED as CLOSED
-from regularize.manifold.solving import Gap as Gap
-from regularize.manifold.solving import gaps, largest_error
+from regularize.manifold.gaps import CLOSED, Gap, Obstacle, gaps, largest_error
+from regularize.manifold.search import Candidates, Search
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
@@ -51,24 +48,16 @@ class Assembly:
     reached: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
-    def residual_before(self) -> tuple[float, float]:
+    def worst_before(self) -> tuple[float, float]:
         """Largest gap in metres and largest angle in radians before closing."""
         return _worst(self.before)
 
     @property
-    def residual_after(self) -> tuple[float, float]:
+    def worst_after(self) -> tuple[float, float]:
         """Largest gap in metres and largest angle in radians after closing."""
         return _worst(self.after)
 
-    @property
-    def worst_before(self) -> tuple[float, float]:
-        """Same as ``residual_before``."""
-        return self.residual_before
-
-    @property
-    def worst_after(self) -> tuple[float, float]:
-        """Same as ``residual_after``."""
-        return self.residual_after
+    residual_before, residual_after = worst_before, worst_after  #: As in the JSON report.
 
 
 def _worst(open_gaps: tuple[Gap, ...]) -> tuple[float, float]:
@@ -85,6 +74,7 @@ def assemble(
     *,
     seed: int = 0,
     starts: int = 8,
+    candidates: Candidates | None = None,
 ) -> Assembly:
     """Close all loops of a mechanism.
 
@@ -95,6 +85,8 @@ def assemble(
             freedoms); radians or metres. Names alone are held where they start.
         seed: Seed of the perturbed starting points.
         starts: Number of starting points before continuation is tried.
+        candidates: Where the closed configurations of a cell with fixed coordinates can be had
+            without a search.
 
     Raises:
         ModelError: ``fixed`` names an unknown joint or one with several freedoms, or ``q0`` does
@@ -117,7 +109,7 @@ def assemble(
     closed, most_starts = True, 1
     for cell in graph.cells:
         loops = sized_loops(graph, q, cell, tree)
-        search = Search(loops, stored, q, free, np.random.default_rng(seed), starts)
+        search = Search(loops, stored, q, free, np.random.default_rng(seed), starts, candidates)
         before += gaps(loops, search.start)
         solution = search.run()
         q[loops.columns] = solution

@@ -105,7 +105,7 @@ class Continuation:
         found = self._judged(step, trial, held)
         good = found.good & (length <= 1.0)
         after = constraints.residual_jacobian(constraints.state(found.q)) * units
-        good &= same_side(rows[..., ~held], after[..., ~held])
+        good &= same_side(rows[..., ~held], after[..., ~held], self.tolerances.singular)
         return Stepped(found.q, good, found.easy & good)
 
     def _judged(self, step: Array, trial: Array, held: Mask) -> Stepped:
@@ -123,23 +123,27 @@ class Continuation:
         return Stepped(found.q, good, good & (short | (found.first <= EASY * length)))
 
 
-def same_side(before: Array, after: Array) -> NDArray[np.bool_]:
+def same_side(before: Array, after: Array, singular: float) -> NDArray[np.bool_]:
     """Whether no singular configuration lies between configurations near each other, shape (N,).
+
+    The determinant of the equations by the dependent coordinates keeps its sign. Where these are
+    not determined in the first place, it says nothing, and the answer is yes.
 
     Args:
         before: Derivatives of the equations by the dependent coordinates, shape (N, m, d). More
             rows than coordinates are combined into as many, the same ones on both sides.
         after: The same at the other configurations.
+        singular: Pivots below this fraction of the largest are none.
     """
     m, d = before.shape[1:]
-    if m < d:
-        # More coordinates are free than are driven: the determinant says nothing.
+    if m < d or d == 0:
         return np.ones(len(before), dtype=bool)
-    if m > d:
-        combined = np.swapaxes(np.linalg.qr(before)[0], 1, 2)
-        before, after = combined @ before, combined @ after
-    signs = [np.linalg.slogdet(matrix)[0] for matrix in (before, after)]
-    return np.asarray(signs[0] * signs[1] > 0.0)
+    combination, triangle = np.linalg.qr(before)
+    pivots = np.diagonal(triangle, axis1=1, axis2=2)
+    sizes = np.abs(pivots)
+    determined = sizes.min(axis=1) > singular * sizes.max(axis=1)
+    sign = np.linalg.slogdet(np.swapaxes(combination, 1, 2) @ after)[0]
+    return np.asarray(~determined | (sign * np.prod(np.sign(pivots), axis=1) > 0.0))
 
 
 def random_walks(

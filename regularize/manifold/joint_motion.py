@@ -1,4 +1,4 @@
-"""Motions of joints by their coordinates: of one joint, and of all joints of some loops at once."""
+"""Motions of all joints of some loops by their coordinates, vectorised over configurations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class JointMotions:
 
     def __init__(self, loops: LoopTree) -> None:
         """Sort the edges by how they move."""
-        self._edges, self._freedoms = loops.edges, loops.freedoms
+        self._edges = loops.edges
         edges = [loops.graph.edges[index] for index in loops.edges]
         self._singles = [
             (edge.index, column, edge.screws[:, k])
@@ -58,19 +58,6 @@ class JointMotions:
             result[:, columns] = np.einsum("gij,ngi->ngj", basis, screw.log(start @ step))
         return result
 
-    def integration_jacobian(self, velocity: Array) -> Array:
-        """Velocities at the end of ``integrate`` by its velocity argument, shape (n, n).
-
-        The identity but for group joints, whose twist in the moving frame follows from the right
-        Jacobian of their exponential.
-        """
-        matrix = np.eye(self._freedoms)
-        for columns, basis, _ in self._groups:
-            right = screw.right_jacobian(np.einsum("gij,gj->gi", basis, velocity[columns]))
-            blocks = np.swapaxes(basis, 1, 2) @ right @ basis
-            matrix[columns[:, :, None], columns[:, None, :]] = blocks
-        return matrix
-
 
 def _by_freedoms(
     loops: LoopTree, edges: list[Edge]
@@ -95,46 +82,3 @@ def product(motions: Iterable[Array]) -> Array:
     for motion in motions:
         total = total @ motion
     return total
-
-
-def joint_motion(edge: Edge, q: Array) -> Array:
-    """Motion of an elementary joint at its coordinates (f,), shape (4, 4)."""
-    if edge.group:
-        return screw.exp(edge.screws @ q)
-    return product(screw.exp(edge.screws[:, k] * q[k]) for k in range(edge.freedoms))
-
-
-def fit_joint(edge: Edge, T_parent_child: Array) -> tuple[Array, Array]:
-    """The joint motion nearest to a relative pose of the joint's two frames.
-
-    Gauss-Newton on the part of the remaining twist along the joint's freedoms; the freedoms of an
-    edge form a subgroup, so a few steps are enough.
-
-    Returns:
-        The motion, shape (4, 4), and the coordinates, shape (f,).
-    """
-    q = np.zeros(edge.freedoms)
-    motion = np.eye(4)
-    if edge.freedoms == 0:
-        return motion, q
-    for _ in range(20):
-        error = screw.log(screw.inverse(motion) @ T_parent_child)
-        if edge.group:
-            step = np.linalg.pinv(edge.screws) @ error
-            q = np.linalg.pinv(edge.screws) @ screw.log(motion @ screw.exp(edge.screws @ step))
-        else:
-            step = np.linalg.pinv(_moving_screws(edge, q)) @ error
-            q = q + step
-        motion = joint_motion(edge, q)
-        if np.max(np.abs(step)) < 1e-14:
-            break
-    return motion, q
-
-
-def _moving_screws(edge: Edge, q: Array) -> Array:
-    """The freedoms of a serial joint seen from its moving frame, shape (6, f)."""
-    columns, after = [], np.eye(4)
-    for k in reversed(range(edge.freedoms)):
-        columns.append(screw.adjoint(screw.inverse(after)) @ edge.screws[:, k])
-        after = screw.exp(edge.screws[:, k] * q[k]) @ after
-    return np.column_stack(columns[::-1])

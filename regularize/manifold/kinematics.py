@@ -181,7 +181,7 @@ class LoopKinematics(LoopTree):
         )
         errors = np.concatenate([gap / self.length, screw.log_rotation(R)], axis=-1)
         coupled = state.q @ self.coupling.T - self.coupling_offset
-        return np.hstack([errors.reshape(len(state.q), -1), coupled])
+        return np.hstack([errors.reshape(len(state.q), 6 * len(self.chords)), coupled])
 
     def residual_jacobian(self, state: State) -> Array:
         """Exact derivative of ``residual`` by velocities, (N, 6 L + C, n), closed or not."""
@@ -272,7 +272,3 @@ class LoopKinematics(LoopTree):
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
         return self.motions.integrate(q, velocity)
-
-    def integration_jacobian(self, velocity: Array) -> Array:
-        """Velocities at the end of ``integrate`` by its velocity argument, shape (n, n)."""
-        return self.motions.integration_jacobian(velocity)

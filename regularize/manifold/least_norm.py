@@ -3,36 +3,71 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 
-#: Smallest over largest pivot of a Gram matrix above which half the digits are no loss: the
-#: condition of the system itself is then below a thousand.
+#: Smallest over largest pivot above which a quick decomposition loses no more than half the
+#: digits: the condition of the system itself is then below about a thousand.
 REGULAR = 1e-3
 
 
 def least_norm(matrices: Array, values: Array, singular: float) -> Array:
     """Shortest solutions of many systems of equations, least squares where there is none.
 
-    Well-conditioned systems go through the Cholesky factors of their Gram matrices, which is many
-    times quicker than a singular value decomposition; all others through the latter.
+    Well-conditioned systems go through their inverses, through triangular factors where there are
+    more equations than unknowns, or through the Cholesky factors of their Gram matrices where there
+    are fewer, all of them many times quicker than the singular value decomposition that the others
+    get.
 
     Args:
         matrices: Shape (N, m, n).
-        values: Right-hand sides, shape (N, m).
+        values: Right-hand sides, shape (N, m), or k of them for each system, shape (N, m, k).
         singular: Singular values below this fraction of the largest are not divided by.
 
     Returns:
-        Solutions, shape (N, n).
+        Solutions, shape (N, n) or (N, n, k).
     """
-    m, n = matrices.shape[1:]
-    if 0 < m <= n:
-        transposed = np.swapaxes(matrices, 1, 2)
-        gram = matrices @ transposed
+    N, m, n = matrices.shape
+    columns = values[..., None] if values.ndim == 2 else values
+    result = np.zeros((N, n, columns.shape[2]))
+    if N and m and n:
         try:
-            pivots = np.diagonal(np.linalg.cholesky(gram), axis1=1, axis2=2)
+            quick = (_square if m == n else _wide if m < n else _tall)(matrices, columns, result)
         except np.linalg.LinAlgError:
-            pivots = np.zeros((1, m))
-        if np.all(pivots.min(axis=1) > REGULAR * pivots.max(axis=1)):
-            return np.asarray((transposed @ np.linalg.solve(gram, values[..., None]))[..., 0])
-    return np.asarray((np.linalg.pinv(matrices, rcond=singular) @ values[..., None])[..., 0])
+            quick = np.zeros(N, dtype=bool)
+        rest = ~quick
+        if rest.any():
+            result[rest] = np.linalg.pinv(matrices[rest], rcond=singular) @ columns[rest]
+    return result[..., 0] if values.ndim == 2 else result
+
+
+def _square(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+    """Write solutions of as many equations as unknowns, and say which are good."""
+    inverse = np.linalg.inv(matrices)
+    result[:] = inverse @ values
+    sizes = np.linalg.norm(matrices, axis=(1, 2)) * np.linalg.norm(inverse, axis=(1, 2))
+    return np.asarray(REGULAR * sizes < matrices.shape[1])
+
+
+def _tall(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+    """Write solutions of more equations than unknowns, and say which are good."""
+    Q, R = np.linalg.qr(matrices)
+    good = _regular(R)
+    result[good] = np.linalg.solve(R[good], np.swapaxes(Q[good], 1, 2) @ values[good])
+    return good
+
+
+def _wide(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+    """Write solutions of fewer equations than unknowns, and say which are good."""
+    transposed = np.swapaxes(matrices, 1, 2)
+    gram = matrices @ transposed
+    good = _regular(np.linalg.cholesky(gram))
+    result[good] = transposed[good] @ np.linalg.solve(gram[good], values[good])
+    return good
+
+
+def _regular(factors: Array) -> NDArray[np.bool_]:
+    """Whether no pivot of triangular factors is far smaller than the others."""
+    pivots = np.abs(np.diagonal(factors, axis1=1, axis2=2))
+    return np.asarray(pivots.min(axis=1) > REGULAR * pivots.max(axis=1))

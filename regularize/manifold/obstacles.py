@@ -8,52 +8,17 @@ closed all at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.manifold.constraints import View
+from regularize.manifold.gaps import CLOSED, Obstacle, gaps
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.solving import (
-    CLOSED,
-    Gap,
-    Mask,
-    gaps,
-    largest_error,
-    least_squares,
-    perturbed,
-    solve,
-)
+from regularize.manifold.projection import Mask, project
+from regularize.manifold.starts import first_closed, perturbed
 from regularize.model.cycles import minimum_cycle_basis
 from regularize.model.graph import Graph, spanning_tree
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """A loop that cannot be closed.
-
-    Attributes:
-        loop: The closing joint of the loop.
-        joints: Names of all its joints.
-        gap: What stays open at the best configuration found.
-        alone: Whether it stays open even when all other loops are left open.
-        as_point: Whether it could be closed alone if its closing joint, a weld, held a point only.
-    """
-
-    loop: str
-    joints: tuple[str, ...]
-    gap: Gap
-    alone: bool
-    as_point: bool = False
-
-    def __str__(self) -> str:
-        """One sentence without a full stop."""
-        how = "even alone" if self.alone else "together with the loops before it"
-        return (
-            f"the loop through {self.loop!r} cannot be closed {how}: "
-            f"{self.gap.translation * 1e3:.3g} mm and {np.degrees(self.gap.rotation):.3g}° stay "
-            "open" + (", but it closes if only a point is held" if self.as_point else "")
-        )
 
 
 class Culprits:
@@ -123,17 +88,11 @@ class Culprits:
         self, loops: LoopKinematics, q: Array, free: Mask, rng: np.random.Generator, starts: int
     ) -> tuple[Array, float]:
         start, movable = q[loops.columns], free[loops.columns]
-        best, best_error = start, largest_error(loops, start)
-        for k in range(starts):
-            if best_error <= CLOSED:
-                break
-            scale = 0.15 * 1.6**k
-            trial = start if k == 0 else perturbed(loops, start, movable, scale, rng)
-            trial = solve(loops, trial, movable)
-            error = largest_error(loops, trial)
-            if error < best_error:
-                best, best_error = trial, error
-        return best, best_error
+        trials = perturbed(loops, start, movable, 0.15 * 1.6 ** np.arange(starts), rng)
+        trials[0] = start
+        found = project(loops, trials, held=~movable, damped=True)
+        k = first_closed(found)
+        return found.q[k], float(found.error[k])
 
     def _obstacle(
         self,
@@ -162,6 +121,5 @@ class Culprits:
         """Whether the position of a welded closure can be met on its own."""
         if any(self.graph.edges[chord].freedoms for chord in loops.chords):
             return False
-        position = slice(0, 3)
-        q = least_squares(loops, q, free, rows=position)
-        return bool(np.max(np.abs(loops.residual(loops.state(q))[0, position])) <= CLOSED)
+        position = View(loops, rows=slice(0, 3))
+        return bool(project(position, q[None], held=~free, damped=True).error[0] <= CLOSED)

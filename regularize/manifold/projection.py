@@ -34,7 +34,7 @@ IMPROVED = 0.9
 PATIENCE = 8
 
 
-class Outcome(IntEnum):
+class Convergence(IntEnum):
     """How a projection ended."""
 
     CLOSED = 0  #: The errors are below ``Tolerances.closed``.
@@ -49,7 +49,7 @@ class Projected:
     Attributes:
         q: The best ones found, shape (N, nq).
         error: Their largest errors, shape (N,).
-        outcome: How each ended, values of ``Outcome``, shape (N,).
+        outcome: How each ended, values of ``Convergence``, shape (N,).
         first: Length of the first correction, largest entry, scaled, shape (N,).
         contraction: Length of the second correction by that of the first, shape (N,). Below one
             half, Newton's method converges to the solution next to where it began (Deuflhard,
@@ -65,7 +65,7 @@ class Projected:
     @property
     def closed(self) -> Mask:
         """Whether each fulfils the equations, shape (N,)."""
-        return np.asarray(self.outcome == Outcome.CLOSED)
+        return np.asarray(self.outcome == Convergence.CLOSED)
 
 
 def project(
@@ -94,20 +94,23 @@ def project(
         q = approach(constraints, q, held=held, tolerances=tolerances)
     N = len(q)
     target = 0.1 * tolerances.closed if until is None else until
-    error, first, contraction = np.full(N, np.inf), np.zeros(N), np.zeros(N)
-    outcome = np.full(N, Outcome.OPEN, dtype=np.int8)
+    error, least = np.full((2, N), np.inf)
+    first, contraction = np.zeros((2, N))
+    outcome = np.full(N, Convergence.OPEN, dtype=np.int8)
     best, idle = q.copy(), np.zeros(N, dtype=int)
     active, length = np.arange(N), np.zeros(N)
     for k in range(steps + 1):
         state = constraints.state(q[active])
         residual = constraints.residual(state)
         new = np.max(np.abs(residual), axis=1, initial=0.0)
-        better = new < error[active]
-        idle[active] = np.where(new < IMPROVED * error[active], 0, idle[active] + 1)
-        best[active[better]], error[active[better]] = q[active[better]], new[better]
+        size = np.linalg.norm(residual, axis=1)
+        better = size < least[active]
+        idle[active] = np.where(size < IMPROVED * least[active], 0, idle[active] + 1)
+        improved = active[better]
+        best[improved], error[improved], least[improved] = q[improved], new[better], size[better]
         # Steps that are short and change nothing are rounding, of the numbers or of the model.
         settled = (idle[active] > 1) & (length[active] <= tolerances.same)
-        outcome[active[settled]] = Outcome.NOISE
+        outcome[active[settled]] = Convergence.NOISE
         going = (new > target) & np.isfinite(new) & ~settled & (idle[active] <= PATIENCE)
         if k == steps or not going.any():
             break
@@ -126,7 +129,7 @@ def project(
         # A correction of more than a radian or a length has left the neighbourhood.
         step /= np.maximum(1.0, length[active])[:, None]
         q[active] = moved(constraints, q[active], step, held)
-    outcome[error <= tolerances.closed] = Outcome.CLOSED
+    outcome[error <= tolerances.closed] = Convergence.CLOSED
     return Projected(best, error, outcome, first, contraction)
 
 

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from regularize.assembly_modes.closed_form.closed_branch import closed_solution
-from regularize.assembly_modes.closed_form.unwrapping import Turns
 from regularize.lie.screw import Array
+from regularize.manifold.constraints import View
+from regularize.manifold.continuation import Continuation, drive
+from regularize.manifold.gaps import CLOSED, Obstacle, largest_error
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.obstacles import Culprits, Obstacle
-from regularize.manifold.solving import (
-    CLOSED,
-    EXACT,
-    Mask,
-    largest_error,
-    least_squares,
-    newton,
-    perturbed,
-    solve,
-)
+from regularize.manifold.projection import Mask, project
+from regularize.manifold.starts import first_closed, perturbed
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
 
-#: Steps of the continuation in the fixed coordinates, and how often a step is halved.
-STEPS, HALVINGS = 20, 12
-#: Ways to assemble up to which all of them are tried.
-WAYS = 64
+#: All closed configurations of some loops with some coordinates held, shape (k, n), the nearest to
+#: a start (n,) first; None where they are not known.
+Candidates: TypeAlias = Callable[[LoopKinematics, Array, Mask], Array | None]
 
 
 class Search:
@@ -39,6 +33,7 @@ class Search:
         free: Coordinates that may move, shape (n,).
         rng: Source of the perturbations.
         starts: Number of starting points before continuation is tried.
+        candidates: Where the closed configurations can be had without a search.
     """
 
     def __init__(
@@ -49,8 +44,10 @@ class Search:
         free: Mask,
         rng: np.random.Generator,
         starts: int,
+        candidates: Candidates | None = None,
     ) -> None:
         """Fit the chords to the start."""
+        self.candidates = candidates
         self.loops, self.rng, self.starts = loops, rng, starts
         self.stored, self.q, self.all_free = stored, q, free
         self.free = free[loops.columns]
@@ -63,79 +60,58 @@ class Search:
     def run(self) -> Array:
         """The best configuration found, shape (n,)."""
         best, best_error = self.start, largest_error(self.loops, self.start)
-        if best_error <= EXACT or not self.free.any():
+        if best_error <= EXACT.closed or not self.free.any():
             if best_error > CLOSED:
                 self._blame()
             return best
         self.tried = 0
-        for q in self._attempts():
-            self.tried += 1
-            q = newton(self.loops, q, self.free)
-            error = largest_error(self.loops, q)
-            if error < best_error:
-                best, best_error = q, error
+        for starts in self._attempts():
+            found = project(self.loops, np.atleast_2d(starts), held=~self.free, damped=True)
+            k = first_closed(found)
+            self.tried += k + 1
+            if found.error[k] < best_error:
+                best, best_error = found.q[k], float(found.error[k])
             if best_error <= CLOSED:
                 self.obstacles, self.reached = [], {}
                 break
         return best
 
     def _attempts(self) -> Iterator[Array]:
-        """Configurations to correct, the cheapest first."""
+        """Configurations to project, one (n,) or several (k, n), the cheapest first."""
         loops, start, free = self.loops, self.start, self.free
-        if largest_error(loops, start) < 1e-2:
-            yield start
-        yield least_squares(loops, start, free)
+        yield start
         if not free.all():
-            ways = self._all_ways()
+            ways = self.candidates and self.candidates(loops, start, ~free)
             yield from () if ways is None else ways
             yield self._continued()
             if ways is not None and not len(ways):
                 self._blame()
-                return  # the closed form knows every configuration, and there is none
+                return  # every configuration is known, and there is none
         # Zeros are where models are singular: they alone are moved at first (thesis 5.6, step 3).
-        yield least_squares(
-            loops, perturbed(loops, start, free & (start == 0.0), 0.1, self.rng), free
-        )
-        for k in range(1, self.starts // 2):
-            yield least_squares(loops, perturbed(loops, start, free, 0.1 * 2.0**k, self.rng), free)
+        yield self._perturbed(free & (start == 0.0), [0.1])
+        half = self.starts // 2
+        yield self._perturbed(free, 0.1 * 2.0 ** np.arange(1, half))
         self._blame()
         if any(obstacle.alone for obstacle in self.obstacles):
             return  # no configuration of the whole can close what is open on its own
         if self.grown is not None:
-            yield least_squares(loops, self.grown[loops.columns], free)
-        for k in range(self.starts // 2, self.starts):
-            yield least_squares(loops, perturbed(loops, start, free, 0.1 * 1.6**k, self.rng), free)
+            yield self.grown[loops.columns]
+        yield self._perturbed(free, 0.1 * 1.6 ** np.arange(half, self.starts))
         open_error = loops.residual(loops.state(start))[0]
-        q = start
+        q = start[None]
         for fraction in np.linspace(0.95, 0.0, 20):
-            q = least_squares(loops, q, free, target=fraction * open_error)
+            nearer = View(loops, target=fraction * open_error)
+            q = project(nearer, q, held=~free, damped=True).q
         yield q
 
-    def _all_ways(self) -> Array | None:
-        """All configurations with the fixed values, the nearest to the start first, (k, n).
-
-        Angles are compared up to whole turns, lengths divided by the size of the mechanism. None
-        where the fixed values do not determine them in closed form.
-        """
-        loops = self.loops
-        if loops.freedoms != loops.graph.freedoms:
-            return None
-        held = np.flatnonzero(~self.free)
-        solution = closed_solution(loops, held.tolist())
-        if solution is None or len(solution.branches) > WAYS:
-            return None
-        found = solution.solve(self.q[loops.columns][held])
-        start = self.q.copy()
-        start[loops.columns] = self.start
-        # A whole turn of one joint is not the same where another one is coupled with it.
-        coupled = [column for row in loops.graph.couplings for column in row.columns]
-        turns = Turns(loops.graph, [*solution.columns, *coupled])
-        ways = turns.near(found.q[found.assembled], start)[:, loops.columns]
-        distances = np.linalg.norm((ways - self.start) / loops.units, axis=1)
-        return np.asarray(ways[np.argsort(distances)])
+    def _perturbed(self, movable: Mask, scales: ArrayLike) -> Array:
+        """The start moved at random, once for every scale, shape (k, n)."""
+        return perturbed(self.loops, self.start, movable, scales, self.rng)
 
     def _blame(self) -> None:
         """Name the loops that cannot be closed; keep what closing them one by one arrives at."""
+        from regularize.manifold.obstacles import Culprits  # needed where nothing closes
+
         culprits = Culprits(self.loops.graph, self.loops.edges, self.loops.length)
         self.grown = None
         self.obstacles = culprits.alone(self.q, self.all_free, self.rng, self.starts)
@@ -146,29 +122,19 @@ class Search:
     def _continued(self) -> Array:
         """Move the fixed coordinates from where the loops close to where they have to be.
 
-        The step is halved where the loops cannot follow. What was reached is kept.
+        Where the loops cannot follow, what was reached is kept.
         """
-        loops = self.loops
-        everything = np.ones(loops.freedoms, dtype=bool)
-        q = solve(loops, self._fit_chords(self.stored[loops.columns]), everything)
-        if largest_error(loops, q) > CLOSED:
+        loops, held = self.loops, np.flatnonzero(~self.free)
+        stored = self._fit_chords(self.stored[loops.columns])
+        start = project(loops, stored[None], damped=True).q
+        if largest_error(loops, start[0]) > CLOSED:
             return self.start
-        origin, target = q.copy(), self.q[loops.columns]
-        done, step = 0.0, 1.0 / STEPS
-        while done < 1.0 and step > 1.0 / STEPS / 2**HALVINGS:
-            trial = q.copy()
-            fraction = min(1.0, done + step)
-            trial[~self.free] = (origin + fraction * (target - origin))[~self.free]
-            trial = newton(loops, trial, self.free)
-            if largest_error(loops, trial) <= CLOSED:
-                q, done, step = trial, fraction, min(2 * step, 1.0 / STEPS)
-            else:
-                step *= 0.5
-        if done < 1.0:
+        target = self.q[loops.columns]
+        arrived = drive(Continuation(loops), start, held.tolist(), target[None, held])
+        q: Array = arrived.q[0]
+        if not arrived.reached[0]:
             names = coordinate_names(loops.graph.mechanism)
-            self.reached = {
-                names[int(loops.columns[i])]: float(q[i]) for i in np.flatnonzero(~self.free)
-            }
+            self.reached = {names[int(loops.columns[i])]: float(q[i]) for i in held}
             q[~self.free] = target[~self.free]
         return q
 
@@ -177,4 +143,5 @@ class Search:
         own = np.zeros(self.loops.freedoms, dtype=bool)
         for chord in self.loops.chords:
             own[self.loops.local(chord)] = True
-        return newton(self.loops, q, own & self.free, steps=20)
+        held = ~(own & self.free)
+        return np.asarray(project(self.loops, q[None], held=held, damped=True).q[0])

@@ -14,13 +14,15 @@ from numpy.typing import ArrayLike
 
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.kinematics import State
-from regularize.metamodels.continuation import SHORT, ActuatedLoops, Configurations
+from regularize.metamodels.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.metamodels.equation_of_motion import EquationOfMotion, pack, symmetric_products
 from regularize.metamodels.mass_properties import MassProperties
 from regularize.model.diagnostic import Diagnostic
 
 #: Configurations evaluated at once; bounds the memory that a million states take.
 CHUNK = 2048
+#: Length of the last step of a path, radians or lengths, where its exact end does not matter.
+NEARLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class ReducedModel(EquationOfMotion):
         """Inputs at the reference configuration, shape (s,)."""
         return self.equations.theta
 
-    def solve(self, theta: ArrayLike) -> Configurations:
+    def solve(self, theta: ArrayLike) -> ReachedConfigurations:
         """Configurations at inputs of shape (N, s), as far as they can be reached."""
         return self.equations.solve(self._table(theta))
 
@@ -126,8 +128,7 @@ class ReducedModel(EquationOfMotion):
     def q_theta(self, theta: ArrayLike) -> Array:
         """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
         q = self.equations.require(self._table(theta))
-        jacobian = self.equations.jacobian(self.equations.loops.state(q))
-        result = self._q_theta(jacobian)
+        result = self._q_theta(self.equations.rows(self.equations.loops.state(q)))
         return result.reshape(*np.asarray(theta).shape[:-1], *result.shape[1:])
 
     def B(self, theta: ArrayLike) -> Array:
@@ -151,25 +152,24 @@ class ReducedModel(EquationOfMotion):
             theta: Inputs, shape (N, s).
             clearance: Configurations nearer to singularities count as not reached.
         """
-        found = self.equations.solve(theta, SHORT)
+        found = self.equations.solve(theta, NEARLY)
         rows = self._coefficients(found.q)
         rows[~found.reached] = np.nan
         if clearance > 0.0:
             rows[self.equations.clearance(found.q) < clearance] = np.nan
         return rows
 
-    def _q_theta(self, jacobian: Array) -> Array:
-        s = len(self.inputs)
-        rows = np.zeros((*jacobian.shape[:2], s))
-        rows[:, -s:] = np.diag(1.0 / self.equations.units[self.equations.inputs])
-        return self.equations.solve_velocity(jacobian, rows)
+    def _q_theta(self, rows: Array) -> Array:
+        equations = self.equations
+        rates = np.diag(1.0 / equations.loops.units[equations.inputs])
+        return equations.completed(rows, rates)
 
     def _motion(self, q: Array) -> _Motion:
         """Velocities and accelerations at closed configurations, shape (N, n)."""
         equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
         state = loops.state(q)
-        jacobian = equations.jacobian(state)
-        V = self._q_theta(jacobian)
+        rows = equations.rows(state)
+        V = self._q_theta(rows)
         N, n = q.shape
         # The rate of a screw is linear in the velocity: one evaluation per input is exact.
         rates = loops.screw_rates(
@@ -177,9 +177,8 @@ class ReducedModel(EquationOfMotion):
         ).reshape(N, s, n, 6)
         rates = symmetric_products(np.einsum("njic,nik->nickj", rates, V))
         around = np.einsum("li,nicp->nlcp", loops.incidence, rates)
-        rows = np.zeros((*jacobian.shape[:2], rates.shape[-1]))
-        rows[:, :-s] = -equations.reduced.loop_rows(state, around)
-        B = equations.solve_velocity(jacobian, rows)
+        resting = np.zeros((s, rates.shape[-1]))
+        B = equations.completed(rows, resting, -equations.reduced.loop_rows(state, around))
         return _Motion(state, V, state.screws[..., None] * V[:, :, None, :], rates, B)
 
     def _coefficients(self, q: Array) -> Array:

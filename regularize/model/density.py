@@ -1,4 +1,4 @@
-"""Mass properties and sizes from shapes, for models that state none.
+"""Mass properties from shapes, for models that state none.
 
 Nothing here happens unasked: a density is a statement about the user's parts that no reader makes.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -17,7 +17,6 @@ import numpy as np
 import trimesh
 
 from regularize.errors import MissingExtra, ReadError
-from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.mechanism import (
     Body,
@@ -228,58 +227,3 @@ def find_mesh(uri: str, path: str | None) -> Path:
     raise ReadError(
         path or uri, f"the mesh `{uri}` is not found beside the model or in the folders above it"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Size:
-    """Bounding box of a body in its own frame.
-
-    Attributes:
-        low: Smallest coordinates, metres, shape (3,).
-        high: Largest coordinates, metres, shape (3,).
-    """
-
-    low: Array
-    high: Array
-
-    @property
-    def diagonal(self) -> float:
-        """Length of the space diagonal in metres."""
-        return float(np.linalg.norm(self.high - self.low))
-
-
-def bounding_size(body: Body, path: str | None = None) -> Size | None:
-    """Bounding box of a body's shapes in its own frame; None without shapes.
-
-    Args:
-        body: The body.
-        path: The model file, beside which meshes are looked for.
-    """
-    corners = [_corners(shape, path) for shape in shown(body)]
-    if not corners:
-        return None
-    points = np.vstack(corners)
-    return Size(points.min(axis=0), points.max(axis=0))
-
-
-def _corners(shape: Geometry, path: str | None) -> Array:
-    if shape.kind == "mesh":
-        points = np.asarray(load_mesh(shape, path).vertices)
-    else:
-        points = np.array([*_signs()]) * _half(shape)
-    return np.asarray(points @ shape.T_body_geometry[:3, :3].T + shape.T_body_geometry[:3, 3])
-
-
-def _signs() -> Iterable[tuple[int, int, int]]:
-    return ((x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1))
-
-
-def _half(shape: Geometry) -> Array:
-    """Half the edges of the box around a primitive shape."""
-    if shape.kind == "box":
-        return np.asarray(shape.size / 2)
-    radius = float(shape.size[0])
-    if shape.kind == "sphere":
-        return np.full(3, radius)
-    half = float(shape.size[1]) / 2 + (radius if shape.kind == "capsule" else 0.0)
-    return np.array([radius, radius, half])

@@ -13,11 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.directions import TOLERANCE
 from regularize.lie.screw import Array
 from regularize.reduction.cuts import Cut, independent_rows
-
-#: Angle and relative length to which a frame has to fit in order to be used.
-TOLERANCE = 1e-4
 
 
 def twist_space(cut: Cut) -> Array:

@@ -15,7 +15,7 @@ from regularize.errors import UnsupportedExport
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Mechanism
-from regularize.pinocchio_model.isostatic_mechanism import Change, Isostatic
+from regularize.pinocchio_model.isostatic_mechanism import ClosureChange, Isostatic
 from regularize.pinocchio_model.slack_joints import with_slack
 from regularize.reduction.reduce import Reduction, reduce
 
@@ -74,9 +74,9 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0) -> Isostatic:
 
 def _lowered(
     mechanism: Mechanism, reduction: Reduction, seed: int
-) -> tuple[Mechanism, list[Change], Reduction]:
+) -> tuple[Mechanism, list[ClosureChange], Reduction]:
     """Welds that close loops made ball joints, as long as the mobility stays."""
-    changes: list[Change] = []
+    changes: list[ClosureChange] = []
     for joint in mechanism.joints:
         if joint.kind != "fixed" or not joint.closure or reduction.redundant < 3:
             continue
@@ -92,5 +92,5 @@ def _lowered(
             and found.finite_mobility == reduction.finite_mobility
         ):
             mechanism, reduction = candidate, found
-            changes.append(Change(joint.name, "lowered", "fixed", "spherical"))
+            changes.append(ClosureChange(joint.name, "lowered", "fixed", "spherical"))
     return mechanism, changes, reduction

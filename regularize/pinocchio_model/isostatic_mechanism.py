@@ -10,7 +10,7 @@ from regularize.reduction.reduce import Reduction
 
 
 @dataclass(frozen=True)
-class Change:
+class ClosureChange:
     """One change of the mechanism.
 
     Attributes:
@@ -51,7 +51,7 @@ class Isostatic:
 
     mechanism: Mechanism
     reduction: Reduction
-    changes: tuple[Change, ...]
+    changes: tuple[ClosureChange, ...]
     result: Reduction
     findings: tuple[Diagnostic, ...]
 

@@ -7,22 +7,37 @@ decomposed at run time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
-from regularize.errors import UnsupportedExport
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.joint_motion import fit_joint
 from regularize.model.diagnostic import Diagnostic
 from regularize.pinocchio_model.coordinates import ModelCoordinates
+from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.forces import (
+    ConstraintForces,
+    InverseDynamics,
+    constraint_forces,
+    inverse_dynamics,
+)
+from regularize.pinocchio_model.joint_fit import fit_joint
 from regularize.pinocchio_model.rows import Closure, ConstraintRows
-from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
-from regularize.pinocchio_model.solvers import mass_matrix as mass_matrix
+from regularize.pinocchio_model.solvers import (
+    Acceleration,
+    ConstrainedTree,
+    acceleration_of,
+    is_massive,
+)
+from regularize.pinocchio_model.split import Split
+from regularize.pinocchio_model.split import mass_matrix as mass_matrix
 from regularize.pinocchio_model.styles import (
     PROXIMAL,
     anchor_models,
@@ -37,32 +52,21 @@ STYLES = ("rows", "anchors", "slack", "legacy")
 
 
 @dataclass(frozen=True, eq=False)
-class Robot:
+class Robot(ConstrainedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
 
     Attributes:
-        model: The spanning tree.
         reduction: What it was made from.
-        style: One of ``STYLES``; see ``styles``.
-        constraint_models: Constraints for Pinocchio's own solvers; empty in the style ``rows``.
-        proximal_settings: In the style ``legacy`` the settings that its redundant rows need.
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
     """
 
-    model: Any
     reduction: Reduction
-    style: str
-    constraint_models: Any
-    proximal_settings: Any
     q0: Array
     joints: tuple[TreeJoint, ...]
     findings: tuple[Diagnostic, ...]
-    constraints: ConstraintRows = field(repr=False)
-    data: Any = field(repr=False)
     _coordinates: ModelCoordinates = field(repr=False)
-    _accelerate: Acceleration = field(repr=False)
 
     @property
     def rows(self) -> int:
@@ -70,21 +74,8 @@ class Robot:
         return len(self.constraints)
 
     @cached_property
-    def massive(self) -> bool:
-        """Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it."""
-        M = mass_matrix(self.model, self.data, self.q0)
-        scale = np.sqrt(np.abs(np.diag(M)))
-        if np.any(scale == 0.0):
-            return False
-        s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
-        return bool(s[-1] > 1e-11 * s[0])
-
-    @property
-    def rank(self) -> int:
-        """Number of independent rows at generic configurations."""
-        if self.style != "legacy":
-            return self.rows - self.reduction.remaining
-        return int(self.model.nv) - self.reduction.mobility
+    def _accelerate(self) -> Acceleration:
+        return acceleration_of(self)
 
     @cached_property
     def expanded(self) -> Robot:
@@ -120,6 +111,106 @@ class Robot:
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
         """
         return self._accelerate(q, v, tau)
+
+    def stabilized_dynamics(
+        self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
+    ) -> Array:
+        r"""Acceleration with Baumgarte's terms, which let closure errors decay, shape (nv,).
+
+        .. math:: J a + \gamma + 2 \zeta \omega J v + \omega^2 \phi(q) = 0
+
+        Args:
+            q: Configuration, shape (nq,).
+            v: Velocity, shape (nv,).
+            tau: Joint forces and torques, shape (nv,).
+            frequency: :math:`\omega` in rad/s.
+            damping: :math:`\zeta`; 1 lets errors decay without oscillation.
+        """
+        error = self.residual(q)
+        jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
+        values = -bias - 2.0 * damping * frequency * (jacobian @ v) - frequency**2 * error
+        force = tau - pin.nonLinearEffects(self.model, self.data, q, v)
+        M = mass_matrix(self.model, self.data, q)
+        return Split.of(jacobian, self.rank).response(M, force, values)
+
+    def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
+        """Forces at the cuts, in physical units; arguments as of ``forward_dynamics``.
+
+        In the style ``rows`` a cut is a joint of the mechanism, and the wrench is the joint's; in
+        the others it is what the two halves of a cut body exert on each other.
+        """
+        return constraint_forces(self, q, v, self.forward_dynamics(q, v, tau), tau)
+
+    def inverse_dynamics(
+        self, q: Array, v: Array, a: Array, actuated: Sequence[str] | None = None
+    ) -> InverseDynamics:
+        """Forces of the actuated joints that produce an acceleration.
+
+        With more actuators than freedoms the smallest forces are taken.
+
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            v: Velocity that keeps them closed, shape (nv,).
+            a: Acceleration that keeps them closed, shape (nv,).
+            actuated: Names of the actuated joints; by default those that the model marks.
+
+        Raises:
+            ModelError: The model marks no joint as actuated and none is given.
+            UnsupportedExport: An actuated joint is a cut; choose other cuts.
+        """
+        mechanism = self.reduction.mechanism
+        if actuated is None:
+            actuated = [j.name for j in mechanism.joints if j.actuated]
+            if not actuated:
+                raise ModelError(
+                    "the model does not say which joints are actuated; name them: actuated=[...]"
+                )
+        joints = [name for name in actuated for _ in range(mechanism.joint(name).freedoms)]
+        return inverse_dynamics(self, q, v, a, joints, self.velocity_indices(actuated))
+
+    def dynamics_derivatives(self, q: Array, v: Array, tau: Array) -> AccelerationDerivatives:
+        """``forward_dynamics`` and its derivatives at a state with closed loops, always exact.
+
+        Args:
+            q: Configuration, shape (nq,).
+            v: Velocity, shape (nv,).
+            tau: Joint forces and torques, shape (nv,).
+        """
+        a = self.expanded.forward_dynamics(q, v, tau)
+        return dynamics_derivatives(self.expanded, q, v, a, tau)
+
+    def energy(self, q: Array, v: Array) -> float:
+        """Kinetic and gravitational energy in J."""
+        kinetic = pin.computeKineticEnergy(self.model, self.data, q, v)
+        return float(kinetic + pin.computePotentialEnergy(self.model, self.data, q))
+
+    def split(self, q: Array) -> Split:
+        """Constrained and free directions at a configuration."""
+        return Split.of(self.jacobian(q), self.rank)
+
+    def project_velocity(self, q: Array, v: Array) -> Array:
+        """The admissible velocity nearest to v in kinetic energy, shape (nv,).
+
+        This is the velocity after the loops are closed by an inelastic impact.
+        """
+        free = self.split(q).free
+        M = mass_matrix(self.model, self.data, q)
+        return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ np.asarray(v))))
+
+    def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
+        """The velocity at which the named joints move at given rates, shape (nv,).
+
+        Where they do not decide the motion, the smallest one; rates in rad/s and m/s.
+
+        Raises:
+            ModelError: The loops do not let the joints move like that.
+        """
+        index = self.velocity_indices(list(rates))
+        free, wanted = self.split(q).free, np.array(list(rates.values()))
+        v = free @ np.linalg.lstsq(free[index], wanted, rcond=1e-9)[0]
+        if np.max(np.abs(v[index] - wanted), initial=0.0) > 1e-8 * (1.0 + np.max(np.abs(wanted))):
+            raise ModelError(f"the loops do not let the joints {list(rates)} move at these rates")
+        return np.asarray(v)
 
     def acceleration_near(self, left: Array) -> Acceleration:
         """``forward_dynamics`` in a form that is quick near a configuration.
@@ -165,6 +256,12 @@ class Robot:
         """
         return self._coordinates.velocity_index(joint, freedom)
 
+    def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
+        """Indices in v of all freedoms of the named joints, in the order of the names."""
+        mechanism = self.reduction.mechanism
+        pairs = [(name, k) for name in joints for k in range(mechanism.joint(name).freedoms)]
+        return np.array([self.velocity_index(name, k) for name, k in pairs], dtype=np.intp)
+
 
 def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool = True) -> Robot:
     """A Pinocchio model with the reduced constraints.
@@ -206,22 +303,22 @@ def _robot(
     model, data = builder.model, builder.model.createData()
     coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
     rows = ConstraintRows(model, closures, coordinates.velocity_rows())
-    robot = Robot(
+    legacy = style == "legacy"
+    q0 = read_only(coordinates.configuration(reduction.q))
+    massive = is_massive(model, data, q0)
+    findings = (*builder.findings, *left_over(reduction, style))
+    return Robot(
         model=model,
-        reduction=reduction,
+        data=data,
+        constraints=rows,
         style=style,
         constraint_models=models,
-        proximal_settings=pin.ProximalSettings(*PROXIMAL) if style == "legacy" else None,
-        q0=np.zeros(0),
+        proximal_settings=pin.ProximalSettings(*PROXIMAL) if legacy else None,
+        rank=model.nv - reduction.mobility if legacy else len(rows) - reduction.remaining,
+        massive=massive,
+        reduction=reduction,
+        q0=q0,
         joints=tuple(builder.joints),
-        findings=(*builder.findings, *left_over(reduction, style)),
-        constraints=rows,
-        data=data,
+        findings=findings if massive else (*findings, massless_tips()),
         _coordinates=coordinates,
-        _accelerate=lambda q, v, tau: np.zeros(model.nv),
     )
-    object.__setattr__(robot, "q0", read_only(robot.configuration(reduction.q)))
-    object.__setattr__(robot, "_accelerate", acceleration_of(robot))
-    if not robot.massive:
-        object.__setattr__(robot, "findings", (*robot.findings, massless_tips()))
-    return robot

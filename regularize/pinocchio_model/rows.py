@@ -15,8 +15,8 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.lie.screw import Array
-from regularize.manifold.joint_motion import fit_joint
 from regularize.model.graph import Edge
+from regularize.pinocchio_model.joint_fit import fit_joint
 from regularize.reduction.cuts import Cut
 
 
@@ -59,23 +59,24 @@ class Closure:
         pose = first.actInv(second) if self.sign > 0 else second.actInv(first)
         return np.asarray(pose.homogeneous)
 
-    def motion(self, data: Any) -> Any:
-        """The joint motion nearest to the relative pose of the two joint frames."""
+    def motion(self, pose: Any) -> Any:
+        """The joint motion nearest to a relative pose of the two joint frames."""
         edge = self.edge
         if edge is None or edge.freedoms == 0:
             return pin.SE3.Identity()
-        pose = self.joint_pose(data)
         if edge.freedoms == 1 and not edge.group:
             return pin.exp6(edge.screws[:, 0] * _coordinate(edge.screws[:, 0], pose))
-        return pin.SE3(nearest_motion(edge, pose))
+        return pin.SE3(nearest_motion(edge, pose.homogeneous))
 
     def error(self, data: Any) -> Array:
         """Twist of the second body against the first that opened the loop, row frame, (6,)."""
         frame = data.oMi[self.first] * self.anchor.joint1_placement
+        first = data.oMi[self.first] * self.T_first_joint
         second = data.oMi[self.second] * self.T_second_joint
-        expected = data.oMi[self.first] * self.T_first_joint
-        motion = self.motion(data)
-        expected = expected * (motion if self.sign > 0 else motion.inverse())
+        if self.sign > 0:
+            expected = first * self.motion(first.actInv(second))
+        else:
+            expected = first * self.motion(second.actInv(first)).inverse()
         gap = pin.log6(second * expected.inverse())
         return np.asarray(frame.actInv(gap).vector)
 
@@ -174,11 +175,11 @@ def nearest_motion(edge: Edge, pose: Array) -> Array:
     return fit_joint(edge, pose)[0]
 
 
-def _coordinate(screw: Array, pose: Array) -> float:
+def _coordinate(screw: Array, pose: Any) -> float:
     """Coordinate of a single freedom that comes nearest to a relative pose."""
     rate = float(np.sqrt(screw[3:] @ screw[3:]))
     if rate == 0.0:
-        return float(screw[:3] @ pose[:3, 3]) / float(screw[:3] @ screw[:3])
+        return float(screw[:3] @ pose.translation) / float(screw[:3] @ screw[:3])
     # The part of the rotation that turns about the axis, from its quaternion.
-    quaternion = pin.Quaternion(pose[:3, :3]).coeffs()
+    quaternion = pin.Quaternion(pose.rotation).coeffs()
     return 2.0 * float(np.arctan2(screw[3:] @ quaternion[:3] / rate, quaternion[3])) / rate

@@ -19,7 +19,7 @@ from regularize.model.mechanism import (
     Mechanism,
 )
 from regularize.pinocchio_model.coordinate_rows import twist_space
-from regularize.pinocchio_model.isostatic_mechanism import Change
+from regularize.pinocchio_model.isostatic_mechanism import ClosureChange
 from regularize.pinocchio_model.styles import Weld, chosen_welds
 from regularize.reduction.reduce import Reduction
 
@@ -31,7 +31,7 @@ WORDS = ("translation", "rotation")
 def with_slack(
     mechanism: Mechanism,
     reduction: Reduction,
-    changes: list[Change],
+    changes: list[ClosureChange],
     findings: list[Diagnostic],
 ) -> Mechanism:
     """Slack joints beside every cut that has implied rows."""
@@ -44,7 +44,7 @@ def with_slack(
 
 def _slack(
     mechanism: Mechanism, reduction: Reduction, weld: Weld, findings: list[Diagnostic]
-) -> tuple[Mechanism, Change]:
+) -> tuple[Mechanism, ClosureChange]:
     edge, graph = weld.cut.edge, reduction.graph
     node, T_node_frame = _carrier(reduction, weld)
     joint = next(j for j in mechanism.joints if j.name == edge.joint.name)
@@ -112,7 +112,7 @@ def _slack(
     joints[position + 1 : position + 1] = added
     changed = replace(mechanism, bodies=(*bodies, *links), joints=tuple(joints))
     slack_names = tuple(j.name for j in added)
-    return changed, Change(joint.name, "slack", body.name, chain[-1], slack_names)
+    return changed, ClosureChange(joint.name, "slack", body.name, chain[-1], slack_names)
 
 
 def _carrier(reduction: Reduction, weld: Weld) -> tuple[int, Array]:

@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
 from regularize.lie.screw import Array
-
-if TYPE_CHECKING:
-    from regularize.pinocchio_model.robot import Robot
+from regularize.pinocchio_model.rows import ConstraintRows
+from regularize.pinocchio_model.split import Split, mass_matrix
 
 #: Acceleration from configuration, velocity and joint forces.
 Acceleration = Callable[[Array, Array, Array], Array]
 
 
-def acceleration_of(robot: Robot) -> Acceleration:
-    """The function behind ``Robot.forward_dynamics``."""
-    model, data, rows = robot.model, robot.data, robot.constraints
+@dataclass(frozen=True, eq=False)
+class ConstrainedTree:
+    """A spanning tree with the rows that close its loops: what an acceleration is solved from.
+
+    Attributes:
+        model: The spanning tree.
+        data: Pinocchio's data of the model.
+        constraints: The rows.
+        style: One of ``robot.STYLES``; see ``styles``.
+        constraint_models: Constraints for Pinocchio's own solvers; empty in the style ``rows``.
+        proximal_settings: In the style ``legacy`` the settings that its redundant rows need.
+        rank: Number of independent rows at generic configurations.
+        massive: Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it.
+    """
+
+    model: Any
+    data: Any = field(repr=False)
+    constraints: ConstraintRows = field(repr=False)
+    style: str
+    constraint_models: Any
+    proximal_settings: Any
+    rank: int
+    massive: bool
+
+
+def acceleration_of(tree: ConstrainedTree) -> Acceleration:
+    """The acceleration of a tree under its rows, by the solver that suits its style."""
+    model, data, rows = tree.model, tree.data, tree.constraints
     if len(rows) == 0:
         return lambda q, v, tau: np.array(pin.aba(model, data, q, v, tau))
-    massive = robot.massive
-    if robot.style == "legacy" and massive and not len(rows.coupling):
-        return _proximal(robot)
-    if robot.rank < len(rows) or not massive:
-        return lambda q, v, tau: null_space_acceleration(robot, q, v, tau)
-    if robot.style in ("anchors", "slack") and not len(rows.coupling):
-        return _cholesky(robot)
+    if tree.style == "legacy" and tree.massive and not len(rows.coupling):
+        return _proximal(tree)
+    if tree.rank < len(rows) or not tree.massive:
+        return lambda q, v, tau: null_space_acceleration(tree, q, v, tau)
+    if tree.style in ("anchors", "slack") and not len(rows.coupling):
+        return _cholesky(tree)
 
     def exact(q: Array, v: Array, tau: Array) -> Array:
         jacobian, bias = rows.jacobian_and_bias(data, q, v)
@@ -37,31 +61,31 @@ def acceleration_of(robot: Robot) -> Acceleration:
     return exact
 
 
-def mass_matrix(model: Any, data: Any, q: Array) -> Array:
-    """The full symmetric mass matrix, shape (nv, nv)."""
-    upper = np.triu(pin.crba(model, data, q))
-    return np.asarray(upper + np.triu(upper, 1).T)
+def is_massive(model: Any, data: Any, q: Array) -> bool:
+    """Whether the mass matrix of the tree is regular at a configuration, to 1e-11 of its scale."""
+    M = mass_matrix(model, data, q)
+    scale = np.sqrt(np.abs(np.diag(M)))
+    if np.any(scale == 0.0):
+        return False
+    s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
+    return bool(s[-1] > 1e-11 * s[0])
 
 
-def null_space_acceleration(robot: Robot, q: Array, v: Array, tau: Array) -> Array:
+def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Array) -> Array:
     """Acceleration by an orthonormal basis of the admissible velocities, shape (nv,).
 
     For dependent rows and for trees with massless ends, where the mass matrix is singular although
     the mechanism has mass in every direction in which it can move.
     """
-    jacobian, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
-    u, s, vt = np.linalg.svd(jacobian)
-    rank = robot.rank
-    particular = vt[:rank].T @ ((u[:, :rank].T @ -bias) / s[:rank])
-    free = vt[rank:].T
-    M = mass_matrix(robot.model, robot.data, q)
-    force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v) - M @ particular
-    return np.asarray(particular + free @ np.linalg.solve(free.T @ M @ free, free.T @ force))
+    jacobian, bias = tree.constraints.jacobian_and_bias(tree.data, q, v)
+    force = tau - pin.nonLinearEffects(tree.model, tree.data, q, v)
+    M = mass_matrix(tree.model, tree.data, q)
+    return Split.of(jacobian, tree.rank).response(M, force, -bias)
 
 
-def _cholesky(robot: Robot) -> Acceleration:
+def _cholesky(tree: ConstrainedTree) -> Acceleration:
     """Pinocchio's factorisation of mass matrix and anchors, without damping."""
-    model, data, models = robot.model, robot.data, robot.constraint_models
+    model, data, models = tree.model, tree.data, tree.constraint_models
     datas = pin.StdVec_ConstraintData()
     for constraint in models:
         datas.append(constraint.createData())
@@ -83,14 +107,14 @@ def _cholesky(robot: Robot) -> Acceleration:
     return accelerate
 
 
-def _proximal(robot: Robot) -> Acceleration:
+def _proximal(tree: ConstrainedTree) -> Acceleration:
     """Pinocchio's constrained dynamics, iterated on redundant rows."""
-    model, data, models = robot.model, robot.data, robot.constraint_models
+    model, data, models = tree.model, tree.data, tree.constraint_models
     datas = pin.StdVec_RigidConstraintData()
     for constraint in models:
         datas.append(constraint.createData())
     pin.initConstraintDynamics(model, data, models, datas)
-    settings = robot.proximal_settings
+    settings = tree.proximal_settings
 
     def accelerate(q: Array, v: Array, tau: Array) -> Array:
         return np.array(pin.constraintDynamics(model, data, q, v, tau, models, datas, settings))

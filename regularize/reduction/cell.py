@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import CLOSED
+from regularize.manifold.gaps import CLOSED
 from regularize.reduction.certificate import Certificate, Certifier
 from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations

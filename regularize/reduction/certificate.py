@@ -20,8 +20,7 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.least_norm import least_norm
 from regularize.manifold.tolerances import Tolerances
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.sampling import solved_configurations
-from regularize.reduction.setting import Setting
+from regularize.reduction.setting import Sampler, Setting
 
 #: Steps of each walker.
 STEPS = 2
@@ -76,12 +75,13 @@ class Certifier:
         """
         loops, ordered = self.setting.loops(self.edges, cuts)
         rows = ReducedLoops(loops, ordered)
-        many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
+        sampler = self.setting.sampler
+        many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
         visited = self._walked(loops, rows, WALKED if many else self.configurations, rng)
         worst, solved = _closure_error(loops, visited), 0
-        if many and self._small(worst):
-            q = self._solved(loops, visited)
+        if many and sampler is not None and self._small(worst):
+            q = self._solved(loops, visited, sampler)
             solved = len(q)
             for start in range(0, solved, CHUNK):
                 part = q[start : start + CHUNK]
@@ -112,13 +112,13 @@ class Certifier:
         ]
         return np.concatenate(parts, axis=1)
 
-    def _solved(self, loops: LoopKinematics, visited: Array) -> Array:
+    def _solved(self, loops: LoopKinematics, visited: Array, sampler: Sampler) -> Array:
         """Configurations of the closed form: the same ones whatever rows are kept."""
         if self._found is None:
             starts = np.concatenate([self.setting.assembly.q[None, loops.columns], visited[-1, :4]])
             count = self.configurations - _count(visited)
             rng, rtol = self.setting.rng(), self.setting.rtol
-            self._found = solved_configurations(loops, starts, count, rtol=rtol, rng=rng)
+            self._found = sampler(loops, starts, count, rtol, rng)
         return self._found
 
 

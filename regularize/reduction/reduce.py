@@ -25,7 +25,7 @@ from regularize.reduction.certificate import Certificate
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
-from regularize.reduction.setting import Setting
+from regularize.reduction.setting import Sampler, Setting
 
 CONFIGURATIONS = 50
 
@@ -175,6 +175,7 @@ def reduce(
     numerical: bool = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
+    sampler: Sampler | None = None,
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
@@ -187,9 +188,10 @@ def reduce(
         cuts: Names of the joints at which to close the loops.
         numerical: Also remove rows that are dependent at the configurations visited although the
             motion algebras do not prove it. Valid on this assembly mode only.
-        configurations: Number of configurations for the certificate. Many of them are solved for,
-            where the loops have a closed form, all others walked to.
+        configurations: Number of configurations for the certificate. Many of them are taken from
+            the sampler, all others walked to.
         seed: Seed of all random choices.
+        sampler: Where many configurations come from, where they need not be walked to.
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
@@ -200,7 +202,7 @@ def reduce(
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
     assembly = assemble(graph, seed=seed)
     prescribed = _prescribed(graph, keep_cuts, cuts)
-    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed)
+    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler)
     cells = [
         reduce_cell(setting, edges, numerical=numerical, configurations=configurations)
         for edges in graph.cells

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import Graph, spanning_tree
 from regularize.reduction.cuts import Cut
+
+#: Closed configurations of some loops on the branch of given ones, where they can be had without a
+#: walk: from the loops, configurations (k, n), a number, a tolerance of ranks and random numbers.
+Sampler: TypeAlias = Callable[[LoopKinematics, Array, int, float, np.random.Generator], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +33,7 @@ class Setting:
         rtol: Tolerance of ranks and geometric relations.
         length_scale: Size in metres to divide lengths by, or None for each part's own.
         seed: Seed of all random choices.
+        sampler: Where many configurations come from, or None to walk to all of them.
     """
 
     graph: Graph
@@ -36,6 +42,7 @@ class Setting:
     rtol: float
     length_scale: float | None
     seed: int
+    sampler: Sampler | None = None
 
     @cached_property
     def whole(self) -> LoopKinematics:

@@ -36,7 +36,7 @@ MOST = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class DrivenMotion:
     """One motion of a mechanism.
 
     Attributes:
@@ -52,11 +52,11 @@ class Motion:
     cyclic: bool
 
 
-def motions(reduction: Reduction, most: int = MOST) -> tuple[Motion, ...]:
+def motions(reduction: Reduction, most: int = MOST) -> tuple[DrivenMotion, ...]:
     """The first few motions of the mechanism: those of the loops, then those of open chains."""
     if not reduction.assembly.closed:
         return ()
-    found: list[Motion] = []
+    found: list[DrivenMotion] = []
     for drive in _drives(reduction):
         if len(found) >= most:
             break
@@ -75,7 +75,7 @@ class _Drive:
     held: tuple[int, ...]
     slides: bool
 
-    def run(self, reduction: Reduction) -> Motion | None:
+    def run(self, reduction: Reduction) -> DrivenMotion | None:
         """Step both ways from the assembled configuration."""
         loops, columns = self.loops, self.loops.columns
         start = reduction.q[columns]
@@ -116,7 +116,7 @@ class _Drive:
         whole = np.repeat(reduction.q[None], len(frames), axis=0)
         whole[:, columns] = frames
         name = coordinate_names(reduction.mechanism)[int(columns[self.driver])]
-        return Motion(name, read_only(whole), len(paths[1]), cyclic)
+        return DrivenMotion(name, read_only(whole), len(paths[1]), cyclic)
 
 
 def _drives(reduction: Reduction) -> Iterator[_Drive]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 
 #: Up to this angle between a common normal and the vertical the view is from above.
 STEEP = np.cos(np.radians(30))
@@ -34,7 +34,7 @@ class Camera:
         return np.vstack([self.right, self.up, self.back])
 
 
-def camera(report: Report) -> Camera:
+def camera(report: Analysis) -> Camera:
     """A camera that looks at planar mechanisms almost along their normal, else from a corner."""
     normals = [
         loop.motion.direction
@@ -58,7 +58,7 @@ def camera(report: Report) -> Camera:
     return _looking(normal + 0.35 * right + 0.3 * vertical, vertical)
 
 
-def _best_corner(report: Report, vertical: Array) -> Camera:
+def _best_corner(report: Analysis, vertical: Array) -> Camera:
     """Of some directions slightly from above, the one that sees the joints spread out best."""
     r = report.reduction
     points = np.array(

@@ -19,8 +19,8 @@ from regularize.manifold.extent import center_and_length
 from regularize.model.graph import Edge
 from regularize.render import glyphs
 from regularize.render.shapes import mesh_of
+from regularize.report.analysis import Analysis
 from regularize.report.loop_report import LoopReport
-from regularize.report.report import Report
 
 Color = tuple[int, int, int, int]
 
@@ -88,14 +88,14 @@ class Drawing:
         loop_colors: Colour of each loop by name.
     """
 
-    report: Report
+    report: Analysis
     length: float
     pieces: tuple[Piece, ...]
     labels: tuple[Label, ...]
     loop_colors: dict[str, Color]
 
 
-def draw(report: Report) -> Drawing:
+def draw(report: Analysis) -> Drawing:
     """The drawing of a mechanism at any configuration: pieces stay where they are on their body."""
     return _Artist(report).drawing()
 
@@ -103,7 +103,7 @@ def draw(report: Report) -> Drawing:
 class _Artist:
     """Collects the pieces."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Analysis) -> None:
         self.report, self.graph = report, report.reduction.graph
         self.shapes = tuple(self._shapes())
         self.length = self._size()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 from regularize.report.rules import rule
 
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def render(report: Report) -> str:
+def render(report: Analysis) -> str:
     """Lines ``::warning file=…,line=…,title=…::message``."""
     lines = []
     for d in report.diagnostics:

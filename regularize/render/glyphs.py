@@ -12,6 +12,7 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.joint import perpendiculars
 
+#: Sides of round things: enough to look round at the size of a joint.
 SECTIONS = 12
 
 

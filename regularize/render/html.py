@@ -15,17 +15,16 @@ from regularize.render.drawing import Drawing, draw
 from regularize.render.loop_view import Group
 from regularize.render.picture import picture, svg
 from regularize.render.scene_data import scene_data
-from regularize.render.summary import Line
-from regularize.report.report import Report
+from regularize.render.summary import SummaryLine
+from regularize.report.analysis import Analysis
 from regularize.report.rules import rule
 from regularize.report.words import listed
 
-#: Kinds of loops shown with their tables.
-MOST_LOOPS = 40
-OPEN_LOOPS = 3
+#: Kinds of loops that get a table, nearly all of them folded.
+MOST_LOOPS = 10 * loop_view.SHOWN
 
 
-def render(report: Report) -> str:
+def render(report: Analysis) -> str:
     """The page of one model."""
     drawing = draw(report)
     scene = scene_data(drawing)
@@ -52,7 +51,7 @@ def render(report: Report) -> str:
     return _page(f"{PurePath(name).name}: {sentence}", body)
 
 
-def index(lines: Mapping[str, Line]) -> str:
+def index(lines: Mapping[str, SummaryLine]) -> str:
     """The page of many models, with a link to each."""
     rows = []
     for page, line in lines.items():
@@ -101,7 +100,7 @@ def _json(data: object) -> str:
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 
 
-def _figure(report: Report, drawing: Drawing, drivers: list[str]) -> Iterator[str]:
+def _figure(report: Analysis, drawing: Drawing, drivers: list[str]) -> Iterator[str]:
     flat = picture(report, ghosts=0, drawing=drawing)
     label = escape(flat.title, quote=True)
     yield f'<figure><div class="stage" id="stage" data-label="{label}">'
@@ -131,7 +130,7 @@ def _figure(report: Report, drawing: Drawing, drivers: list[str]) -> Iterator[st
     yield "</figcaption></figure>"
 
 
-def _numbers(report: Report) -> Iterator[str]:
+def _numbers(report: Analysis) -> Iterator[str]:
     r = report.reduction
     entries = [
         ("true mobility", r.mobility if r.assembly.closed else "?"),
@@ -145,7 +144,7 @@ def _numbers(report: Report) -> Iterator[str]:
     yield f'<dl class="numbers">{cells}</dl>'
 
 
-def _findings(report: Report) -> Iterator[str]:
+def _findings(report: Analysis) -> Iterator[str]:
     yield f"<section><h2>Findings</h2><p>{escape(view.found(report).capitalize())}.</p>"
     yield '<ul class="findings">'
     for first, others in view.merged(report):
@@ -182,19 +181,19 @@ def _marked(message: str) -> str:
     return "".join(p if i % 2 == 0 else f"<code>{p}</code>" for i, p in enumerate(pieces))
 
 
-def _loops(report: Report, drawing: Drawing) -> Iterator[str]:
+def _loops(report: Analysis, drawing: Drawing) -> Iterator[str]:
     groups = loop_view.groups(report.loops)
     if not groups:
         return
     yield "<section><h2>Loops</h2>"
     for i, group in enumerate(groups[:MOST_LOOPS]):
-        yield from _loop(report, drawing, group, is_open=i < OPEN_LOOPS)
+        yield from _loop(report, drawing, group, is_open=i < loop_view.SHOWN)
     if len(groups) > MOST_LOOPS:
         yield f'<p class="quiet">{len(groups) - MOST_LOOPS} more are in the embedded data.</p>'
     yield "</section>"
 
 
-def _loop(report: Report, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
+def _loop(report: Analysis, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
     loop = group.first
     red, green, blue, _ = drawing.loop_colors[loop.name]
     kind = "" if loop.category == "regular" else f", {loop.category}"
@@ -226,11 +225,11 @@ def _loop(report: Report, drawing: Drawing, group: Group, *, is_open: bool) -> I
     yield "</details>"
 
 
-def _moves(report: Report) -> list[tuple[str, str]]:
+def _moves(report: Analysis) -> list[tuple[str, str]]:
     return [(listed(bodies, most=12), words) for words, bodies in view.moves(report)]
 
 
-def _reactions(report: Report) -> list[tuple[str, str]]:
+def _reactions(report: Analysis) -> list[tuple[str, str]]:
     return [(listed(joints, most=12), words) for words, joints in view.untrusted(report)]
 
 
@@ -246,7 +245,7 @@ def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> 
     yield f"<tbody>{rows}</tbody></table></div></section>"
 
 
-def _remedies(report: Report) -> Iterator[str]:
+def _remedies(report: Analysis) -> Iterator[str]:
     remedies = view.remedies(report)
     if remedies:
         yield "<section><h2>What to do</h2>"
@@ -259,7 +258,7 @@ def _remedies(report: Report) -> Iterator[str]:
         yield "</section>"
 
 
-def _footer(report: Report) -> Iterator[str]:
+def _footer(report: Analysis) -> Iterator[str]:
     r = report.reduction
     sentences = [f"regularize {regularize.__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
     for text in (view.kinds(report), view.evidence(report)):

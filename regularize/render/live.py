@@ -9,10 +9,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from regularize.lie.screw import Array
-from regularize.render.animation import Motion, motions
+from regularize.render.animation import DrivenMotion, motions
 from regularize.render.camera import camera
 from regularize.render.drawing import draw
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 
 
 class Live:
@@ -23,7 +23,7 @@ class Live:
         report: What to show.
     """
 
-    def __init__(self, server: Any, report: Report) -> None:
+    def __init__(self, server: Any, report: Analysis) -> None:
         """Put up the bodies and one slider for each motion."""
         self.server, self.report = server, report
         self.frames: dict[int, Any] = {}
@@ -69,7 +69,7 @@ class Live:
         """Places of all bodies with something to draw, shape (n, 3)."""
         return np.array([frame.position for frame in self.frames.values()] or [np.zeros(3)])
 
-    def _slider(self, motion: Motion) -> None:
+    def _slider(self, motion: DrivenMotion) -> None:
         slider = self.server.gui.add_slider(
             f"motion of {motion.name}",
             min=0,

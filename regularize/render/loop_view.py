@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from regularize.lie.directions import Direction, axis_words
-from regularize.report.causes import Chain
+from regularize.report.causes import FixingChain
 from regularize.report.loop_report import Equation, LoopReport
 from regularize.report.nearly import in_world
 from regularize.report.words import (
@@ -18,12 +18,14 @@ from regularize.report.words import (
 
 #: Joints named one by one in a row of a table; longer chains are numbered below it.
 FEW = 3
+#: Kinds of loops shown in full before the others are folded or left to the table.
+SHOWN = 4
 #: Names of motions that read badly in a table.
 SPATIAL = {"full": "spatial"}
 
 
 @dataclass(frozen=True)
-class Row:
+class EquationRow:
     """One direction at a closing joint.
 
     Attributes:
@@ -101,16 +103,21 @@ def motion(loop: LoopReport) -> str:
     return motion_words(loop.motion) + of
 
 
-def rows(loop: LoopReport) -> list[Row]:
+def rows(loop: LoopReport) -> list[EquationRow]:
     """The six directions at the closing joint: translations first, then along X, Y, Z."""
     found = [
-        *((e.direction, Row(e.label, "kept", "", residual(e))) for e in loop.kept),
+        *((e.direction, EquationRow(e.label, "kept", "", residual(e))) for e in loop.kept),
         *(
-            (e.direction, Row(e.label, "redundant", _because(loop, e), residual(e)))
+            (e.direction, EquationRow(e.label, "redundant", _because(loop, e), residual(e)))
             for e in loop.removed
         ),
         *(
-            (d, Row(d.words("translation", "rotation"), "free", f"{loop.closing} moves here", ""))
+            (
+                d,
+                EquationRow(
+                    d.words("translation", "rotation"), "free", f"{loop.closing} moves here", ""
+                ),
+            )
             for d in loop.free
         ),
     ]
@@ -158,7 +165,7 @@ def reasons(loop: LoopReport) -> list[str]:
     return sentences
 
 
-def _generates(loop: LoopReport, link: Chain) -> str:
+def _generates(loop: LoopReport, link: FixingChain) -> str:
     motion = motion_words(in_world(link.motion, loop.part.center, loop.part.length))
     name, _, details = motion.partition(", ")
     verb = "generates" if len(link.joints) == 1 else "generate"

@@ -16,11 +16,10 @@ from regularize.lie.screw import Array
 from regularize.render.animation import motions
 from regularize.render.camera import Camera, camera
 from regularize.render.drawing import Drawing, draw
-from regularize.render.scene import GHOSTS, ghost_poses
-from regularize.report.report import Report
+from regularize.render.scene import ghost_poses
+from regularize.report.analysis import Analysis
 from regularize.report.words import counted
 
-WIDTH, HEIGHT, MARGIN = 720, 480, 36
 #: Direction towards the light in the picture's axes: from above, the left and the front.
 LIGHT = screw.unit([-0.45, 0.75, 0.8])
 #: Share of white in the colour of ghosts.
@@ -29,9 +28,30 @@ PALE = 0.78
 MOST_LABELS = 16
 #: Steps of brightness, few enough for neighbouring triangles to share a colour.
 SHADES = 24
-FONT = 13
-#: Units of an SVG path in a pixel; whole numbers keep the file small.
-DETAIL = 4
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a picture is drawn on; lengths in pixels.
+
+    Attributes:
+        width: Of the whole sheet.
+        height: Of the whole sheet.
+        margin: Kept free on every side, for the labels.
+        font: Height of the letters.
+        detail: Units of an SVG path in a pixel; whole ones keep the file small.
+    """
+
+    width: int = 720
+    height: int = 480
+    margin: int = 36
+    font: int = 13
+    detail: int = 4
+
+    def __contains__(self, box: tuple[float, float, float, float]) -> bool:
+        """Whether a box, its left and lower edge and its size, has at least two pixels around."""
+        x, y, w, h = box
+        return 2 <= x <= self.width - 2 - w and 2 + h <= y <= self.height - 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +64,7 @@ class Picture:
         opacity: Of each between 0 and 1, shape (n,).
         labels: Text, place and whether it names a closing joint.
         title: What the picture shows, for those who cannot see it.
-        width: Pixels.
-        height: Pixels.
+        sheet: What it is drawn on.
     """
 
     polygons: Array
@@ -53,17 +72,19 @@ class Picture:
     opacity: Array
     labels: tuple[tuple[str, float, float, bool], ...]
     title: str
-    width: int
-    height: int
+    sheet: Sheet
+
+
+#: The usual sheet.
+SHEET = Sheet()
 
 
 def picture(
-    report: Report,
+    report: Analysis,
     q: Array | None = None,
     *,
-    ghosts: int = GHOSTS,
-    width: int = WIDTH,
-    height: int = HEIGHT,
+    ghosts: int = 3,
+    sheet: Sheet = SHEET,
     drawing: Drawing | None = None,
 ) -> Picture:
     """The mechanism with faint poses of its first motion.
@@ -72,8 +93,7 @@ def picture(
         report: From ``regularize.check``.
         q: Coordinates of all joints, shape (n,); by default the assembled ones.
         ghosts: Number of faint poses.
-        width: Pixels.
-        height: Pixels.
+        sheet: What to draw on.
         drawing: The drawing of the same report, if there is one already.
     """
     drawing = drawing or draw(report)
@@ -95,11 +115,12 @@ def picture(
     corners = triangles[..., :2]
     low = corners.min(axis=(0, 1), initial=np.inf if len(corners) else 0.0)
     high = corners.max(axis=(0, 1), initial=-np.inf if len(corners) else 0.0)
-    scale = float(np.min((np.array([width, height]) - 2 * MARGIN) / np.maximum(high - low, 1e-9)))
+    size = np.array([sheet.width, sheet.height])
+    scale = float(np.min((size - 2 * sheet.margin) / np.maximum(high - low, 1e-9)))
     middle = 0.5 * (low + high)
 
     def place(points: Array) -> Array:
-        moved = (points - middle) * [scale, -scale] + [0.5 * width, 0.5 * height]
+        moved = (points - middle) * [scale, -scale] + 0.5 * size
         return np.asarray(moved)
 
     labels = []
@@ -116,10 +137,9 @@ def picture(
         place(corners[order]),
         colors[order],
         opacity[order],
-        tuple(_spread(labels, width, height)),
+        tuple(_spread(labels, sheet)),
         f"{name} with {counted(len(report.loops), 'loop')}",
-        width,
-        height,
+        sheet,
     )
 
 
@@ -170,14 +190,16 @@ def _divided(corners: Array, colors: Array, longest: float) -> tuple[Array, Arra
 
 
 def _spread(
-    labels: Sequence[tuple[str, float, float, bool]], width: int, height: int
+    labels: Sequence[tuple[str, float, float, bool]], sheet: Sheet
 ) -> Iterator[tuple[str, float, float, bool]]:
     """Labels beside their points, each where it covers none that was placed before it."""
     boxes: list[tuple[float, float, float, float]] = []
     for text, x, y, cut in labels:
-        w, h = 0.62 * FONT * len(text), 1.15 * FONT
+        w, h = 0.62 * sheet.font * len(text), 1.15 * sheet.font
         places = [(x + dx, y + dy) for r in (10, 22, 36) for dx, dy in _around(r, w, h)]
-        chosen = next((p for p in places if not _covers(p, w, h, boxes, width, height)), places[0])
+        chosen = next(
+            (p for p in places if (*p, w, h) in sheet and not _covers((*p, w, h), boxes)), places[0]
+        )
         boxes.append((chosen[0], chosen[1], w, h))
         yield text, chosen[0], chosen[1], cut
 
@@ -187,16 +209,9 @@ def _around(r: float, w: float, h: float) -> list[tuple[float, float]]:
 
 
 def _covers(
-    place: tuple[float, float],
-    w: float,
-    h: float,
-    boxes: Sequence[tuple[float, float, float, float]],
-    width: int,
-    height: int,
+    box: tuple[float, float, float, float], boxes: Sequence[tuple[float, float, float, float]]
 ) -> bool:
-    x, y = place
-    if x < 2 or x + w > width - 2 or y - h < 2 or y > height - 2:
-        return True
+    x, y, w, h = box
     return any(
         x < bx + bw and bx < x + w and y - h < by and by - bh < y for bx, by, bw, bh in boxes
     )
@@ -204,18 +219,19 @@ def _covers(
 
 def svg(drawn: Picture, *, background: str | None = "#ffffff") -> str:
     """The picture as an SVG document."""
+    sheet = drawn.sheet
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {drawn.width} {drawn.height}" '
-        f'width="{drawn.width}" height="{drawn.height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {sheet.width} {sheet.height}" '
+        f'width="{sheet.width}" height="{sheet.height}" role="img">',
         f"<title>{escape(drawn.title)}</title>",
     ]
     if background:
         parts.append(f'<rect width="100%" height="100%" fill="{background}"/>')
     parts.append(
-        f'<g transform="scale({1 / DETAIL:g})" stroke-width="{0.5 * DETAIL:g}" '
+        f'<g transform="scale({1 / sheet.detail:g})" stroke-width="{0.5 * sheet.detail:g}" '
         'stroke-linejoin="round">'
     )
-    corners = np.round(DETAIL * drawn.polygons).astype(int)
+    corners = np.round(sheet.detail * drawn.polygons).astype(int)
     colors = np.round(255 * drawn.colors).astype(int)
     last, path = None, ""
     for (a, b, c), (red, green, blue), alpha in zip(corners, colors, drawn.opacity, strict=True):
@@ -229,7 +245,7 @@ def svg(drawn: Picture, *, background: str | None = "#ffffff") -> str:
         parts.append(_path(path, last))
     parts.append("</g>")
     parts.append(
-        f'<g font-family="system-ui, sans-serif" font-size="{FONT}" stroke="#fff" '
+        f'<g font-family="system-ui, sans-serif" font-size="{sheet.font}" stroke="#fff" '
         'stroke-width="3" stroke-linejoin="round" paint-order="stroke">'
     )
     for text, x, y, cut in drawn.labels:
@@ -265,18 +281,18 @@ def png(drawn: Picture, *, scale: float = 2.0) -> bytes:
         from matplotlib.patheffects import withStroke
     except ImportError as error:
         raise MissingExtra("a PNG picture", "matplotlib", "viz") from error
-    dpi = 100.0
-    figure = Figure(figsize=(scale * drawn.width / dpi, scale * drawn.height / dpi), dpi=dpi)
+    sheet, dpi = drawn.sheet, 100.0
+    figure = Figure(figsize=(scale * sheet.width / dpi, scale * sheet.height / dpi), dpi=dpi)
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(0, drawn.width)
-    axes.set_ylim(drawn.height, 0)
+    axes.set_xlim(0, sheet.width)
+    axes.set_ylim(sheet.height, 0)
     rgba = np.column_stack([drawn.colors, drawn.opacity])
     axes.add_collection(
         PolyCollection(list(drawn.polygons), facecolors=rgba, edgecolors=rgba, linewidths=0.4)
     )
-    points = scale * FONT * 72 / dpi
+    points = scale * sheet.font * 72 / dpi
     for text, x, y, cut in drawn.labels:
         axes.text(
             x,

@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 import regularize
 from regularize.model.diagnostic import Diagnostic
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 from regularize.report.rules import RULES, Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def as_sarif(reports: Sequence[Report]) -> dict[str, Any]:
+def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
     """One run with the findings of all models."""
     used = {d.code for report in reports for d in report.diagnostics}
     rules = [rule for rule in RULES if rule.code in used]
@@ -69,7 +69,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(report: Report, diagnostic: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
+def _result(report: Analysis, diagnostic: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
     mechanism = report.mechanism
     path = diagnostic.source.path if diagnostic.source else mechanism.path
     name = "/".join(part for part in (mechanism.name, diagnostic.loop) if part)

@@ -13,16 +13,13 @@ import numpy as np
 import trimesh
 
 from regularize.lie.screw import Array
-from regularize.render.animation import Motion, motions
+from regularize.render.animation import DrivenMotion, motions
 from regularize.render.drawing import Drawing, draw
-from regularize.report.report import Report
-
-#: Ghosts drawn of the first motion.
-GHOSTS = 3
+from regularize.report.analysis import Analysis
 
 
 def scene(
-    report: Report, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
+    report: Analysis, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
 ) -> Any:
     """The mechanism at a configuration.
 
@@ -48,7 +45,7 @@ def scene(
     return result
 
 
-def ghost_poses(moving: Sequence[Motion], count: int) -> list[Array]:
+def ghost_poses(moving: Sequence[DrivenMotion], count: int) -> list[Array]:
     """Configurations spread over the first motion, the assembled one left out."""
     if not moving or count <= 0:
         return []

@@ -12,12 +12,12 @@ from scipy.spatial.transform import Rotation
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import coordinate_names
-from regularize.render.animation import Motion, motions
+from regularize.render.animation import FRAMES, DrivenMotion, motions
 from regularize.render.camera import camera
 from regularize.render.drawing import Drawing, Piece
 
 #: Frames kept of a motion; the view interpolates between them.
-FRAMES = 64
+KEPT = FRAMES // 2
 LAYERS = {"shape": "bodies", "bar": "bodies", "line": "bodies", "joint": "joints", "axis": "joints"}
 
 
@@ -101,9 +101,9 @@ def _rounded(values: Array) -> Any:
     return (np.round(values, 5) + 0.0).tolist()
 
 
-def _motion(drawing: Drawing, motion: Motion) -> dict[str, Any]:
+def _motion(drawing: Drawing, motion: DrivenMotion) -> dict[str, Any]:
     r = drawing.report.reduction
-    picked = np.unique(np.linspace(0, len(motion.q) - 1, FRAMES).astype(int))
+    picked = np.unique(np.linspace(0, len(motion.q) - 1, KEPT).astype(int))
     start = int(np.argmin(np.abs(picked - motion.start)))
     picked[start] = motion.start
     poses = r.loops.state(motion.q[picked]).T_world_node

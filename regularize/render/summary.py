@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 from regularize.report.words import counted, listed
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "": "green"}
 
 
 @dataclass(frozen=True)
-class Line:
+class SummaryLine:
     """What the table says of one model.
 
     Attributes:
@@ -43,11 +43,11 @@ class Line:
     codes: tuple[str, ...] = ()
 
 
-def line_of(path: str, report: Report) -> Line:
+def line_of(path: str, report: Analysis) -> SummaryLine:
     """The line of a report."""
     r = report.reduction
     worst = report.diagnostics[0].severity if report.diagnostics else ""
-    return Line(
+    return SummaryLine(
         path,
         None,
         r.graph.loops,
@@ -60,7 +60,7 @@ def line_of(path: str, report: Report) -> Line:
     )
 
 
-def render(lines: Sequence[Line], width: int, color: bool) -> str:
+def render(lines: Sequence[SummaryLine], width: int, color: bool) -> str:
     """The table and one sentence."""
     stream = io.StringIO()
     console = Console(
@@ -92,7 +92,7 @@ def render(lines: Sequence[Line], width: int, color: bool) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def _sentence(lines: Sequence[Line]) -> Text:
+def _sentence(lines: Sequence[SummaryLine]) -> Text:
     read = [line for line in lines if line.error is None]
     parts = [f"{counted(len(read), 'model')} checked"]
     for worst, words in (("error", "with errors"), ("warning", "with warnings")):

@@ -12,23 +12,22 @@ from rich.text import Text
 
 from regularize.model.diagnostic import Diagnostic
 from regularize.render import loop_view, view
+from regularize.report.analysis import Analysis
 from regularize.report.loop_report import LoopReport
-from regularize.report.report import Report
 from regularize.report.words import counted, listed
 
 COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
 STATUS = {"kept": "green", "redundant": "yellow", "free": "dim"}
-#: Kinds of loops shown in full before only the table is left.
-MOST_LOOPS = 4
+#: Columns where there is no terminal to ask.
 WIDTH = 100
 INDENT = (0, 0, 0, 2)
 
 
 def render(
-    report: Report,
-    width: int | None = None,
+    report: Analysis,
+    width: int = WIDTH,
     color: bool = False,
-    top: int = MOST_LOOPS,
+    top: int = loop_view.SHOWN,
     verbosity: int = 0,
 ) -> str:
     """The report as text.
@@ -43,7 +42,7 @@ def render(
     stream = io.StringIO()
     console = Console(
         file=stream,
-        width=width or WIDTH,
+        width=width,
         force_terminal=color,
         color_system="standard" if color else None,
         highlight=False,
@@ -57,7 +56,7 @@ def render(
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def blocks(report: Report, top: int, verbosity: int) -> Iterator[RenderableType]:
+def blocks(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableType]:
     """The parts of the report in order."""
     name, counts = view.headline(report)
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
@@ -75,7 +74,7 @@ def blocks(report: Report, top: int, verbosity: int) -> Iterator[RenderableType]
     yield _footer(report)
 
 
-def _findings(report: Report, top: int, verbosity: int) -> Iterator[RenderableType]:
+def _findings(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableType]:
     """Errors and warnings, each with the loop that it is about."""
     shown = 0
     entries = view.merged(report)
@@ -178,7 +177,7 @@ def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Renderabl
         yield Text()
 
 
-def _motions(report: Report, verbosity: int) -> Iterator[RenderableType]:
+def _motions(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
     most = 1000 if verbosity > 0 else 5
     moves = [(listed(bodies, most=most), words) for words, bodies in view.moves(report)]
     rest = len(moves) - 10
@@ -187,12 +186,12 @@ def _motions(report: Report, verbosity: int) -> Iterator[RenderableType]:
     yield from _section("What moves", moves)
 
 
-def _reactions(report: Report) -> Iterator[RenderableType]:
+def _reactions(report: Analysis) -> Iterator[RenderableType]:
     pairs = [(listed(joints, most=5), words) for words, joints in view.untrusted(report)]
     yield from _section("Reactions that cannot be trusted (REG220)", pairs)
 
 
-def _remedies(report: Report) -> Iterator[RenderableType]:
+def _remedies(report: Analysis) -> Iterator[RenderableType]:
     remedies = view.remedies(report)
     if not remedies:
         return
@@ -204,7 +203,7 @@ def _remedies(report: Report) -> Iterator[RenderableType]:
     yield Text()
 
 
-def _notes(report: Report) -> Iterator[RenderableType]:
+def _notes(report: Analysis) -> Iterator[RenderableType]:
     """Notes in the order of the report; what the sections above have said is left out."""
     notes = [d for d in report.diagnostics if d.severity == "note" and d.code != "REG220"]
     for note in notes:
@@ -215,7 +214,7 @@ def _notes(report: Report) -> Iterator[RenderableType]:
         yield Text()
 
 
-def _loops(report: Report, verbosity: int) -> Iterator[RenderableType]:
+def _loops(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
     """All loops in one table, by component, alike ones in one row."""
     if not report.loops:
         return
@@ -255,7 +254,7 @@ def _group_row(table: Table, group: loop_view.Group) -> None:
     )
 
 
-def _footer(report: Report) -> Text:
+def _footer(report: Analysis) -> Text:
     lines = []
     kinds = view.kinds(report)
     if kinds:

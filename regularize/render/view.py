@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
-from regularize.report.report import Component, Report
+from regularize.report.analysis import Analysis, Component
 from regularize.report.words import (
+    LISTED,
     counted,
     directions_words,
     listed,
@@ -18,11 +19,8 @@ from regularize.report.words import (
 )
 from regularize.statics.cures import Cure
 
-#: Bodies that turn about axes of their own before they are told together.
-MANY = 6
 
-
-def headline(report: Report) -> tuple[str, str]:
+def headline(report: Analysis) -> tuple[str, str]:
     """Name of the model, and its format and counts."""
     model = report.as_dict()["model"]
     counts = [
@@ -38,7 +36,7 @@ def headline(report: Report) -> tuple[str, str]:
     return name, " · ".join([model["format"], *counts])
 
 
-def verdict(report: Report) -> tuple[str, str]:
+def verdict(report: Analysis) -> tuple[str, str]:
     """How it stands (``good``, ``warning`` or ``error``) and the sentence that says so."""
     r = report.reduction
     if not r.assembly.closed:
@@ -67,7 +65,7 @@ def verdict(report: Report) -> tuple[str, str]:
     return "warning", sentence
 
 
-def counts(report: Report) -> str:
+def counts(report: Analysis) -> str:
     """Mobility in truth and by counting, in one sentence."""
     r = report.reduction
     if not r.assembly.closed:
@@ -82,7 +80,7 @@ def _signed(number: int) -> str:
     return str(number).replace("-", "−")
 
 
-def moves(report: Report) -> list[tuple[str, list[str]]]:
+def moves(report: Analysis) -> list[tuple[str, list[str]]]:
     """Kinds of motion and the bodies that make them, rest last.
 
     Many bodies that turn about axes of their own make one kind.
@@ -90,14 +88,14 @@ def moves(report: Report) -> list[tuple[str, list[str]]]:
     alone = sum(body.joint is not None for body in report.moving)
     found: dict[str, list[str]] = {}
     for body in report.moving:
-        words = body.words if alone <= MANY else replace(body, joint=None, point=False).words
+        words = body.words if alone <= LISTED else replace(body, joint=None, point=False).words
         found.setdefault(words, []).append(body.body)
     rest = found.pop("stays at rest", None)
     entries = [*found.items(), *([("stays at rest", rest)] if rest else [])]
     return [(words if len(bodies) == 1 else plural(words), bodies) for words, bodies in entries]
 
 
-def untrusted(report: Report) -> list[tuple[str, list[str]]]:
+def untrusted(report: Analysis) -> list[tuple[str, list[str]]]:
     """Components of reactions that the model does not determine, and the joints concerned."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
@@ -107,7 +105,7 @@ def untrusted(report: Report) -> list[tuple[str, list[str]]]:
     return list(found.items())
 
 
-def remedies(report: Report) -> list[tuple[str, str]]:
+def remedies(report: Analysis) -> list[tuple[str, str]]:
     """What can be done about the redundancies: in words, and the command if there is one."""
     r, path = report.reduction, report.mechanism.path or "MODEL"
     found = []
@@ -145,15 +143,15 @@ def _changes(cure: Cure) -> str:
     return f"{text} ({listed(cure.idle)} can then spin idly)" if cure.idle else text
 
 
-def equations(component: Component | Report) -> tuple[int, int, int]:
+def equations(component: Component | Analysis) -> tuple[int, int, int]:
     """Constraint equations at the closing joints, kept and redundant ones."""
-    if isinstance(component, Report):
+    if isinstance(component, Analysis):
         r = component.reduction
         return r.constraints, r.kept, r.removed
     return component.constraints, component.kept, component.constraints - component.kept
 
 
-def kinds(report: Report) -> str:
+def kinds(report: Analysis) -> str:
     """Redundant equations by name, or an empty string."""
     words = {
         "trivial": "trivial (the loop's own motion group)",
@@ -164,7 +162,7 @@ def kinds(report: Report) -> str:
     return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
 
 
-def evidence(report: Report) -> str:
+def evidence(report: Analysis) -> str:
     """What was checked numerically, or an empty string."""
     certificate = report.reduction.certificate
     if not certificate.configurations or not report.reduction.removed:
@@ -180,7 +178,7 @@ def evidence(report: Report) -> str:
     )
 
 
-def found(report: Report) -> str:
+def found(report: Analysis) -> str:
     """``1 warning and 3 notes``."""
     entries = [
         counted(report.summary[severity], severity)
@@ -190,7 +188,7 @@ def found(report: Report) -> str:
     return listed(entries) or "nothing to report"
 
 
-def merged(report: Report) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Findings, those about loops that are alike behind the first of them."""
     alike = {loop.name: group.name for group in groups(report.loops) for loop in group.loops}
     found: dict[object, list[Diagnostic]] = {}

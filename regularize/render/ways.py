@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from regularize.assembly_modes.closed_form import ClosedForm
-from regularize.assembly_modes.general import Configurations, configurations
+from regularize.assembly_modes.configurations import configurations
+from regularize.assembly_modes.table import AssemblyModes
 from regularize.errors import MissingExtra
 from regularize.lie.screw import Array
 from regularize.model.graph import coordinate_names
@@ -75,7 +76,7 @@ def ways_at(solution: ClosedForm, values: Sequence[float], *, every: bool = Fals
 def _searched(solution: ClosedForm, values: Sequence[float]) -> tuple[Array, str]:
     """Ways found numerically, and how sure it is that there are no others."""
     progress = sys.stderr.isatty()
-    found: Configurations = configurations(
+    found: AssemblyModes = configurations(
         solution.graph, solution.inputs, values, progress=progress
     )
     sure = "no others" if found.complete else "there may be others"

@@ -11,8 +11,6 @@ from typing import TypeVar
 
 #: Libraries for linear algebra that would start threads of their own in every process.
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-#: Below this number of models the start of processes takes longer than it saves.
-FEW = 4
 
 Outcome = TypeVar("Outcome")
 
@@ -30,9 +28,10 @@ def in_parallel(
             that cannot be read.
         failed: Makes an outcome of a path and a reason where a process died.
         paths: The models.
-        jobs: Number of processes; by default one per processor, and none for a few models.
+        jobs: Number of processes; by default one per processor, but no more than one for every
+            two models, since to start it takes longer than one model.
     """
-    jobs = jobs or (1 if len(paths) < FEW else min(len(paths), os.cpu_count() or 1))
+    jobs = jobs or min(len(paths) // 2, os.cpu_count() or 1)
     if jobs <= 1:
         for i, path in enumerate(paths):
             yield i, work(path)

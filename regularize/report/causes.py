@@ -14,15 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import subalgebra
+from regularize.lie.directions import TOLERANCE
+from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 from regularize.model.graph import Graph
 from regularize.reduction.cuts import Cut
 from regularize.reduction.part import Part
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class FixingChain:
     """Joints in a row and the motion that they generate.
 
     Attributes:
@@ -36,7 +37,7 @@ class Chain:
 
 def causes(
     graph: Graph, part: Part, cut: Cut, edges: tuple[int, ...], covector: Array, rtol: float
-) -> tuple[Chain, ...]:
+) -> tuple[FixingChain, ...]:
     """The chains of a loop that together never move along a covector.
 
     Args:
@@ -55,11 +56,11 @@ def causes(
             subalgebra.lie_closure(np.hstack([part.screws[e] for e in chain]), rtol)
             for chain in chains
         ]
-        if max(np.max(np.abs(covector @ a), initial=0.0) for a in algebras) < 1e-4:
+        if max(np.max(np.abs(covector @ a), initial=0.0) for a in algebras) < TOLERANCE:
             return tuple(
-                Chain(
+                FixingChain(
                     tuple(dict.fromkeys(graph.edges[e].joint.name for e in chain)),
-                    subalgebra.motion_type(algebra, rtol),
+                    motion_type(algebra, rtol),
                 )
                 for chain, algebra in zip(chains, algebras, strict=True)
             )

@@ -10,13 +10,13 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, directions
+from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
-from regularize.report.causes import Chain, causes
+from regularize.report.causes import FixingChain, causes
 from regularize.report.nearly import in_world
 
 
@@ -33,7 +33,7 @@ class Equation:
 
     direction: Direction
     residual: float
-    fixed_by: tuple[Chain, ...] = ()
+    fixed_by: tuple[FixingChain, ...] = ()
 
     @property
     def label(self) -> str:
@@ -144,7 +144,7 @@ def _loop_report(
     edges = _from_cut(cut, cut.cycle.edges)
     nodes = _from_cut(cut, cut.cycle.nodes)
     algebra = loop_algebra(part.screws, cut.cycle, rtol)
-    motion = in_world(subalgebra.motion_type(algebra, rtol), part.center, part.length)
+    motion = in_world(motion_type(algebra, rtol), part.center, part.length)
     T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
     joint_origin = (T_world @ cut.edge.T_parent)[:3, 3]
     point = (

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.directions import axis_words
+from regularize.lie.directions import TOLERANCE, axis_words
+from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
@@ -24,8 +24,6 @@ from regularize.report.words import point_words
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
-#: Twists are called equal to this; walking leaves errors far below it.
-RTOL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +121,13 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
             continue
         own = motions[node]
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
-        freedoms = max(np.linalg.matrix_rank(entry, tol=RTOL * size) for entry in own)
+        freedoms = max(np.linalg.matrix_rank(entry, tol=TOLERANCE * size) for entry in own)
         columns = np.concatenate(list(own), axis=1)
-        if np.max(np.abs(columns), initial=0.0) < RTOL:
+        if np.max(np.abs(columns), initial=0.0) < TOLERANCE:
             columns = columns[:, :0]
-        algebra = subalgebra.lie_closure(columns, RTOL)
+        algebra = subalgebra.lie_closure(columns, TOLERANCE)
         algebras[node] = algebra
-        motion = in_world(subalgebra.motion_type(algebra, RTOL), center, length)
+        motion = in_world(motion_type(algebra, TOLERANCE), center, length)
         floats = any(e in held for e in graph.adjacency[node])
         found[node] = BodyMotion(graph.nodes[node], int(freedoms), motion, floats=floats)
     resting = {n for n, algebra in algebras.items() if algebra.shape[1] == 0} | {graph.ground}

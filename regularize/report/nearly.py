@@ -13,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import subalgebra
+from regularize.lie.directions import SLIGHT
+from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Graph
 from regularize.reduction.reduce import Part
-
-#: Coarse tolerance: radians, and distances relative to the size of the part.
-NEAR = 5e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +43,7 @@ class NearlySpecial:
 
 
 def nearly_special(
-    graph: Graph, part: Part, *, near: float = NEAR, rtol: float = subalgebra.RTOL
+    graph: Graph, part: Part, *, near: float = SLIGHT, rtol: float = subalgebra.RTOL
 ) -> list[NearlySpecial]:
     """Loops of a part whose motion algebra would be smaller within the coarse tolerance.
 
@@ -68,7 +66,7 @@ def nearly_special(
         found.append(
             NearlySpecial(
                 cycle,
-                subalgebra.motion_type(family, near),
+                motion_type(family, near),
                 graph.edges[cycle.edges[k]].joint.name,
                 offsets[k][0],
                 offsets[k][1] * part.length,

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from regularize.lie.directions import Direction, axis_words
+from regularize.lie.motion_type import MotionType
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import MotionType
 
+#: Entries that a list names before the rest is only counted: what one line holds.
+LISTED = 6
 #: Lengths and angles below these are rounding and are printed as 0: a nanometre, a nanoradian.
 ROUNDING = 1e-9
 
@@ -27,7 +29,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {plural}"
 
 
-def listed(entries: Sequence[str], most: int = 6, last: str = "and") -> str:
+def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str:
     """Entries with commas, shortened where there are many.
 
     Example:
@@ -42,7 +44,7 @@ def listed(entries: Sequence[str], most: int = 6, last: str = "and") -> str:
     return f"{', '.join(entries[:-1])} {last} {entries[-1]}"
 
 
-def names(entries: Iterable[str], most: int = 6) -> str:
+def names(entries: Iterable[str], most: int = LISTED) -> str:
     """Names in backquotes, shortened where there are many."""
     return listed([f"`{entry}`" for entry in entries], most)
 

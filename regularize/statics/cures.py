@@ -22,7 +22,7 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import (
     COST,
     STANDARD,
-    Change,
+    JointChange,
     Stressed,
 )
 
@@ -41,7 +41,7 @@ class Cure:
         reduction: Analysis of the changed mechanism: nothing is redundant.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[JointChange, ...]
     mobility: int
     idle: tuple[str, ...]
     reduction: Reduction = field(repr=False)
@@ -57,7 +57,7 @@ class Cure:
         return f"{text} (idle: {', '.join(self.idle)})" if self.idle else text
 
 
-def changed(reduction: Reduction, changes: Sequence[Change]) -> Mechanism:
+def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
     """The mechanism with the changes made, stored in its assembled pose."""
     mechanism = with_coordinates(reduction.mechanism, reduction.q)
     by_name = {change.joint: change.replacement for change in changes}
@@ -65,7 +65,7 @@ def changed(reduction: Reduction, changes: Sequence[Change]) -> Mechanism:
     return replace(mechanism, joints=joints)
 
 
-def verified(reduction: Reduction, changes: Sequence[Change]) -> Cure | None:
+def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
     """The cure that some changes are, or None where they are none.
 
     The changed mechanism is analysed from scratch: nothing may be redundant, and mobility may only
@@ -119,7 +119,7 @@ def cures(
     for cell in reduction.cells:
         if not cell.redundant:
             continue
-        candidates: list[tuple[Change, ...]] = []
+        candidates: list[tuple[JointChange, ...]] = []
         for allowed in (STANDARD, tuple(COST)) if kinds is None else (kinds,):
             options = stressed.options(cell.edges, set(keep), allowed)
             blocks, states = stressed.seen(cell.edges, options)
@@ -162,7 +162,9 @@ def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | None:
     return None
 
 
-def _combined(per_cell: Sequence[Sequence[tuple[Change, ...]]]) -> Iterator[tuple[Change, ...]]:
+def _combined(
+    per_cell: Sequence[Sequence[tuple[JointChange, ...]]],
+) -> Iterator[tuple[JointChange, ...]]:
     """One candidate per cell; the best together, then one cell varied at a time."""
     best = [candidates[0] for candidates in per_cell]
     yield tuple(change for candidate in best for change in candidate)
@@ -174,12 +176,12 @@ def _combined(per_cell: Sequence[Sequence[tuple[Change, ...]]]) -> Iterator[tupl
 
 
 def _candidates(
-    options: Sequence[Change],
+    options: Sequence[JointChange],
     blocks: Sequence[Array],
     redundant: int,
     idle: bool,
     wanted: int,
-) -> list[tuple[Change, ...]]:
+) -> list[tuple[JointChange, ...]]:
     """Sets of changes of full rank on the self-stress of one cell, the best first."""
     by_joint: dict[str, list[int]] = {}
     for i, option in enumerate(options):

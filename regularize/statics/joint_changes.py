@@ -26,7 +26,7 @@ STANDARD = ("cylindrical", "universal", "spherical")
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class JointChange:
     """Another type for one joint.
 
     Attributes:
@@ -74,7 +74,7 @@ class Stressed:
 
     def options(
         self, edges: Sequence[int], keep: set[str], kinds: Collection[str], motors: bool = False
-    ) -> list[Change]:
+    ) -> list[JointChange]:
         """Every single change that is allowed, in the order of the joints."""
         mechanism = with_coordinates(self.reduction.mechanism, self.reduction.q)
         coupled = {name for c in mechanism.couplings for name, _, _ in c.terms}
@@ -89,11 +89,11 @@ class Stressed:
                     pose = self.equilibrium.origin(e) @ shift
                     added = _added(joint, replacement, pose, self.q[list(edge.columns)])
                     found.append(
-                        Change(joint.name, joint.kind, after, replacement, read_only(added))
+                        JointChange(joint.name, joint.kind, after, replacement, read_only(added))
                     )
         return found
 
-    def seen(self, edges: Sequence[int], options: Sequence[Change]) -> tuple[list[Array], int]:
+    def seen(self, edges: Sequence[int], options: Sequence[JointChange]) -> tuple[list[Array], int]:
         """New freedoms as the self-stress states of one cell see them, (states, gain) each."""
         position = {e: i for i, e in enumerate(self.loops.edges)}
         fields = self.equilibrium.fields(self.equilibrium.self_stress)

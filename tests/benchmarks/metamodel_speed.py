@@ -1,8 +1,11 @@
-"""Speed of metamodels, in one run: python tests/benchmarks/metamodel_speed.py
+#!/usr/bin/env python3
+"""Speed of metamodels.
+
+    python tests/benchmarks/metamodel_speed.py [--json]
 
 Per mechanism: the full reduced model, vectorised, in closed form where it has one; the metamodel,
 vectorised; its C export in a loop; Pinocchio's rnea of the open tree, without the loops, in a loop
-of C++. Times are per evaluation of the inverse dynamics.
+of C++. Times are per evaluation of the inverse dynamics, and in one thread.
 """
 
 from __future__ import annotations
@@ -10,25 +13,20 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from measuring import ASSETS, finish, timed
+from numpy.typing import NDArray
 
 import regularize as rg
-from regularize.lie.screw import Array
-from regularize.metamodels.actuator_dynamics import ReducedModel
-from regularize.metamodels.metamodel import Metamodel, metamodel
-from regularize.metamodels.reduced_dynamics import reduced_model
-from regularize.pinocchio_model.robot import to_pinocchio
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets" / "metamodel"
+Array = NDArray[np.float64]
+MODELS = ASSETS / "metamodel"
 CASES = (
     ("swinging_fourbar", ["A"], [[-1.6, 1.6]], 0.01),
     ("orthoglide_long_rods", ["M1", "M2", "M3"], [[-0.26, 0.06]] * 3, 0.005),
@@ -36,6 +34,7 @@ CASES = (
 KINDS: tuple[Any, ...] = ("boxes", "splines", "rbf")
 #: States of the metamodel; the full model runs a hundredth of them.
 STATES = 1_000_000
+RUNS = 3
 
 LOOP = """
 #include "model.c"
@@ -66,53 +65,41 @@ class Speed:
 
     @property
     def ratio(self) -> float:
-        """How many times faster the metamodel is than the full model, both vectorised."""
+        """How many times as quick the metamodel is as the full model, both vectorised."""
         return self.full / self.metamodel
-
-
-def seconds(function: Callable[[], object], repeat: int = 3) -> float:
-    """The best of a few runs."""
-    best = np.inf
-    for _ in range(repeat):
-        start = time.perf_counter()
-        function()
-        best = min(best, time.perf_counter() - start)
-    return float(best)
 
 
 def measure(name: str, inputs: list[str], bounds: list[list[float]], tolerance: float) -> Speed:
     """All times of one mechanism."""
-    reduction = rg.reduce(rg.load(ASSETS / f"{name}.urdf"))
-    reduced = reduced_model(reduction, inputs)
-    model = metamodel(reduced, bounds, tolerance=tolerance, smallest=1e-4)
+    reduction = rg.reduce(rg.load(MODELS / f"{name}.urdf"))
+    reduced = rg.reduced_model(reduction, inputs)
+    model = rg.metamodel(reduced, bounds, tolerance=tolerance, smallest=1e-4)
     rng = np.random.default_rng(0)
     theta = rng.uniform(model.lower, model.upper, size=(STATES, len(inputs)))
     rate, acceleration = rng.normal(size=(2, *theta.shape))
     few = STATES // 100
-    full = seconds(
-        lambda: reduced.inverse_dynamics(theta[:few], rate[:few], acceleration[:few]), repeat=1
-    )
-    fast = seconds(lambda: model.inverse_dynamics(theta, rate, acceleration))
+    full, _ = timed(lambda: reduced.inverse_dynamics(theta[:few], rate[:few], acceleration[:few]))
+    fast, _ = timed(lambda: model.inverse_dynamics(theta, rate, acceleration), RUNS)
     return Speed(
         name,
         full / few * 1e6,
         fast / STATES * 1e6,
         in_c(model, theta, rate, acceleration) * 1e6,
         of_open_tree(reduction, reduced, theta[:few]) * 1e6,
-        to_pinocchio(reduction).model.nv,
+        rg.to_pinocchio(reduction).model.nv,
         model.accuracy.worst,
     )
 
 
 def kinds(name: str, inputs: list[str], bounds: list[list[float]], tolerance: float) -> list[str]:
     """Samples, errors and times of the kinds of metamodel at one tolerance."""
-    reduced = reduced_model(rg.load(ASSETS / f"{name}.urdf"), inputs)
+    reduced = rg.reduced_model(rg.load(MODELS / f"{name}.urdf"), inputs)
     lines = []
     for kind in KINDS:
-        model = metamodel(reduced, bounds, tolerance=tolerance, kind=kind, smallest=1e-4)
+        model = rg.metamodel(reduced, bounds, tolerance=tolerance, kind=kind, smallest=1e-4)
         rng = np.random.default_rng(0)
         theta = rng.uniform(model.lower, model.upper, size=(STATES // 100, len(inputs)))
-        elapsed = seconds(lambda m=model, x=theta: m.inverse_dynamics(x, x, x))  # type: ignore[misc]
+        elapsed, _ = timed(lambda m=model, x=theta: m.inverse_dynamics(x, x, x), RUNS)  # type: ignore[misc]
         lines.append(
             f"  {kind}: {model.samples} samples, largest error {100 * model.accuracy.worst:.2g} %, "
             f"{elapsed / len(theta) * 1e6:.2f} us"
@@ -120,7 +107,7 @@ def kinds(name: str, inputs: list[str], bounds: list[list[float]], tolerance: fl
     return lines
 
 
-def in_c(model: Metamodel, theta: Array, rate: Array, acceleration: Array) -> float:
+def in_c(model: rg.Metamodel, theta: Array, rate: Array, acceleration: Array) -> float:
     """Seconds per call of the exported source."""
     if shutil.which("cc") is None:
         return float("nan")
@@ -136,7 +123,7 @@ def in_c(model: Metamodel, theta: Array, rate: Array, acceleration: Array) -> fl
             a.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
             for a in (theta, rate, acceleration, effort)
         ]
-        elapsed = seconds(lambda: library.loop(ctypes.c_long(len(theta)), *pointers))
+        elapsed, _ = timed(lambda: library.loop(ctypes.c_long(len(theta)), *pointers), RUNS)
     np.testing.assert_allclose(
         effort[:1000],
         model.inverse_dynamics(theta[:1000], rate[:1000], acceleration[:1000]),
@@ -146,33 +133,40 @@ def in_c(model: Metamodel, theta: Array, rate: Array, acceleration: Array) -> fl
     return elapsed / len(theta)
 
 
-def of_open_tree(reduction: rg.Reduction, reduced: ReducedModel, theta: Array) -> float:
+def of_open_tree(reduction: rg.Reduction, reduced: Any, theta: Array) -> float:
     """Seconds per rnea of the spanning tree in one thread of C++."""
-    robot = to_pinocchio(reduction)
+    robot = rg.to_pinocchio(reduction)
     q = np.array([robot.configuration(q) for q in reduced.configuration(theta[:200])])
     q = np.asfortranarray(np.tile(q.T, -(-len(theta) // len(q)))[:, : len(theta)])
     v = np.asfortranarray(np.random.default_rng(1).normal(size=(robot.model.nv, q.shape[1])))
     out = np.asfortranarray(np.zeros_like(v))
     pool = pin.ModelPool(robot.model, 1)
-    elapsed = seconds(lambda: pin.rneaInParallel(1, pool, q, v, v, out))
+    elapsed, _ = timed(lambda: pin.rneaInParallel(1, pool, q, v, v, out), RUNS)
     return elapsed / len(theta)
 
 
-def main() -> int:
-    """Print a table; fails where the metamodel is less than a hundred times faster."""
+def main() -> None:
+    """Measure and print."""
     results = [measure(*case) for case in CASES]
+
+    def table() -> None:
+        for r in results:
+            print(
+                f"{r.name}: full reduced model {r.full:.1f} us, metamodel {r.metamodel:.3f} us "
+                f"(largest error {100 * r.worst:.2g} %), C {1e3 * r.c:.0f} ns, rnea of the open "
+                f"tree with {r.tree_freedoms} freedoms {1e3 * r.rnea:.0f} ns"
+            )
+        for case in CASES:
+            print(f"{case[0]}, tolerance {100 * case[3]:.2g} %, {STATES // 100} states")
+            print("\n".join(kinds(*case)))
+
+    ratios = {}
     for r in results:
-        print(
-            f"{r.name}: full reduced model {r.full:.1f} us, metamodel {r.metamodel:.3f} us "
-            f"({r.ratio:.0f} times faster, largest error {100 * r.worst:.2g} %), "
-            f"C {1e3 * r.c:.0f} ns, rnea of the open tree with {r.tree_freedoms} freedoms "
-            f"{1e3 * r.rnea:.0f} ns"
-        )
-    for case in CASES:
-        print(f"{case[0]}, tolerance {100 * case[3]:.2g} %, {STATES // 100} states")
-        print("\n".join(kinds(*case)))
-    return int(any(r.ratio < 100.0 for r in results))
+        ratios[f"{r.name}: metamodel instead of the full model"] = r.ratio
+        ratios[f"{r.name}: metamodel in C instead of rnea of the open tree"] = r.rnea / r.c
+        ratios[f"{r.name}: full model instead of rnea of the open tree"] = r.rnea / r.full
+    finish(ratios, table)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,41 +1,38 @@
 #!/usr/bin/env python3
 """Work against precision on Bricard's mechanism over 10 s, beside EXUDYN and MuJoCo.
 
-    python tests/benchmarks/work_precision.py
+    python tests/benchmarks/work_precision.py [--json]
 
 Error is that of the point P3 at 10 s against the reference of ``assets/benchmarks/answers.json``,
 which has eight digits. Preparation is what is done once per mechanism: analysis and model, for
 ``path`` the tables of the path as well, for the others building and compiling their model.
 Simulation is the best of several runs of the rest, up to the end only, as for the others; ``path,
-record`` keeps and checks 1001 samples on the way. Absolute times depend on the machine: read the
-ratios. EXUDYN and MuJoCo take part where they are installed.
+record`` keeps and checks 1001 samples on the way. EXUDYN and MuJoCo take part where they are
+installed.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from time import process_time
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from measuring import ASSETS, finish, timed
+from numpy.typing import NDArray
 
 import regularize as rg
-from regularize.dynamics.constrained import split
-from regularize.dynamics.integrator import Integrator, unforced
-from regularize.lie.screw import Array
-from regularize.pinocchio_model.robot import STYLES, Robot, to_pinocchio
 
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "benchmarks"
+Array = NDArray[np.float64]
+STYLES = ("rows", "anchors", "slack", "legacy")
+FOLDER = ASSETS / "benchmarks"
 ANSWER = json.loads((FOLDER / "answers.json").read_text())["bricard"]
 REFERENCE = np.array(ANSWER["P3"]["10"])
 POINT = np.array(ANSWER["point"], dtype=float)
 DURATION, RUNS = 10.0, 3
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,8 @@ class Measured:
     Attributes:
         program: Its name.
         setting: Step or tolerance.
-        preparation: Seconds that building the model takes.
-        seconds: Seconds that the simulation takes.
+        preparation: CPU seconds that building the model takes.
+        seconds: CPU seconds that the simulation takes.
         error: Error of P3 in metres.
     """
 
@@ -57,27 +54,17 @@ class Measured:
     error: float
 
 
-def best(run: Callable[[], T], runs: int = RUNS) -> tuple[float, T]:
-    """Shortest time of several runs, and the last result."""
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        found = run()
-        times.append(time.perf_counter() - start)
-    return min(times), found
-
-
 def measured(
     program: str, setting: str, preparation: float, run: Callable[[], Array], runs: int = RUNS
 ) -> Measured:
     """Time and error of a simulation that ends at P3."""
-    seconds, found = best(run, runs)
+    seconds, found = timed(run, runs)
     return Measured(
         program, setting, preparation, seconds, float(np.max(np.abs(found - REFERENCE)))
     )
 
 
-def point(robot: Robot, q: Array) -> Array:
+def point(robot: rg.Robot, q: Array) -> Array:
     """World position of P3."""
     frame = robot.model.getFrameId(ANSWER["body"])
     pin.framesForwardKinematics(robot.model, robot.data, robot.q0)
@@ -90,7 +77,7 @@ def along_path(
     mechanism: rg.Mechanism, tolerances: Sequence[float] = (1e-6, 1e-9)
 ) -> Iterator[Measured]:
     """This package, along the path."""
-    preparation, path = best(lambda: rg.path(rg.reduce(mechanism)))
+    preparation, path = timed(lambda: rg.path(rg.reduce(mechanism)), RUNS)
     for program, times in (("path", np.array([DURATION])), ("path, record", None)):
         for rtol in tolerances:
 
@@ -103,16 +90,13 @@ def along_path(
 
 def ours(mechanism: rg.Mechanism) -> Iterator[Measured]:
     """This package, error-controlled, kept rows."""
-    preparation, robot = best(lambda: to_pinocchio(rg.reduce(mechanism)))
+    preparation, robot = timed(lambda: rg.to_pinocchio(rg.reduce(mechanism)), RUNS)
     for rtol in (1e-5, 1e-6, 1e-7, 1e-8, 1e-9):
 
         def run(rtol: float = rtol) -> Array:
-            start = np.zeros(robot.model.nv)
-            motion = Integrator(robot, unforced(robot.model), rtol, rtol, 0.0, robot.q0, start)
-            while motion.time < DURATION:
-                motion.step(DURATION)
-                motion.advance()
-            return point(robot, motion.q)
+            end = np.array([DURATION])
+            motion = rg.simulate(robot, duration=DURATION, times=end, rtol=rtol)
+            return point(robot, motion.q[-1])
 
         yield measured("rows", f"rtol {rtol:.0e}", preparation, run)
 
@@ -121,29 +105,22 @@ def of_mujoco(
     reduction: rg.Reduction,
     steps: Sequence[float] = (2e-2, 1.25e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4),
 ) -> Iterator[Measured]:
-    """MuJoCo with RK4, stepped in C: the closing hinge as its manual says, and as our weld."""
+    """MuJoCo with RK4, stepped in C, the closing hinge as its manual says."""
     try:
         import mujoco
     except ImportError:
         return
-    from regularize.dynamics.mujoco_ import mujoco_model
-
-    welded, open_chain = to_pinocchio(reduction, "legacy"), to_pinocchio(reduction)
+    robot = rg.to_pinocchio(reduction)
     for step in steps:
         text = two_connects(reduction.mechanism, step)
-        hinged = best(lambda text=text: mujoco.MjModel.from_xml_string(text), 1)  # type: ignore[misc]
-        rigid = best(lambda step=step: mujoco_model(welded, step), 1)  # type: ignore[misc]
-        for program, (preparation, model), robot in (
-            ("MuJoCo", hinged, open_chain),
-            ("MuJoCo+weld", rigid, welded),
-        ):
+        preparation, model = timed(lambda text=text: mujoco.MjModel.from_xml_string(text))  # type: ignore[misc]
 
-            def run(model: Any = model, step: float = step, robot: Robot = robot) -> Array:
-                data = mujoco.MjData(model)
-                mujoco.mj_step(model, data, nstep=round(DURATION / step))
-                return point(robot, np.array(data.qpos))
+        def run(model: Any = model, step: float = step) -> Array:
+            data = mujoco.MjData(model)
+            mujoco.mj_step(model, data, nstep=round(DURATION / step))
+            return point(robot, np.array(data.qpos))
 
-            yield measured(program, f"step {step:g}", preparation, run)
+        yield measured("MuJoCo", f"step {step:g}", preparation, run)
 
 
 def two_connects(mechanism: rg.Mechanism, step: float) -> str:
@@ -190,7 +167,7 @@ def of_exudyn(
         return
     mechanism = reduction.mechanism
     for step in steps:
-        began = time.perf_counter()
+        began = process_time()
         container = exu.SystemContainer()
         system = container.AddSystem()
         bodies = {mechanism.ground: system.CreateGround()}
@@ -223,7 +200,7 @@ def of_exudyn(
             )
         )
         system.Assemble()
-        preparation = time.perf_counter() - began
+        preparation = process_time() - began
         settings = exu.SimulationSettings()
         settings.timeIntegration.endTime = DURATION
         settings.timeIntegration.numberOfSteps = round(DURATION / step)
@@ -264,11 +241,26 @@ def time_for(
 def conditioning(reduction: rg.Reduction) -> Iterator[tuple[str, int, int, float]]:
     """Rows, rank and condition number of the rows of every style at the start."""
     for style in STYLES:
-        robot = to_pinocchio(reduction, style)
+        robot = rg.to_pinocchio(reduction, style)
         values = np.linalg.svd(robot.jacobian(robot.q0), compute_uv=False)
-        parts = split(robot, robot.q0)
         full = values[0] / values[-1] if values[-1] > 1e-12 * values[0] else np.inf
-        yield style, robot.rows, len(parts.values), float(full)
+        yield style, robot.rows, robot.rank, float(full)
+
+
+def print_table(rows: Sequence[Measured]) -> None:
+    """All settings, and the conditioning of the rows of every style."""
+    print(f"{'program':14}{'setting':14}{'prepare [ms]':>13}{'simulate [ms]':>14}{'error':>10}")
+    for row in rows:
+        print(
+            f"{row.program:14}{row.setting:14}{1e3 * row.preparation:13.1f}"
+            f"{1e3 * row.seconds:14.2f}{row.error:10.1e}"
+        )
+    for name in ("bricard", "n_fourbar_2", "andrews"):
+        print(f"\n{name}: rows, rank and condition number of the constraints")
+        for style, count, rank, condition in conditioning(
+            rg.reduce(rg.load(FOLDER / f"{name}.json"))
+        ):
+            print(f"  {style:8}{count:4}{rank:4}{condition:12.3g}")
 
 
 def main() -> None:
@@ -281,29 +273,17 @@ def main() -> None:
         *of_mujoco(reduction),
         *of_exudyn(reduction),
     ]
-    print(f"{'program':14}{'setting':14}{'prepare [ms]':>13}{'simulate [ms]':>14}{'error':>10}")
-    for row in rows:
-        print(
-            f"{row.program:14}{row.setting:14}{1e3 * row.preparation:13.1f}"
-            f"{1e3 * row.seconds:14.2f}{row.error:10.1e}"
-        )
+    ratios = {}
     for mine in ("path", "rows"):
-        for program in ("MuJoCo", "MuJoCo+weld", "EXUDYN"):
+        for program in ("MuJoCo", "EXUDYN"):
             for preparation in (False, True):
                 ours_takes = time_for(rows, mine, 1e-7, preparation=preparation)
                 theirs = time_for(rows, program, 1e-6, preparation=preparation)
                 if ours_takes is not None and theirs is not None:
                     kind = "with" if preparation else "without"
-                    print(
-                        f"{program} for 1e-6 takes {theirs / ours_takes:.2g} times as long as "
-                        f"{mine} for 1e-7, {kind} preparation"
-                    )
-    for name in ("bricard", "n_fourbar_2", "andrews"):
-        print(f"\n{name}: rows, rank and condition number of the constraints")
-        for style, count, rank, condition in conditioning(
-            rg.reduce(rg.load(FOLDER / f"{name}.json"))
-        ):
-            print(f"  {style:8}{count:4}{rank:4}{condition:12.3g}")
+                    name = f"{mine} to 1e-7 instead of {program} to 1e-6, {kind} preparation"
+                    ratios[name] = theirs / ours_takes
+    finish(ratios, lambda: print_table(rows))
 
 
 if __name__ == "__main__":

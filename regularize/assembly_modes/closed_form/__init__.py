@@ -1,10 +1,10 @@
 """Closed-form kinematics of loops with all branches."""
 
 from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.loops import LoopSolution
 from regularize.assembly_modes.closed_form.solutions import Solutions
 from regularize.assembly_modes.closed_form.solver import ClosedForm, closed_form
 from regularize.assembly_modes.closed_form.track import Meeting, Track
+from regularize.assembly_modes.loops import LoopSolution
 
 __all__ = [
     "Branch",

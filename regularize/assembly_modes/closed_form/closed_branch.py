@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.closed_form.meeting import NEAR
-from regularize.assembly_modes.closed_form.touching import FLAT, LOW
+from regularize.assembly_modes.closed_form.bifurcation import LOW
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
 
 #: Distance between the points of a path that have to be on the branch, radians or lengths.
@@ -21,8 +21,6 @@ SPACING = 0.1
 POINTS = 32
 #: Mechanisms with more coordinates are not searched: planning would take longer than it saves.
 LARGEST = 32
-#: Poses nearer than this, lengths scaled, are the same.
-SAME = 1e-8
 
 
 class ClosedBranch:
@@ -59,7 +57,7 @@ class ClosedBranch:
                 left, middle, right = margins
                 highest = np.fmax(left, right)
                 low = (middle <= LOW * highest) & (middle <= np.fmin(left, right))
-                good &= ~(low & (highest > FLAT)).any(axis=1)
+                good &= ~(low & (highest > EXACT.closed)).any(axis=1)
         return q, good & np.isfinite(q).all(axis=1)
 
     def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Array:
@@ -85,7 +83,7 @@ class ClosedBranch:
             parts = (np.arange(points) + offsets) / points
             theta = self._theta + parts[..., None] * heading[:, None]
             solutions = self._solution.solve(theta, self._branch)
-            apart = (solutions.margin[..., 0, :] > NEAR).all(axis=-1)
+            apart = (solutions.margin[..., 0, :] > EXACT.same).all(axis=-1)
             on = np.logical_and.accumulate(solutions.assembled[..., 0] & apart, axis=1)
             found.append(solutions.q[..., 0, :][on][:count])
             count -= len(found[-1])
@@ -131,6 +129,6 @@ def closed_branch(loops: LoopKinematics, inputs: Sequence[int], q: Array) -> Clo
         poses = loops.state(found.q[branch]).T_world_node[0]
         difference = poses - reference
         difference[:, :3, 3] /= loops.length
-        if np.max(np.abs(difference)) < SAME:
+        if np.max(np.abs(difference)) < EXACT.same:
             return ClosedBranch(solution, int(branch), theta)
     return None

@@ -13,20 +13,17 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.chain import Chain, Item
 from regularize.assembly_modes.closed_form.motions import Known, cosine_sine
-from regularize.assembly_modes.closed_form.projection import Projection
-from regularize.assembly_modes.closed_form.tape import Scalar
+from regularize.assembly_modes.closed_form.tape import VANISHING, Scalar
 from regularize.assembly_modes.closed_form.vectors import Element
+from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
+from regularize.assembly_modes.loop_projections import LoopProjection
 from regularize.lie.screw import Array
 
 Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
 
-#: Coefficients below this, relative to the size of their terms, are zero.
-VANISHING = 1e-9
 
-
-def sight(chain: Chain, known: Known, p: Projection) -> tuple[Element, Element]:
+def sight(chain: LoopChain, known: Known, p: LoopProjection) -> tuple[Element, Element]:
     """The element in front of and behind the unknown motion, which moves one into the other."""
     (segment,) = p.segments
     m, u = len(chain), p.unknown
@@ -42,7 +39,9 @@ def _turns(frame: int, least: int, m: int) -> int:
     return 2 * m * -((frame - least) // (2 * m))
 
 
-def views(chain: Chain, known: Known, p: Projection) -> tuple[Element, Element, Element, Element]:
+def views(
+    chain: LoopChain, known: Known, p: LoopProjection
+) -> tuple[Element, Element, Element, Element]:
     """The elements of two segments, seen from in front of and behind the unknown motion.
 
     Then those that they meet around the rest of the loop, seen from in front of the first segment.
@@ -62,7 +61,7 @@ def views(chain: Chain, known: Known, p: Projection) -> tuple[Element, Element, 
     return left, right, other, known.seen(chain, a.base, a.first, a.first)
 
 
-def equation(chain: Chain, known: Known, p: Projection) -> Coefficients | None:
+def equation(chain: LoopChain, known: Known, p: LoopProjection) -> Coefficients | None:
     """Coefficients A, B, C of the equation of two segments; None where it has not that form."""
     left, right, other, base = views(chain, known, p)
     item = chain.items[p.unknown]
@@ -73,7 +72,7 @@ def equation(chain: Chain, known: Known, p: Projection) -> Coefficients | None:
     return _slid(left, rotated(known, item, right), value)
 
 
-def rotated(known: Known, item: Item, e: Element) -> Element:
+def rotated(known: Known, item: ElementaryMotion, e: Element) -> Element:
     """An element carried through the part of a prismatic motion that does not change."""
     c, s = (known.tape.scalar(x) for x in cosine_sine(item.angle))
     return vectors.about_z(c, s, known.tape.scalar(item.shift)).element(e)
@@ -170,7 +169,7 @@ def _slid(left: Element, right: Element, value: Scalar) -> Coefficients | None:
     return A, gap[2] - along * line[2], dot(gap, gap) - along * along - value
 
 
-def size_of(chain: Chain, p: Projection) -> float:
+def size_of(chain: LoopChain, p: LoopProjection) -> float:
     """Size of the terms of an equation, for what counts as rounding."""
     kinds = {segment.base.kind for segment in p.segments}
     if kinds == {"direction"}:

@@ -8,14 +8,13 @@ import numpy as np
 
 from regularize.assembly_modes.closed_form.tape import (
     PROBES,
+    VANISHING,
     Operation,
     Probe,
     Scalar,
     Tape,
 )
 
-#: Lengths below this fraction of the largest are zero.
-VANISHING = 1e-9
 #: Coefficients that vanish at random inputs come with this multiple of the rounding of one term.
 FREE = 1e5
 
@@ -37,7 +36,7 @@ def circle(
         np.where(free, 0.0, (-B.probe * C.probe + A.probe * root) / square),
         discriminant,
     )
-    c, s, d = tape.several("circle", (A, B, C, sign), slack, results)
+    c, s, d = tape.several("circle", (A, B, C, sign), results, slack)
     return c, s, d
 
 
@@ -47,7 +46,7 @@ def quadratic(
     """Solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
     discriminant = B.probe**2 - A.probe * C.probe
     results = ((-B.probe + sign.probe * np.sqrt(discriminant)) / A.probe, discriminant)
-    s, d = tape.several("quadratic", (A, B, C, sign), slack, results)
+    s, d = tape.several("quadratic", (A, B, C, sign), results, slack)
     return s, d
 
 
@@ -70,14 +69,14 @@ def unit(tape: Tape, x: Scalar, y: Scalar, size: Probe, slack: float) -> tuple[S
     free = np.abs(root) <= VANISHING * np.max(np.abs(root))
     root = np.where(free, 1.0, root)
     results = np.where(free, 1.0, x.probe / root), np.where(free, 0.0, y.probe / root)
-    c, s = tape.several("unit", (x, y), slack, results)
+    c, s = tape.several("unit", (x, y), results, slack)
     return c, s
 
 
 def across(tape: Tape, m: Sequence[Scalar], d: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
     """Unit vector along m, perpendicular to d but for rounding; any such where m is zero."""
     length = np.sqrt(sum(a.probe**2 for a in m))
-    x, y, z = tape.several("across", (*m, *d), 0.0, tuple(a.probe / length for a in m))
+    x, y, z = tape.several("across", (*m, *d), tuple(a.probe / length for a in m))
     return x, y, z
 
 
@@ -85,7 +84,7 @@ def rotation_vector(tape: Tape, R: Sequence[Sequence[Scalar]]) -> tuple[Scalar, 
     """Rotation vector of a rotation matrix; nothing may be computed from it further."""
     entries = tuple(x for row in R for x in row)
     nothing = tape.rng.normal(size=(3, PROBES)).astype(complex)
-    x, y, z = tape.several("rotation_vector", entries, 0.0, tuple(nothing))
+    x, y, z = tape.several("rotation_vector", entries, tuple(nothing))
     return x, y, z
 
 
@@ -103,7 +102,7 @@ def exponential(tape: Tape, twist: Sequence[Scalar]) -> list[Scalar]:
     shift = v + factors[1] * once + factors[2] * np.cross(w, once)
     entries = [columns[k][..., i] for i in range(3) for k in range(3)]
     entries += [shift[..., i] for i in range(3)]
-    return [*tape.several("exponential", tuple(twist), 0.0, tuple(entries))]
+    return [*tape.several("exponential", twist, tuple(entries))]
 
 
 def angle(tape: Tape, c: Scalar, s: Scalar, offset: float) -> Scalar:
@@ -113,5 +112,7 @@ def angle(tape: Tape, c: Scalar, s: Scalar, offset: float) -> Scalar:
         value = np.arctan2(constant[1], constant[0]) - offset
         return tape.scalar(float(np.arctan2(np.sin(value), np.cos(value))))
     probe = np.arctan2(s.probe.real, c.probe.real) + tape.rng.normal(size=PROBES)
-    name = "angle" if offset == 0.0 else "angle_from"
-    return tape.enter(Operation(name, (s.index, c.index), float(offset)), probe.astype(complex))
+    operation = Operation("angle", (s.index, c.index))
+    if offset:
+        operation = Operation("angle_from", (s.index, c.index), float(offset))
+    return tape.enter(operation, probe.astype(complex))

@@ -8,25 +8,21 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.assembly_modes.closed_form.array_runtime import Function
 from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.meeting import NEAR, REFINED, Refinement
 from regularize.assembly_modes.closed_form.plan import Plan
-from regularize.assembly_modes.closed_form.program import CLOSED, Function
-from regularize.assembly_modes.closed_form.programs import LOST, Programs
+from regularize.assembly_modes.closed_form.program import CLOSED, LOST, Programs
+from regularize.assembly_modes.closed_form.refinement import Refinement
 from regularize.assembly_modes.closed_form.solutions import Solutions
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.model.graph import Graph
 
-#: Samples that are computed at once, so that all quantities stay in the processor's cache.
+#: Samples that are computed at once, so that all quantities stay in the processor's cache; of many
+#: branches as many solutions as of sixteen.
 CHUNK = 4096
-#: Solutions that are computed at once where there are many branches.
-ROOM = 2**16
-#: Scaled discriminants that are rounding: two branches meet.
-MEETING = 1e-14
 #: Change of the inputs, in radians and sizes of the loops, after which little is lost.
 ASIDE = 1e-3
-#: Closure errors that are rounding.
-EXACT = 1e-13
 #: What is tried where any angle solves an equation and zero leads to no solution.
 ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
@@ -45,7 +41,7 @@ class Evaluation:
         self._plan, self._graph, self.columns = plan, graph, tuple(columns)
         self._n, self._steps = graph.freedoms, len(plan.choices)
         self.freedoms = self._n
-        self._programs = Programs(plan, graph, self.columns)
+        self._programs = Programs(plan, graph.freedoms, len(self.columns))
         self._checks = slice(self._n + self._steps, self._n + self._steps + len(plan.gaps))
         self._both = [(1.0, -1.0)] * self._steps
         self._every = np.ones(2**self._steps, dtype=bool)
@@ -87,7 +83,7 @@ class Evaluation:
         """Enter the results of some inputs, (results, branches, N); which are assembled."""
         assembled = self._positions(self._programs.array, x, branch, results)
         q, margin = results[: self._n], self._margin(results)
-        near = (np.abs(margin) < NEAR).any(axis=0)
+        near = (np.abs(margin) < EXACT.same).any(axis=0)
         lost = self._lost(results)
         if lost.any():
             self._from_aside(x, branch, results, assembled, lost)
@@ -156,13 +152,13 @@ class Evaluation:
             assembled[b[better], s[better]] = True
             error[b[better], s[better]] = left[better]
 
-        b, s = np.nonzero(lost & (error > EXACT) & (error <= REFINED))
+        b, s = np.nonzero(lost & (error > 0.1 * EXACT.closed) & (error <= EXACT.same))
         if len(b):
             take(results[: self._n, b, s].T, b, s)
         columns = list(self.columns)
         weights = np.cos(1.0 + np.arange(len(columns)))  # no direction that is special
         for sense in (1.0, -1.0):
-            samples = np.flatnonzero((lost & (error > EXACT)).any(axis=0))
+            samples = np.flatnonzero((lost & (error > 0.1 * EXACT.closed)).any(axis=0))
             if not len(samples):
                 break
             others = np.empty((*results.shape[:2], len(samples)))
@@ -175,7 +171,7 @@ class Evaluation:
             q[:, columns] = x[samples[s]]
             take(q, b, samples[s])
         # What is left is a place where formulas and iteration fail.
-        assembled &= ~lost | (error <= REFINED)
+        assembled &= ~lost | (error <= EXACT.same)
 
     def _margin(self, results: Array) -> Array:
         return results[self._n : self._n + self._steps]
@@ -184,7 +180,7 @@ class Evaluation:
         self, program: Function, x: Array, branch: Branch | None, results: Array
     ) -> NDArray[np.bool_]:
         """Enter the results of a program; whether each branch is assembled, (branches, N)."""
-        self._programs.evaluate(program, [x], branch, results)
+        self._programs.evaluate(program, x, branch, results)
         # A sum is finite where all its terms are.
         with np.errstate(invalid="ignore", over="ignore"):
             assembled = np.isfinite(results[: self._n].sum(axis=0))
@@ -218,23 +214,17 @@ class Evaluation:
             arrays: Inputs, their rates, and for accelerations the rates of these, (N, inputs) each.
             branch: The only branch wanted, if it is.
         """
-        program = self._programs.velocity if len(arrays) == 2 else self._programs.acceleration
-        N, branches = len(arrays[0]), 1 if branch is not None else 2**self._steps
-        derivatives = np.empty((self._n, branches, N))
-        for part in _parts(N, branches):
-            some, own = [a[part] for a in arrays], derivatives[..., part]
-            self._programs.evaluate(program, some, branch, own)
-            results = np.empty((self._rows, *own.shape[1:]))
-            known = self._solved(some[0], branch, results)
-            known &= ~(np.abs(self._margin(results)) <= MEETING).any(axis=0)
-            lost = self._lost(results) & known
-            if lost.any():
-                b, s = np.nonzero(lost)
-                given = [a[s] for a in some[1:]]
-                q = results[: self._n, b, s].T
-                rates, regular = self._refinement.derivatives(q, given)
-                own[:, b[regular], s[regular]] = rates[regular].T
-            own[:, ~known] = np.nan
+        x, branches = arrays[0], 1 if branch is not None else 2**self._steps
+        derivatives = np.full((self._n, branches, len(x)), np.nan)
+        for part in _parts(len(x), branches):
+            results = np.empty((self._rows, branches, len(x[part])))
+            known = self._solved(x[part], branch, results)
+            known &= ~(np.abs(self._margin(results)) <= ROUNDING).any(axis=0)
+            b, s = np.nonzero(known)
+            if len(b):
+                given = [a[part][s] for a in arrays[1:]]
+                rates = self._refinement.derivatives(results[: self._n, b, s].T, given)
+                derivatives[..., part][:, b, s] = rates.T
         return derivatives.T
 
     @cached_property
@@ -245,5 +235,5 @@ class Evaluation:
 
 def _parts(samples: int, branches: int) -> Iterator[slice]:
     """A few samples at a time: what is needed on the way takes more room than the results."""
-    size = max(1, min(CHUNK, ROOM // branches))
+    size = max(1, min(CHUNK, 16 * CHUNK // branches))
     return (slice(k, k + size) for k in range(0, samples, size))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.loops import LoopSolution, joint_names, loops_of
 from regularize.assembly_modes.closed_form.plan import Plan
+from regularize.assembly_modes.loops import LoopSolution, joint_names, loops_of
 from regularize.model.graph import Graph
 
 

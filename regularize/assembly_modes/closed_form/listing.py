@@ -1,41 +1,34 @@
 """A program in SymPy's terms, its common subexpressions eliminated.
 
 Sums, products, sines and cosines are handed to SymPy; the solutions of the equations themselves
-are calls of functions.
+are calls of the functions of ``runtime``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from graphlib import TopologicalSorter
 from types import ModuleType
 from typing import Any
 
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.errors import MissingExtra
 
-#: Number of results of the functions that are called.
-RESULTS = {
-    "circle": 3,
-    "quadratic": 2,
-    "unit": 2,
-    "across": 3,
-    "angle": 1,
-    "angle_from": 1,
-    "exponential": 12,
-    "rotation_vector": 3,
+#: Number of results of the functions that are called; then additions, multiplications, divisions,
+#: square roots, sines, cosines, arctangents of each.
+FUNCTIONS = {
+    "circle": (3, (5, 8, 2, 1, 0, 0, 0)),
+    "quadratic": (2, (2, 3, 1, 1, 0, 0, 0)),
+    "unit": (2, (1, 2, 2, 1, 0, 0, 0)),
+    "across": (3, (11, 15, 4, 1, 0, 0, 0)),
+    "angle": (1, (0, 0, 0, 0, 0, 0, 1)),
+    "angle_from": (1, (2, 1, 0, 0, 0, 0, 1)),
+    "exponential": (12, (43, 56, 4, 1, 1, 1, 0)),
+    "rotation_vector": (3, (11, 8, 1, 1, 0, 0, 1)),
 }
-#: Additions, multiplications, divisions, square roots, sines, cosines, arctangents of each.
-COUNTS = {
-    "circle": (5, 8, 2, 1, 0, 0, 0),
-    "quadratic": (2, 3, 1, 1, 0, 0, 0),
-    "unit": (1, 2, 2, 1, 0, 0, 0),
-    "across": (11, 15, 4, 1, 0, 0, 0),
-    "angle": (0, 0, 0, 0, 0, 0, 1),
-    "angle_from": (2, 1, 0, 0, 0, 0, 1),
-    "exponential": (43, 56, 4, 1, 1, 1, 0),
-    "rotation_vector": (11, 8, 1, 1, 0, 0, 1),
-}
+#: What SymPy calls these operations.
+_KINDS = ("ADD", "SUB", "NEG"), ("MUL", "POW"), ("DIV",), (), ("SIN",), ("COS",), ("ATAN2",)
 
 
 @dataclass(frozen=True)
@@ -70,154 +63,111 @@ class Operations:
     @property
     def total(self) -> int:
         """All of them together."""
-        return (
-            self.additions
-            + self.multiplications
-            + self.divisions
-            + self.square_roots
-            + self.sines
-            + self.cosines
-            + self.arctangents
-        )
+        return sum(astuple(self))
 
 
 @dataclass(frozen=True)
-class Call:
-    """A call of a function of ``runtime``.
+class Statement:
+    """A common subexpression, or a call of a function of ``runtime``.
 
     Attributes:
-        function: Its name.
-        arguments: SymPy expressions.
-        target: Name of the array or tuple of its results.
-    """
-
-    function: str
-    arguments: tuple[Any, ...]
-    target: str
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """A common subexpression.
-
-    Attributes:
-        name: Its symbol.
-        expression: SymPy expression.
+        name: The symbol of its result, or of the array of its results.
+        values: SymPy expressions: one, or the arguments of the call.
+        function: Name of the function; empty for a subexpression.
     """
 
     name: str
-    expression: Any
+    values: tuple[Any, ...]
+    function: str = ""
 
 
 class Listing:
-    """A program in SymPy's terms: assignments and calls in an order in which they can be done.
+    """A program in SymPy's terms: statements in an order in which they can be done.
 
     Args:
         tape: The program.
         results: What it has to compute.
+
+    Attributes:
+        signs: Number of choices between two branches.
+        statements: What is computed before the results.
+        results: SymPy expressions.
     """
 
     def __init__(self, tape: Tape, results: Sequence[Scalar]) -> None:
         """Translate, eliminate common subexpressions and put in order."""
-        self.sympy, self.signs = _sympy(), tape.signs
-        self._expressions: dict[int, Any] = {}
-        calls: list[Call] = []
-        items: dict[str, tuple[int, int]] = {}
-        for index in tape.needed(results):
-            operation = tape.operations[index]
-            if operation.name in RESULTS:
-                arguments = [self._expressions[a] for a in operation.arguments]
-                if operation.name in ("circle", "quadratic", "unit", "angle_from"):
-                    arguments.append(self.sympy.Float(operation.data, 17))
-                calls.append(Call(operation.name, tuple(arguments), f"r{len(calls)}"))
-                self._expressions[index] = self.sympy.Symbol(f"r{len(calls) - 1}_0")
-                items[f"r{len(calls) - 1}_0"] = (len(calls) - 1, 0)
-            elif operation.name == "item":
-                target = str(self._expressions[operation.arguments[0]]).split("_")[0]
-                symbol = f"{target}_{operation.data}"
-                items[symbol] = (int(target[1:]), int(operation.data))
-                self._expressions[index] = self.sympy.Symbol(symbol)
+        self._sympy, self.signs = _sympy(), tape.signs
+        expressions: dict[int, Any] = {}
+        calls: list[Statement] = []
+        for x in tape.needed(results):
+            arguments = [expressions[a] for a in x.operation.arguments]
+            if x.operation.name in FUNCTIONS:
+                name, data = f"r{len(calls)}", x.operation.data
+                given = arguments if data is None else [*arguments, self._sympy.Float(data, 17)]
+                calls.append(Statement(name, tuple(given), x.operation.name))
+                count = FUNCTIONS[x.operation.name][0]
+                array = self._sympy.IndexedBase(name, shape=(count,))
+                expressions[x.index] = array if count > 1 else self._sympy.Symbol(name)
             else:
-                self._expressions[index] = self._translated(operation.name, operation)
-        wanted = [self._expressions[result.index] for result in results]
-        flat = [argument for call in calls for argument in call.arguments] + wanted
-        replaced, reduced = self.sympy.cse(flat, symbols=self.sympy.numbered_symbols("t"))
+                expressions[x.index] = self._translated(x, arguments)
+        wanted = [expressions[result.index] for result in results]
+        flat = [value for call in calls for value in call.values] + wanted
+        shared, reduced = self._sympy.cse(flat, symbols=self._sympy.numbered_symbols("t"))
         self.results = reduced[len(flat) - len(wanted) :]
         rest = iter(reduced)
-        self.calls = [
-            Call(call.function, tuple(next(rest) for _ in call.arguments), call.target)
-            for call in calls
-        ]
-        self.statements: list[Call | Assignment] = []
-        self._items = items
-        self._pending = {str(symbol): expression for symbol, expression in replaced}
-        self._done: set[str] = set()
-        for expression in self.results:
-            self._require(expression)
+        pending = {
+            c.name: Statement(c.name, tuple(next(rest) for _ in c.values), c.function)
+            for c in calls
+        }
+        pending.update((str(symbol), Statement(str(symbol), (value,))) for symbol, value in shared)
+        order = TopologicalSorter({name: _names(s.values) for name, s in pending.items()})
+        self.statements = [pending[name] for name in order.static_order() if name in pending]
 
     @property
-    def symbols(self) -> set[str]:
+    def _expressions(self) -> list[Any]:
+        return [value for s in self.statements for value in s.values] + list(self.results)
+
+    @property
+    def symbols(self) -> list[str]:
         """Names of all inputs, signs and results that are used."""
-        expressions = list(self.results)
-        for each in self.statements:
-            expressions += each.arguments if isinstance(each, Call) else [each.expression]
-        return {str(symbol) for expression in expressions for symbol in expression.free_symbols}
+        return _names(self._expressions)
 
     @property
     def operations(self) -> Operations:
         """Operations of all statements, and of the results."""
-        total = [0] * 7
-        expressions = list(self.results)
-        for statement in self.statements:
-            if isinstance(statement, Call):
-                expressions += statement.arguments
-                total = [a + b for a, b in zip(total, COUNTS[statement.function], strict=True)]
-            else:
-                expressions.append(statement.expression)
-        names = ("ADD", "SUB", "NEG"), ("MUL", "POW"), ("DIV",), (), ("SIN",), ("COS",), ("ATAN2",)
-        for expression in expressions:
-            counted = self.sympy.sympify(expression).count_ops(visual=True)
-            for k, kinds in enumerate(names):
-                total[k] += sum(int(counted.coeff(self.sympy.Symbol(kind))) for kind in kinds)
-        return Operations(*total)
+        counted = sum(
+            (self._sympy.sympify(e).count_ops(visual=True) for e in self._expressions),
+            self._sympy.Integer(0),
+        )
+        called = [FUNCTIONS[s.function][1] for s in self.statements if s.function]
+        return Operations(
+            *(
+                sum(int(counted.coeff(self._sympy.Symbol(kind))) for kind in kinds)
+                + sum(counts[k] for counts in called)
+                for k, kinds in enumerate(_KINDS)
+            )
+        )
 
-    def _translated(self, name: str, operation: Any) -> Any:
-        sympy = self.sympy
-        if name == "constant":
-            value = float(operation.data)
+    def _translated(self, x: Scalar, arguments: Sequence[Any]) -> Any:
+        sympy, name, data = self._sympy, x.operation.name, x.operation.data
+        if x.constant is not None:
+            value = x.constant
             return sympy.Integer(int(value)) if value == int(value) else sympy.Float(value, 17)
         if name in ("input", "sign"):
-            return sympy.Symbol(f"{'x' if name == 'input' else 's'}{operation.data}")
-        x = [self._expressions[a] for a in operation.arguments]
-        if name == "add":
-            return x[0] + x[1]
-        if name == "subtract":
-            return x[0] - x[1]
-        if name == "multiply":
-            return x[0] * x[1]
+            return sympy.Symbol(f"{'x' if name == 'input' else 's'}{data}")
+        if name in ("sin", "cos"):
+            return getattr(sympy, name)(*arguments)
+        if name in ("item", "negative"):
+            return arguments[0][data] if name == "item" else -arguments[0]
+        a, b = arguments
         if name == "divide":
-            return x[0] / x[1]
-        if name == "negative":
-            return -x[0]
-        return sympy.sin(x[0]) if name == "sin" else sympy.cos(x[0])
+            return a / b
+        return a * b if name == "multiply" else a + b if name == "add" else a - b
 
-    def _require(self, expression: Any) -> None:
-        """Bring forward what an expression needs."""
-        for symbol in sorted(map(str, expression.free_symbols)):
-            if symbol in self._done:
-                continue
-            self._done.add(symbol)
-            if symbol in self._pending:
-                self._require(self._pending[symbol])
-                self.statements.append(Assignment(symbol, self._pending[symbol]))
-            elif symbol in self._items:
-                call = self.calls[self._items[symbol][0]]
-                for argument in call.arguments:
-                    self._require(argument)
-                # All results of a call come at once.
-                known = {name for name, (k, _) in self._items.items() if call is self.calls[k]}
-                self._done |= known
-                self.statements.append(call)
+
+def _names(expressions: Iterable[Any]) -> list[str]:
+    """Names of the symbols in some expressions, in an order that is always the same."""
+    return sorted({str(symbol) for e in expressions for symbol in e.free_symbols})
 
 
 def _sympy() -> ModuleType:

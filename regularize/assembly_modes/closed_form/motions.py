@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.assembly_modes.closed_form import equations, vectors
-from regularize.assembly_modes.closed_form.chain import Chain, Item
-from regularize.assembly_modes.closed_form.invariance import Place
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.closed_form.vectors import Element, Motion, Vector
+from regularize.assembly_modes.invariance import UnmovedElement
+from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.graph import Edge
@@ -50,10 +50,10 @@ class Known:
         self.coordinates: dict[int, Scalar] = {}
         self.rotations: dict[int, Rotation] = {}
         self.groups: dict[int, Motion] = {}
-        self._links: dict[tuple[Chain, int], Motion] = {}
-        self._seen: dict[tuple[Chain, Place, int, int], Element] = {}
+        self._links: dict[tuple[LoopChain, int], Motion] = {}
+        self._seen: dict[tuple[LoopChain, UnmovedElement, int, int], Element] = {}
 
-    def has(self, item: Item) -> bool:
+    def has(self, item: ElementaryMotion) -> bool:
         """Whether all coordinates of a motion are known."""
         return all(column in self.coordinates for column in item.columns)
 
@@ -61,7 +61,7 @@ class Known:
         """Set a coordinate of a joint with one freedom at a time."""
         self.coordinates[column] = coordinate
 
-    def give_angle(self, item: Item, c: Scalar, s: Scalar) -> None:
+    def give_angle(self, item: ElementaryMotion, c: Scalar, s: Scalar) -> None:
         """Set the angle between the two frames of a revolute motion."""
         (column,) = item.columns
         coordinate = equations.angle(self.tape, c, s, item.angle)
@@ -77,7 +77,7 @@ class Known:
         """Set a spherical or free joint from its exponential coordinates."""
         self.give_group(edge.columns, _exponential(self.tape, edge.screws, q), q)
 
-    def motion(self, item: Item) -> Motion | None:
+    def motion(self, item: ElementaryMotion) -> Motion | None:
         """Motion between the frames of an item, or None while it is not known."""
         tape = self.tape
         if not self.has(item):
@@ -90,25 +90,25 @@ class Known:
             back = vectors.columns(motion.rotation)
             shift = vectors.scale(-1.0, vectors.apply(back, motion.translation))
             return Motion(back, shift)
-        coordinate = self.coordinates[item.columns[0]]
+        coordinate = self.coordinates[item.columns[0]] * item.scale
         if item.kind == "P":
             c, s = (tape.scalar(v) for v in cosine_sine(item.angle))
             return vectors.about_z(c, s, coordinate + item.shift)
         c, s = self._turned(item)
         return vectors.about_z(c, s, coordinate * item.pitch + item.shift)
 
-    def _turned(self, item: Item) -> tuple[Scalar, Scalar]:
+    def _turned(self, item: ElementaryMotion) -> tuple[Scalar, Scalar]:
         """Cosine and sine of the angle between the frames of a known revolute motion."""
         (column,) = item.columns
         known = self.rotations.get(column)
         if known is None:
-            coordinate = self.coordinates[column]
+            coordinate = self.coordinates[column] * item.scale
             c, s = self.tape.cosine_sine(coordinate + item.angle)
             known = self.rotations[column] = Rotation(c, s, item.angle, coordinate)
         a, b = cosine_sine(item.angle - known.offset)
         return known.c * a - known.s * b, known.s * a + known.c * b
 
-    def rotation(self, item: Item) -> Motion | None:
+    def rotation(self, item: ElementaryMotion) -> Motion | None:
         """Motion of an item as directions see it: translations need not be known."""
         if item.kind == "P":
             c, s = (self.tape.scalar(v) for v in cosine_sine(item.angle))
@@ -123,7 +123,7 @@ class Known:
             None if direction is None else vectors.vector(self.tape, direction),
         )
 
-    def carried(self, chain: Chain, element: Element, start: int, end: int) -> Element:
+    def carried(self, chain: LoopChain, element: Element, start: int, end: int) -> Element:
         """An element given in frame ``start`` seen from frame ``end`` of the loop.
 
         The frames are counted around the loop, without reducing them to one turn.
@@ -133,7 +133,7 @@ class Known:
             element = self._stepped(chain, element, frame, step)
         return element
 
-    def seen(self, chain: Chain, place: Place, start: int, end: int) -> Element:
+    def seen(self, chain: LoopChain, place: UnmovedElement, start: int, end: int) -> Element:
         """The same of an element with constant components; what was carried once is kept."""
         key = (chain, place, start, end)
         if key not in self._seen:
@@ -145,7 +145,7 @@ class Known:
                 self._seen[key] = self._stepped(chain, before, end - step, step)
         return self._seen[key]
 
-    def _stepped(self, chain: Chain, element: Element, frame: int, step: int) -> Element:
+    def _stepped(self, chain: LoopChain, element: Element, frame: int, step: int) -> Element:
         """An element given in a frame seen from the next one, or from the one before."""
         k = frame if step > 0 else frame - 1
         index = (k // 2) % len(chain)
@@ -162,7 +162,7 @@ class Known:
         assert motion is not None
         return motion.back(element) if step > 0 else motion.element(element)
 
-    def direction_around(self, chain: Chain, item: int, direction: Vector) -> Vector:
+    def direction_around(self, chain: LoopChain, item: int, direction: Vector) -> Vector:
         """A direction behind a motion seen from in front of it, around the rest of the loop."""
         element = Element("direction", None, direction)
         carried = self.carried(chain, element, 2 * item + 1, 2 * (item + len(chain)))

@@ -8,16 +8,16 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.assembly_modes.closed_form import equations, vectors
-from regularize.assembly_modes.closed_form.chain import Chain
 from regularize.assembly_modes.closed_form.coefficients import vanishes
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.vectors import Matrix, Vector
+from regularize.assembly_modes.loop_chain import LoopChain
 
 #: Position of a spherical joint in its loop, and the rotation from behind it to in front of it.
 Orientation: TypeAlias = tuple[int, Matrix]
 
 
-def last_rotation(chain: Chain, known: Known) -> Orientation | None:
+def last_rotation(chain: LoopChain, known: Known) -> Orientation | None:
     """That of a spherical joint that is the last unknown rotation of its loop."""
     left = [i for i, item in enumerate(chain.items) if item.kind != "P" and not known.has(item)]
     if len(left) != 1 or chain.items[left[0]].kind != "S":
@@ -27,7 +27,7 @@ def last_rotation(chain: Chain, known: Known) -> Orientation | None:
     return left[0], vectors.columns((x, y, z))
 
 
-def rod(chain: Chain, known: Known) -> Orientation | None:
+def rod(chain: LoopChain, known: Known) -> Orientation | None:
     """That of the first of two spherical joints that are left in a loop.
 
     The body between them does not spin about their line.
@@ -60,7 +60,7 @@ def _reflected(x: Vector, normal: Vector, scaled: Vector) -> Vector:
 
 
 #: Ways to find an orientation, by the reason that is given for it; the first come first.
-ORIENTATIONS: dict[str, Callable[[Chain, Known], Orientation | None]] = {
+ORIENTATIONS: dict[str, Callable[[LoopChain, Known], Orientation | None]] = {
     "orientation of the rest": last_rotation,
     "direction of the rod, no spin": rod,
 }

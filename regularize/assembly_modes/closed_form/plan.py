@@ -9,11 +9,11 @@ from functools import reduce
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.chain import Chain
 from regularize.assembly_modes.closed_form.coefficients import size_of
 from regularize.assembly_modes.closed_form.motions import Known
-from regularize.assembly_modes.closed_form.projection import Projection
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
+from regularize.assembly_modes.loop_chain import LoopChain
+from regularize.assembly_modes.loop_projections import LoopProjection
 from regularize.model.cycles import Cycle
 from regularize.model.graph import CouplingRow
 
@@ -49,7 +49,7 @@ class Step:
 
 
 def step_of(
-    chain: Chain, p: Projection, solutions: int, discriminant: Scalar | None = None
+    chain: LoopChain, p: LoopProjection, solutions: int, discriminant: Scalar | None = None
 ) -> Step:
     """The step that a projection gives."""
     item = chain.items[p.unknown]
@@ -99,7 +99,7 @@ class Plan:
     tape: Tape
     known: Known
     steps: list[Step]
-    chains: tuple[Chain, ...]
+    chains: tuple[LoopChain, ...]
     divisors: tuple[Scalar, ...] = ()
     squares: tuple[Scalar, ...] = ()
     gaps: list[Scalar] = field(default_factory=list)
@@ -149,7 +149,7 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
-def _closes(known: Known, chain: Chain) -> bool:
+def _closes(known: Known, chain: LoopChain) -> bool:
     """Whether a loop closes at the random inputs, on all branches."""
     closing = np.eye(4)
     for item, link in zip(chain.items, chain.links, strict=True):
@@ -160,7 +160,7 @@ def _closes(known: Known, chain: Chain) -> bool:
     return bool(np.max(np.abs(closing - np.eye(4))) <= CLOSED)
 
 
-def _gaps(known: Known, chain: Chain) -> Iterator[Scalar]:
+def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
     """Closure errors of a solved loop, relative to its size, that are more than rounding."""
     if not all(known.has(item) for item in chain.items):
         return

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from regularize.assembly_modes.closed_form import equations, vectors
-from regularize.assembly_modes.closed_form.chain import Chain, chain_of
 from regularize.assembly_modes.closed_form.coefficients import (
     equation,
     rotated,
@@ -16,7 +15,6 @@ from regularize.assembly_modes.closed_form.coefficients import (
     size_of,
     vanishes,
 )
-from regularize.assembly_modes.closed_form.invariance import Invariance, Segment
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.orientations import ORIENTATIONS, rod
 from regularize.assembly_modes.closed_form.plan import (
@@ -25,7 +23,6 @@ from regularize.assembly_modes.closed_form.plan import (
     checked,
     step_of,
 )
-from regularize.assembly_modes.closed_form.projection import Projection, projections
 from regularize.assembly_modes.closed_form.spin import spins
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.closed_form.vectors import (
@@ -34,12 +31,14 @@ from regularize.assembly_modes.closed_form.vectors import (
     direction_of,
     position_of,
 )
+from regularize.assembly_modes.couplings import coupled, next_coupled
+from regularize.assembly_modes.invariance import Invariance, UnmovedSegment
+from regularize.assembly_modes.loop_chain import LoopChain, chain_of
+from regularize.assembly_modes.loop_projections import LoopProjection, projections
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import ROUNDING
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Graph, breadth_first
-
-#: Discriminants below this, relative to the size of their terms, are rounding.
-SLACK = 1e-14
 
 
 class Planner:
@@ -85,8 +84,8 @@ class Planner:
             given[column] = self.tape.scalar(value)
         self._plain = set(given)
         self._used: set[str] = set()
-        self._ways: dict[Invariance, dict[int, list[Projection]]] = {}
-        self._vain: set[tuple[int, tuple[Segment, ...]]] = set()
+        self._ways: dict[Invariance, dict[int, list[LoopProjection]]] = {}
+        self._vain: set[tuple[int, tuple[UnmovedSegment, ...]]] = set()
         for edge in graph.edges:
             own = [column for column in edge.columns if column in given]
             if not edge.group:
@@ -129,27 +128,17 @@ class Planner:
 
     def _coupled(self) -> bool:
         """A coupling with one coordinate left, the others not being angles up to whole turns."""
-        for coupling in self.graph.couplings:
-            left = [c for c in coupling.columns if c not in self.known.coordinates]
-            if len(left) != 1 or not set(coupling.columns) - set(left) <= self._plain:
-                continue
-            total = self.tape.scalar(coupling.offset)
-            factor = 0.0
-            for column, k in zip(coupling.columns, coupling.coefficients, strict=True):
-                if column == left[0]:
-                    factor += k
-                else:
-                    total = total - self.known.coordinates[column] * k
-            if factor == 0.0:
-                continue
-            self.known.give(left[0], total * (1.0 / factor))
-            self._plain.add(left[0])
-            self._used.add(coupling.name)
-            joint = next(e.joint.name for e in self.graph.edges if left[0] in e.columns)
-            reason = f"coupling {coupling.name}"
-            self.steps.append(Step(joint, "K", reason, 1, None, (left[0],)))
-            return True
-        return False
+        values = self.known.coordinates
+        found = next_coupled(self.graph.couplings, values.keys(), self._plain)
+        if found is None:
+            return False
+        coupling, column = found
+        self.known.give(column, coupled(coupling, column, values, self.tape.scalar(0.0)))
+        self._plain.add(column)
+        self._used.add(coupling.name)
+        joint = next(e.joint.name for e in self.graph.edges if column in e.columns)
+        self.steps.append(Step(joint, "K", f"coupling {coupling.name}", 1, None, (column,)))
+        return True
 
     def _projected(self) -> bool:
         """The cheapest projection that determines an unknown, unique ones first.
@@ -180,7 +169,7 @@ class Planner:
             for p in self._ways[loop][self._unknown(loop)]
         )
 
-    def _of(self, loop: Invariance, solutions: int) -> list[Projection]:
+    def _of(self, loop: Invariance, solutions: int) -> list[LoopProjection]:
         """Ways to find one more unknown of a loop that were not tried in vain."""
         unknown = self._unknown(loop)
         if unknown not in self._ways.setdefault(loop, {}):
@@ -214,13 +203,14 @@ class Planner:
             if vanishes(spin.coefficients[:2], size):
                 continue
             sign = self.tape.sign()
-            c, s, discriminant = equations.circle(self.tape, *spin.coefficients, sign, SLACK * size)
+            slack = ROUNDING * size
+            c, s, discriminant = equations.circle(self.tape, *spin.coefficients, sign, slack)
             self._give_rotation(spin.columns, spin.turned(c, s))
             self.steps.append(step_of(chain, p, 2, discriminant))
             return True
         return False
 
-    def _spins(self, chain: Chain) -> bool:
+    def _spins(self, chain: LoopChain) -> bool:
         """Whether the two spherical joints left in a loop are all that holds what is between."""
         left = {item.columns for item in chain.items if not self.known.has(item)}
         graph, cycle = self.graph, chain.cycle
@@ -229,7 +219,7 @@ class Planner:
         ends = graph.edges[cut[0]].parent, graph.edges[cut[0]].child
         return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
 
-    def _all_turned_but(self, chain: Chain, u: int) -> bool:
+    def _all_turned_but(self, chain: LoopChain, u: int) -> bool:
         """Whether the orientation of the rest of a loop is known."""
         return all(
             i == u or item.kind == "P" or self.known.has(item) for i, item in enumerate(chain.items)
@@ -237,7 +227,7 @@ class Planner:
 
     # Solutions -----------------------------------------------------------------------------------
 
-    def _seen(self, chain: Chain, p: Projection) -> bool:
+    def _seen(self, chain: LoopChain, p: LoopProjection) -> bool:
         """The unknown motion that carries one view of an element into the other."""
         item, tape = chain.items[p.unknown], self.tape
         left, right = sight(chain, self.known, p)
@@ -270,13 +260,13 @@ class Planner:
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         if square.constant is None:
             self._squares.append(square * (1.0 / size**2))
-        c, s = equations.unit(tape, x, y, square.probe, (10 * SLACK * size) ** 2)
+        c, s = equations.unit(tape, x, y, square.probe, (10 * ROUNDING * size) ** 2)
         self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 1))
         return True
 
     def _equated(
-        self, chain: Chain, p: Projection, least: Callable[[Array], float] = np.min
+        self, chain: LoopChain, p: LoopProjection, least: Callable[[Array], float] = np.min
     ) -> bool:
         """Solutions of the equation of two segments."""
         item, tape = chain.items[p.unknown], self.tape
@@ -291,10 +281,10 @@ class Planner:
             return True
         sign = tape.sign()
         if item.kind == "P":
-            shift, discriminant = equations.quadratic(tape, A, B, C, sign, SLACK * size)
+            shift, discriminant = equations.quadratic(tape, A, B, C, sign, ROUNDING * size)
             self.known.give(item.columns[0], shift)
         else:
-            c, s, discriminant = equations.circle(tape, A, B, C, sign, SLACK * size)
+            c, s, discriminant = equations.circle(tape, A, B, C, sign, ROUNDING * size)
             self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 2, discriminant))
         return True
@@ -310,7 +300,7 @@ class Planner:
         motion = Motion(forward, vectors.vector(self.tape, np.zeros(3)))
         self.known.give_group(columns, motion, equations.rotation_vector(self.tape, forward))
 
-    def _give_ball(self, chain: Chain, u: int, turn: Matrix, reason: str) -> None:
+    def _give_ball(self, chain: LoopChain, u: int, turn: Matrix, reason: str) -> None:
         item = chain.items[u]
         forward = turn if item.sign > 0 else vectors.columns(turn)
         self._give_rotation(item.columns, forward)

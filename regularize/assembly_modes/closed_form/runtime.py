@@ -1,7 +1,7 @@
 """Functions that closed-form solutions are made of, for one configuration at a time.
 
 Only the module ``math`` is used: the text of this module is part of every Python function that is
-written out.
+written out, and ``runtime_c`` translates it into C.
 """
 
 import math
@@ -43,7 +43,9 @@ def quadratic(A: float, B: float, C: float, sign: float, slack: float) -> tuple[
 def unit(x: float, y: float, slack: float) -> tuple[float, float]:
     """(x, y) scaled to length one; (1, 0) where both vanish."""
     length = math.sqrt(x * x + y * y)
-    return (1.0, 0.0) if length <= slack else (x / length, y / length)
+    if length <= slack:
+        return 1.0, 0.0
+    return x / length, y / length
 
 
 def across(
@@ -58,8 +60,10 @@ def across(
     if square <= 1e-28 * other:
         if abs(u) <= abs(v) and abs(u) <= abs(w):
             x, y, z = 0.0, -w, v
+        elif abs(v) <= abs(w):
+            x, y, z = w, 0.0, -u
         else:
-            x, y, z = (w, 0.0, -u) if abs(v) <= abs(w) else (-v, u, 0.0)
+            x, y, z = -v, u, 0.0
     elif square < other:
         part = (x * u + y * v + z * w) / other
         x, y, z = x - part * u, y - part * v, z - part * w

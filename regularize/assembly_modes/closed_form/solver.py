@@ -10,11 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regularize.assembly_modes.closed_form.branch_continuation import BranchContinuation
 from regularize.assembly_modes.closed_form.branches import WORDS, Branch, branches_of
 from regularize.assembly_modes.closed_form.codegen import c_source, python_source
 from regularize.assembly_modes.closed_form.evaluation import Evaluation
 from regularize.assembly_modes.closed_form.explanation import solved_loops, why_not
-from regularize.assembly_modes.closed_form.inputs import (
+from regularize.assembly_modes.closed_form.listing import Listing, Operations
+from regularize.assembly_modes.closed_form.plan import Plan
+from regularize.assembly_modes.closed_form.planner import Planner
+from regularize.assembly_modes.closed_form.solutions import Solutions, spread
+from regularize.assembly_modes.closed_form.track import Track
+from regularize.assembly_modes.closed_form.verification import unclosed_branch
+from regularize.assembly_modes.inputs import (
     Inputs,
     at_least_zero,
     graph_of,
@@ -22,15 +29,8 @@ from regularize.assembly_modes.closed_form.inputs import (
     inputs_of,
     together,
 )
-from regularize.assembly_modes.closed_form.listing import Listing, Operations
-from regularize.assembly_modes.closed_form.loops import loops_of
-from regularize.assembly_modes.closed_form.plan import Plan
-from regularize.assembly_modes.closed_form.planner import Planner
-from regularize.assembly_modes.closed_form.solutions import Solutions, spread
-from regularize.assembly_modes.closed_form.track import Track
-from regularize.assembly_modes.closed_form.tracking import Tracker
-from regularize.assembly_modes.closed_form.unwrapping import Turns
-from regularize.assembly_modes.closed_form.verification import unclosed_branch
+from regularize.assembly_modes.loops import loops_of
+from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph, coordinate_names
@@ -160,7 +160,8 @@ class ClosedForm:
             )
         turns = Turns(self.graph, self.columns)
         joints = [step.joint for step in self._choices]
-        return Tracker(self._evaluation, self.branches, joints, turns, x, least).follow(chosen)
+        following = BranchContinuation(self._evaluation, self.branches, joints, turns, x, least)
+        return following.track(chosen)
 
     def to_python(self, name: str = "solve") -> str:
         """Source of a self-contained Python function of the inputs and the branch."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.chain import Chain
 from regularize.assembly_modes.closed_form.coefficients import Coefficients, views
-from regularize.assembly_modes.closed_form.invariance import Invariance, Segment
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.orientations import rod
-from regularize.assembly_modes.closed_form.projection import Projection
 from regularize.assembly_modes.closed_form.tape import Scalar
 from regularize.assembly_modes.closed_form.vectors import Matrix, Vector, position_of
+from regularize.assembly_modes.invariance import Invariance, UnmovedSegment
+from regularize.assembly_modes.loop_chain import LoopChain
+from regularize.assembly_modes.loop_projections import LoopProjection
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ class Spin:
     turn: Matrix
     axis: Vector
     coefficients: Coefficients
-    chain: Chain
-    projection: Projection
+    chain: LoopChain
+    projection: LoopProjection
 
     def turned(self, c: Scalar, s: Scalar) -> Matrix:
         """Rotation from the child's to the parent's frame with the turn."""
@@ -62,7 +62,7 @@ def spins(loops: Sequence[Invariance], known: Known) -> Iterator[Spin]:
 
 
 def _known_up_to_a_turn(
-    chain: Chain, known: Known
+    chain: LoopChain, known: Known
 ) -> tuple[tuple[int, ...], Matrix, Vector] | None:
     """A spherical joint of a loop with two, its rotation without the turn and the axis of that."""
     found = rod(chain, known)
@@ -82,31 +82,35 @@ def _known_up_to_a_turn(
     return item.columns, turn, vectors.scale(1.0 / square**0.5, line)
 
 
-def _center(chain: Chain, known: Known, start: int, end: int) -> Vector:
+def _center(chain: LoopChain, known: Known, start: int, end: int) -> Vector:
     zero = known.tape.scalar(0.0)
     center = vectors.Element("point", (zero, zero, zero), None)
     return position_of(known.carried(chain, center, start, end))
 
 
-def _distances(loop: Invariance, known: Known, columns: tuple[int, ...]) -> Iterator[Projection]:
+def _distances(
+    loop: Invariance, known: Known, columns: tuple[int, ...]
+) -> Iterator[LoopProjection]:
     """Pairs of points of a loop between which nothing but one spherical joint is unknown."""
     items, m = loop.chain.items, len(loop.chain)
     unknown = sum(1 << i for i, item in enumerate(items) if not known.has(item))
     own = next((i for i, item in enumerate(items) if item.columns == columns), None)
     if own is None:
         return
-    points: list[tuple[Segment, int]] = [
+    points: list[tuple[UnmovedSegment, int]] = [
         (segment, members)
         for segment, members, kind in loop.members
         if kind == "point" and not members >> own & 1
     ]
     for (a, of_a), (b, of_b) in combinations(points, 2):
         if not of_a & of_b and unknown & ~(of_a | of_b) == 1 << own and (of_a | of_b) & unknown:
-            yield Projection(own, (a, b), "distance between points", 2, m - a.length - b.length - 1)
+            yield LoopProjection(
+                own, (a, b), "distance between points", 2, m - a.length - b.length - 1
+            )
 
 
 def _equation(
-    chain: Chain, known: Known, p: Projection, turn: Matrix, axis: Vector
+    chain: LoopChain, known: Known, p: LoopProjection, turn: Matrix, axis: Vector
 ) -> Coefficients:
     """Coefficients of the distance of two points, one of them turned by the unknown angle."""
     left, right, other, base = (position_of(e) for e in views(chain, known, p))

@@ -19,13 +19,30 @@ from numpy.typing import NDArray
 
 Probe: TypeAlias = NDArray[np.complex128]
 
-#: Number of random inputs at which every operation is known, the last axis of a probe.
+#: Number of random inputs at which every operation is known, the last axis of a probe: that four
+#: values agree by chance does not happen, and fewer cost no less.
 PROBES = 4
-#: Choices with an axis of their own; those beyond are made at random, for want of axes.
+#: Choices with an axis of their own, a million values; those beyond are made at random.
 AXES = 20
-#: Relative differences that count as rounding, in sums and in products.
-CANCELLED = 1e-12
+#: Relative differences of equal products: a few roundings. Sums lose a digit more.
 EQUAL = 1e-13
+#: Values at random inputs below this, relative to the size of their terms, are zero.
+VANISHING = 1e-9
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One line of the program.
+
+    Attributes:
+        name: What is done.
+        arguments: Positions of the quantities that it is done to.
+        data: A number or an index that belongs to the operation.
+    """
+
+    name: str
+    arguments: tuple[int, ...] = ()
+    data: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +52,18 @@ class Scalar:
     Attributes:
         tape: The program that it belongs to.
         index: Its position there.
+        operation: What gives it.
+        probe: Its values at the random inputs, shape (..., PROBES).
+        size: The largest of them.
+        constant: Its value, where it is the same at all inputs.
     """
 
     tape: Tape
     index: int
-
-    @property
-    def probe(self) -> Probe:
-        """Its values at the random inputs, shape (..., PROBES)."""
-        return self.tape.probes[self.index]
-
-    @property
-    def constant(self) -> float | None:
-        """Its value, where it is the same at all inputs."""
-        return self.tape.values[self.index]
+    operation: Operation
+    probe: Probe
+    size: float
+    constant: float | None
 
     def __add__(self, other: Scalar | float) -> Scalar:
         """Sum."""
@@ -74,21 +89,6 @@ class Scalar:
     __rmul__ = __mul__
 
 
-@dataclass(frozen=True)
-class Operation:
-    """One line of the program.
-
-    Attributes:
-        name: What is done.
-        arguments: Positions of the quantities that it is done to.
-        data: A number, an index or a name that belongs to the operation.
-    """
-
-    name: str
-    arguments: tuple[int, ...] = ()
-    data: float | int = 0
-
-
 class Tape:
     """The program; quantities are created by its methods and by arithmetic on ``Scalar``.
 
@@ -97,17 +97,14 @@ class Tape:
 
     def __init__(self, seed: int = 0) -> None:
         """Start with nothing but the random number generator of the probes."""
-        self.operations: list[Operation] = []
-        self.probes: list[Probe] = []
-        self.values: list[float | None] = []
+        self.quantities: list[Scalar] = []
         self.inputs = 0
         self.signs = 0
-        self._known: dict[Operation, int] = {}
-        self._constants: dict[float, Scalar] = {}
-        self._sizes: list[float] = []
-        self._by_value: dict[tuple[complex, complex], int] = {}
-        self._tuples: dict[int, tuple[Probe, ...]] = {}
         self.rng = np.random.default_rng(seed)
+        self._known: dict[Operation, Scalar] = {}
+        self._constants: dict[float, Scalar] = {}
+        self._by_value: dict[tuple[complex, complex], Scalar] = {}
+        self._results: dict[Operation, tuple[Probe, ...]] = {}
 
     # Sources -------------------------------------------------------------------------------------
 
@@ -147,10 +144,11 @@ class Tape:
             return a
         if x is not None and y is not None:
             total = x + sign * y
-            return self.scalar(total if abs(total) > CANCELLED * (abs(x) + abs(y)) else 0.0)
+            return self.scalar(total if abs(total) > 10 * EQUAL * (abs(x) + abs(y)) else 0.0)
         probe = a.probe + sign * b.probe
-        size = self._sizes[a.index] + self._sizes[b.index]
-        if abs(probe.flat[0]) <= CANCELLED * size and np.max(np.abs(probe)) <= CANCELLED * size:
+        size = a.size + b.size
+        cancelled = 10 * EQUAL * size
+        if abs(probe.flat[0]) <= cancelled and np.max(np.abs(probe)) <= cancelled:
             return self.scalar(0.0)
         folded = self._folded(probe, EQUAL * size)
         if folded is not None:
@@ -179,21 +177,14 @@ class Tape:
                 return -other
             if (inner := self._negated(one)) is not None:
                 return -(inner * other)
-        probe = a.probe * b.probe
-        folded = self._folded(probe, EQUAL * self._sizes[a.index] * self._sizes[b.index])
-        if folded is not None:
-            return folded
-        return self.enter(Operation("multiply", tuple(sorted((a.index, b.index)))), probe)
+        operation = Operation("multiply", tuple(sorted((a.index, b.index))))
+        return self._entered(operation, a.probe * b.probe, a.size * b.size)
 
     def divide(self, a: Scalar, b: Scalar) -> Scalar:
         """A / b."""
         if b.constant is not None:
             return a * (1.0 / b.constant)
-        probe = a.probe / b.probe
-        folded = self._folded(probe, EQUAL * float(np.max(np.abs(probe))))
-        if folded is not None:
-            return folded
-        return self.enter(Operation("divide", (a.index, b.index)), probe)
+        return self._entered(Operation("divide", (a.index, b.index)), a.probe / b.probe)
 
     def cosine_sine(self, angle: Scalar) -> tuple[Scalar, Scalar]:
         """Cosine and sine of an angle."""
@@ -204,39 +195,60 @@ class Tape:
 
     # Bookkeeping ---------------------------------------------------------------------------------
 
-    def needed(self, results: Iterable[Scalar]) -> list[int]:
-        """Positions of the operations that the results depend on, in order."""
+    def needed(self, results: Iterable[Scalar]) -> list[Scalar]:
+        """The quantities that the results depend on, in order."""
         found: set[int] = set()
         stack = [result.index for result in results]
         while stack:
             index = stack.pop()
             if index not in found:
                 found.add(index)
-                stack.extend(self.operations[index].arguments)
-        return sorted(found)
+                stack.extend(self.quantities[index].operation.arguments)
+        return [self.quantities[index] for index in sorted(found)]
 
     def several(
         self,
         name: str,
-        arguments: tuple[Scalar, ...],
-        data: float,
+        arguments: Iterable[Scalar],
         results: tuple[Probe, ...],
+        data: float | None = None,
     ) -> tuple[Scalar, ...]:
         """The quantities that one operation with several results gives."""
         operation = Operation(name, tuple(a.index for a in arguments), data)
-        index = self._known.get(operation)
-        if index is None:
-            index = self._append(operation, np.full(PROBES, np.nan, dtype=complex))
-            self._tuples[index] = results
-        items = []
-        for k, probe in enumerate(self._tuples[index]):
-            folded = self._folded(probe, EQUAL * float(np.max(np.abs(probe))))
-            items.append(folded or self.enter(Operation("item", (index,), k), probe))
-        return tuple(items)
+        known = self._known.get(operation)
+        if known is None:
+            known = self._append(operation, np.full(PROBES, np.nan, dtype=complex))
+            self._results[operation] = results
+        return tuple(
+            self._entered(Operation("item", (known.index,), k), probe)
+            for k, probe in enumerate(self._results[operation])
+        )
+
+    def enter(self, operation: Operation, probe: Probe) -> Scalar:
+        """The quantity that an operation gives, an earlier one where it is the same."""
+        known = self._known.get(operation)
+        if known is not None:
+            return known
+        key = (_rounded(probe.flat[0]), _rounded(probe.flat[-1]))
+        same = self._by_value.get(key)
+        if (
+            same is not None
+            and operation.name not in ("input", "sign", "constant")
+            and np.allclose(same.probe, probe, rtol=10 * EQUAL, atol=0.0)
+        ):
+            return same
+        entered = self._append(operation, probe)
+        self._by_value.setdefault(key, entered)
+        return entered
+
+    def _entered(self, operation: Operation, probe: Probe, size: float | None = None) -> Scalar:
+        """The same, a number where the values agree but for rounding of terms of some size."""
+        size = float(np.max(np.abs(probe))) if size is None else size
+        return self._folded(probe, EQUAL * size) or self.enter(operation, probe)
 
     def _negated(self, a: Scalar) -> Scalar | None:
-        operation = self.operations[a.index]
-        return Scalar(self, operation.arguments[0]) if operation.name == "negative" else None
+        negative = a.operation.name == "negative"
+        return self.quantities[a.operation.arguments[0]] if negative else None
 
     def _folded(self, probe: Probe, tolerance: float) -> Scalar | None:
         # Two values tell most quantities from constants, at a fraction of the cost of all.
@@ -247,27 +259,13 @@ class Tape:
             return None
         return self.scalar(value.real)
 
-    def enter(self, operation: Operation, probe: Probe) -> Scalar:
-        """The quantity that an operation gives, an earlier one where it is the same."""
-        index = self._known.get(operation)
-        if index is not None:
-            return Scalar(self, index)
-        key = (_rounded(probe.flat[0]), _rounded(probe.flat[-1]))
-        if key in self._by_value and operation.name not in ("input", "sign", "constant"):
-            same = self._by_value[key]
-            if np.allclose(self.probes[same], probe, rtol=10 * EQUAL, atol=0.0):
-                return Scalar(self, same)
-        index = self._append(operation, probe)
-        self._by_value.setdefault(key, index)
-        return Scalar(self, index)
-
-    def _append(self, operation: Operation, probe: Probe) -> int:
-        self.operations.append(operation)
-        self.probes.append(probe)
-        self.values.append(float(operation.data) if operation.name == "constant" else None)
-        self._sizes.append(float(np.max(np.abs(probe))))
-        self._known[operation] = len(self.operations) - 1
-        return len(self.operations) - 1
+    def _append(self, operation: Operation, probe: Probe) -> Scalar:
+        constant = operation.data if operation.name == "constant" else None
+        size = float(np.max(np.abs(probe)))
+        scalar = Scalar(self, len(self.quantities), operation, probe, size, constant)
+        self.quantities.append(scalar)
+        self._known[operation] = scalar
+        return scalar
 
 
 def _rounded(value: Any) -> complex:

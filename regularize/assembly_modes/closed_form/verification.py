@@ -12,18 +12,19 @@ import numpy as np
 
 from regularize.assembly_modes.closed_form.branches import Branch
 from regularize.assembly_modes.closed_form.evaluation import Evaluation
+from regularize.assembly_modes.closed_form.plan import CLOSED
 from regularize.lie.screw import Array
-
-#: Closure errors of solutions, lengths divided by the size of the loops.
-CLOSED = 1e-7
-#: Distances of the inputs from the stored ones, in radians and sizes of the loops; inputs at each.
-REACHES, SAMPLES = (0.3, 1.5), 8
-#: Branches up to which all of them are tried.
-MANY = 64
 
 
 def unclosed_branch(
-    evaluation: Evaluation, branches: Sequence[Branch], stored: Array, units: Array
+    evaluation: Evaluation,
+    branches: Sequence[Branch],
+    stored: Array,
+    units: Array,
+    *,
+    reaches: Sequence[float] = (0.3, 1.5),
+    samples: int = 8,
+    most: int = 64,
 ) -> Branch | None:
     """A branch on which some solution does not close the loops, or None.
 
@@ -32,16 +33,19 @@ def unclosed_branch(
         branches: All branches.
         stored: Stored coordinates of the inputs, shape (s,).
         units: One radian, or the size of the loops, of each input, shape (s,).
+        reaches: Distances of the inputs from the stored ones, in these units.
+        samples: Inputs at each distance.
+        most: Branches up to which all of them are tried at once, beyond as many at random.
     """
     rng = np.random.default_rng(0)
-    reach = np.repeat(REACHES, SAMPLES)[:, None]
+    reach = np.repeat(reaches, samples)[:, None]
     x = stored + reach * rng.uniform(-1.0, 1.0, size=(len(reach), len(stored))) * units
-    if len(branches) <= MANY:
+    if len(branches) <= most:
         found = evaluation.many(x, None)
-        samples, wrong = np.nonzero(found.assembled)
-        open_ = evaluation.closure_error(found.q[samples, wrong]) > CLOSED
+        at, wrong = np.nonzero(found.assembled)
+        open_ = evaluation.closure_error(found.q[at, wrong]) > CLOSED
         return branches[int(wrong[open_][0])] if open_.any() else None
-    tried = (branches[int(k)] for k in rng.choice(len(branches), MANY, replace=False))
+    tried = (branches[int(k)] for k in rng.choice(len(branches), most, replace=False))
     for branch in tried:
         found = evaluation.many(x, branch)
         if np.any(evaluation.closure_error(found.q[found.assembled]) > CLOSED):

@@ -1,0 +1,58 @@
+"""Files: read whole up to a size, and written so that they are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from regularize.errors import ReadError, RegularizeError
+
+#: Largest file that is read, in bytes.
+LARGEST = 256 * 1024 * 1024
+
+
+def read_bytes(path: str) -> bytes:
+    """Content of a file.
+
+    Raises:
+        ReadError: The file cannot be opened, or is larger than ``LARGEST``.
+    """
+    try:
+        size = os.stat(path).st_size
+        if size > LARGEST:
+            raise ReadError(path, f"has {size} bytes, more than the {LARGEST} that are read")
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in one step, so that nobody ever reads half of it.
+
+    Raises:
+        RegularizeError: The file cannot be written.
+    """
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+        )
+        try:
+            with open(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise RegularizeError(
+            f"{target}: cannot be written: {error.strerror}; check the folder"
+        ) from error
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

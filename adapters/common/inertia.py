@@ -1,0 +1,29 @@
+"""Inertia matrices as files write them: by moments and products, or by principal moments."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.lie.screw import Array
+
+#: Names of the six numbers in URDF and SDF, in the order of ``moments``.
+NAMES = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+#: Where they stand in the matrix.
+PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+def moments(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> Array:
+    """The matrix of three moments and three products of inertia, shape (3, 3)."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def six(matrix: Array) -> list[float]:
+    """The six numbers of a matrix, in the order of ``moments``."""
+    return [float(matrix[place]) for place in PLACES]
+
+
+def principal(R: Array, diagonal: ArrayLike) -> Array:
+    """The matrix of principal moments about the columns of a rotation, shape (3, 3)."""
+    matrix = R @ np.diag(diagonal) @ R.T
+    return np.asarray((matrix + matrix.T) / 2)

@@ -1,0 +1,73 @@
+"""Motion of a joint by its coordinates, and the coordinates that come nearest to a motion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regularize.lie.screw import (
+    Array,
+    adjoint,
+    exp,
+    inverse,
+    log,
+    log_rotation,
+)
+from regularize.model.mechanism import Joint
+
+#: Newton on a joint's own coordinates takes a few steps, or has no solution to find.
+STEPS = 30
+
+
+def motion(joint: Joint, q: Array, count: int | None = None) -> Array:
+    """The child's joint frame in the parent's joint frame at coordinates ``q``, shape (4, 4).
+
+    Args:
+        joint: The joint.
+        q: Its coordinates, radians and metres, shape (freedoms,).
+        count: Only that many of its freedoms move, the first ones of a product; None: all.
+    """
+    if joint.group and count is None:
+        return exp(joint.screws @ q)
+    T = np.eye(4)
+    for column, value in zip(joint.screws.T[:count], q[:count], strict=True):
+        T = T @ exp(column * value)
+    return T
+
+
+def relative_pose(joint: Joint, q: Array) -> Array:
+    """The child body in the parent body at coordinates ``q``, shape (4, 4)."""
+    return joint.T_parent_joint @ motion(joint, q) @ inverse(joint.T_child_joint)
+
+
+def joint_position(joint: Joint, T_parent_child: Array) -> Array:
+    """Coordinates that move the parent's frame of a joint nearest to its child's frame.
+
+    What the joint cannot do is left over; it is the closure gap.
+
+    Args:
+        joint: The joint; the search starts at zero.
+        T_parent_child: The child's joint frame in the parent's joint frame, shape (4, 4).
+
+    Returns:
+        Radians and metres, shape (freedoms,).
+    """
+    if joint.freedoms == 0:
+        return np.zeros(0)
+    if joint.kind == "spherical":
+        return log_rotation(T_parent_child[:3, :3])
+    if joint.kind == "free":
+        return log(T_parent_child)
+    q = np.zeros(joint.freedoms)
+    for _ in range(STEPS):
+        T = motion(joint, q)
+        error = log(inverse(T) @ T_parent_child)
+        # Newton on the twist that is still missing, seen from the moved frame.
+        columns = [
+            adjoint(inverse(T) @ motion(joint, q, k)) @ joint.screws[:, k]
+            for k in range(joint.freedoms)
+        ]
+        step = np.linalg.lstsq(np.column_stack(columns), error, rcond=None)[0]
+        q = q + step
+        if float(np.max(np.abs(step))) < 1e-15:
+            break
+    return q

@@ -1,0 +1,378 @@
+r"""What CAD joints and mates leave free between two marked frames.
+
+A CAD joint relates frame I on one body to frame J on another; Z is the axis. Each function here
+takes the pose of J seen from I as it was saved, ``T_i_j``, and gives the joint in the terms of
+:class:`~regularize.mechanism.Joint`: the screws in a joint frame, that frame seen from I and from
+J, and the coordinates that come nearest to the saved pose. What the saved pose lacks stays a gap.
+
+Joints whose freedoms form no standard kind are products of joints of one freedom ("composite").
+The equations that each one stands for are those of the solver of FreeCAD; with :math:`x, y, z` the
+origin of J seen from I, and :math:`z_i, z_j` the axes:
+
+==================  =====================================================  ========
+pair                equations                                              freedoms
+==================  =====================================================  ========
+point_on_line       x = y = 0                                              4
+point_in_plane      z = offset                                             5
+line_in_plane       z = offset, z_i · z_j = 0                              4
+parallel            z_i ∥ z_j                                              4
+angle               z_i · z_j = cos(angle)                                 5
+no_rotation         all axes parallel                                      3
+sphere_sphere       x² + y² + z² = distance²                               5
+cylinder_sphere     x² + y² = distance²                                    5
+revolute_cylinder   x² + y² = distance², z_i ∥ z_j                         3
+revolute_revolute   x² + y² = distance², z_i ∥ z_j, z = 0                  2
+constant_velocity   x = y = z = 0, x_i · y_j + y_i · x_j = 0               2
+pin_slot            y = z = 0, z_i ∥ z_j                                   2
+==================  =====================================================  ========
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from regularize.lie.screw import (
+    Array,
+    inverse,
+    log_rotation,
+    prismatic,
+    revolute,
+    transform,
+    unit,
+)
+from regularize.model.diagnostic import Source
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Joint
+
+X, Y, Z = np.eye(3)
+#: Angles and relative lengths below which a special case holds.
+TINY = 1e-9
+#: Sine of an angle below which axes count as parallel.
+PARALLEL = 1e-6
+#: Half turns that leave all axes of a frame on their lines.
+FLIPS = tuple(
+    transform(np.diag(signs)) for signs in ([1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1])
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A joint between two marked frames.
+
+    Attributes:
+        kind: One of ``joint.KINDS``.
+        screws: Freedoms in the joint frame, shape (6, f).
+        T_i_joint: Joint frame seen from frame I.
+        T_j_joint: Joint frame seen from frame J.
+        position: Coordinates nearest to the saved pose, shape (f,).
+        equal: Pairs of freedoms whose coordinates are equal.
+    """
+
+    kind: str
+    screws: Array
+    T_i_joint: Array
+    T_j_joint: Array
+    position: Array
+    equal: tuple[tuple[int, int], ...] = ()
+
+
+def pair(name: str, T_i_j: Array, value: float = 0.0) -> Pair:
+    """The pair of that name.
+
+    Args:
+        name: A key of ``PAIRS``.
+        T_i_j: Frame J seen from frame I at the saved pose, shape (4, 4).
+        value: Offset or distance in metres, or angle in radians, where the pair has one.
+    """
+    return PAIRS[name](T_i_j, value)
+
+
+def distance_joint(
+    name: str,
+    first: tuple[str, Array],
+    second: tuple[str, Array],
+    T_first_second: Array,
+    length: float,
+    source: Source | None = None,
+    *,
+    closure: bool = True,
+) -> Joint:
+    """The joint that keeps two points at a distance: the pair ``sphere_sphere``.
+
+    Args:
+        name: Name of the joint.
+        first: Body of the first point, the parent, and a frame with the point as its origin.
+        second: Body of the second point, and a frame likewise.
+        T_first_second: The second body seen from the first one where the coordinates of the joint
+            are zero, shape (4, 4); the points need not be at the distance there.
+        length: The distance in metres; 0 makes a ball joint.
+        source: Where it stands.
+        closure: Whether the file marks it as closing a loop.
+    """
+    (parent, T_parent), (child, T_child) = first, second
+    found = pair("sphere_sphere", inverse(T_parent) @ T_first_second @ T_child, length)
+    return Joint(
+        name,
+        parent,
+        child,
+        found.kind,
+        found.screws,
+        T_parent @ found.T_i_joint,
+        T_child @ found.T_j_joint,
+        closure=closure,
+        source=source,
+    )
+
+
+def _rotation_z(angle: float) -> Array:
+    c, s = math.cos(angle), math.sin(angle)
+    return transform(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
+
+
+def _angle_z(T: Array) -> float:
+    """The rotation about Z that comes nearest to the rotation of T."""
+    return math.atan2(T[1, 0] - T[0, 1], T[0, 0] + T[1, 1])
+
+
+def _nearest_flip(T_i_j: Array, flips: Sequence[Array]) -> Array:
+    """The half turn of J after which its axes come nearest to those of I."""
+    return max(flips, key=lambda flip: float(np.trace(T_i_j[:3, :3] @ flip[:3, :3])))
+
+
+def _flip_axis(T_i_j: Array) -> Array:
+    """The half turn about X of J, or none, after which its axis points along that of I."""
+    return FLIPS[0] if T_i_j[2, 2] >= 0.0 else FLIPS[1]
+
+
+def _aligned(T_i_j: Array) -> Array:
+    """Frame at the origin of J, seen from J, with the axes of I."""
+    return transform(T_i_j[:3, :3].T)
+
+
+def _offset(z: float) -> Array:
+    return transform(None, z * Z)
+
+
+def _along_z(direction: Array) -> Array:
+    """Rotation, as a transform, to a frame whose Z has the direction."""
+    z = unit(direction)
+    x = unit(np.cross(Y if abs(z[1]) < 0.9 else X, z))
+    return transform(np.column_stack([x, np.cross(z, x), z]))
+
+
+def _toward_x(T_i_j: Array) -> Array:
+    """Rotation about Z of I, as a transform, to a frame whose X points toward the origin of J."""
+    x, y = T_i_j[:2, 3]
+    return _rotation_z(math.atan2(y, x)) if math.hypot(x, y) > 0.0 else np.eye(4)
+
+
+def _turns(point: Array) -> list[Array]:
+    """Rotations about three axes through a point: as a product, every rotation about it."""
+    return [revolute(axis, point) for axis in (X, Y, Z)]
+
+
+def _composite(screws: Sequence[Array]) -> Array:
+    return np.column_stack(screws)
+
+
+def _fixed(T_i_j: Array, value: float) -> Pair:
+    flip = _nearest_flip(T_i_j, FLIPS)
+    return Pair("fixed", joint_screws("fixed"), np.eye(4), flip, np.zeros(0))
+
+
+def _revolute(T_i_j: Array, value: float) -> Pair:
+    flip = _flip_axis(T_i_j)
+    return Pair(
+        "revolute",
+        joint_screws("revolute"),
+        np.eye(4),
+        flip,
+        np.array([_angle_z(T_i_j @ flip)]),
+    )
+
+
+def _cylindrical(T_i_j: Array, value: float) -> Pair:
+    flip = _flip_axis(T_i_j)
+    position = np.array([T_i_j[2, 3], _angle_z(T_i_j @ flip)])
+    return Pair("cylindrical", joint_screws("cylindrical"), np.eye(4), flip, position)
+
+
+def _prismatic(T_i_j: Array, value: float) -> Pair:
+    flip = _nearest_flip(T_i_j, FLIPS)
+    return Pair("prismatic", joint_screws("prismatic"), np.eye(4), flip, T_i_j[2:3, 3])
+
+
+def _spherical(T_i_j: Array, value: float) -> Pair:
+    position = log_rotation(T_i_j[:3, :3])
+    return Pair("spherical", joint_screws("spherical"), np.eye(4), np.eye(4), position)
+
+
+def _free(T_i_j: Array, value: float) -> Pair:
+    return Pair("free", joint_screws("free"), T_i_j, np.eye(4), np.zeros(6))
+
+
+def _planar(T_i_j: Array, value: float) -> Pair:
+    flip = _flip_axis(T_i_j)
+    screws = _composite([prismatic(X), prismatic(Y), revolute(Z)])
+    position = np.array([*T_i_j[:2, 3], _angle_z(T_i_j @ flip)])
+    return Pair("planar", screws, _offset(value), flip, position)
+
+
+def _parallel(T_i_j: Array, value: float) -> Pair:
+    flip = _flip_axis(T_i_j)
+    screws = _composite([*map(prismatic, (X, Y, Z)), revolute(Z)])
+    position = np.array([*T_i_j[:3, 3], _angle_z(T_i_j @ flip)])
+    return Pair("composite", screws, np.eye(4), flip, position)
+
+
+def _no_rotation(T_i_j: Array, value: float) -> Pair:
+    flip = _nearest_flip(T_i_j, FLIPS)
+    screws = _composite([*map(prismatic, (X, Y, Z))])
+    return Pair("composite", screws, np.eye(4), flip, T_i_j[:3, 3])
+
+
+def _inclined(T_i_j: Array, angle: float) -> tuple[Array, Array]:
+    """Frames on I and on J in both of which the axis of J is (sin angle, 0, cos angle)."""
+    across = np.cross(Z, T_i_j[:3, 2])
+    y = unit(across) if np.linalg.norm(across) > TINY else T_i_j[:3, 1]
+    if abs(y[2]) > TINY:  # only where the axes are parallel: make it perpendicular to both
+        y = unit([y[0], y[1], 0.0])
+    on_i = np.column_stack([np.cross(y, Z), y, Z])
+    y_j = T_i_j[:3, :3].T @ y
+    x_j = unit(np.cross(y_j, Z))
+    c, s = math.cos(angle), math.sin(angle)
+    on_j = np.column_stack([c * x_j + s * Z, np.cross(Z, x_j), c * Z - s * x_j])
+    return transform(on_i), transform(on_j)
+
+
+def _angle(T_i_j: Array, value: float) -> Pair:
+    if abs(math.sin(value)) <= PARALLEL:  # one equation with no derivative: it means parallel
+        return _parallel(T_i_j, 0.0)
+    T_i, T_j = _inclined(T_i_j, value)
+    axis = np.array([math.sin(value), 0.0, math.cos(value)])
+    screws = _composite([*map(prismatic, (X, Y, Z)), revolute(Z), revolute(axis)])
+    position = np.array([*(T_i[:3, :3].T @ T_i_j[:3, 3]), 0.0, 0.0])
+    return Pair("composite", screws, T_i, T_j, position)
+
+
+def _perpendicular(T_i_j: Array, value: float) -> Pair:
+    return _angle(T_i_j, math.pi / 2)
+
+
+def _universal(T_i_j: Array, value: float) -> Pair:
+    T_i, T_j = _inclined(T_i_j, math.pi / 2)
+    return Pair("universal", _composite([revolute(Z), revolute(X)]), T_i, T_j, np.zeros(2))
+
+
+def _line_in_plane(T_i_j: Array, value: float) -> Pair:
+    T_i, T_j = _inclined(T_i_j, math.pi / 2)
+    screws = _composite([prismatic(X), prismatic(Y), revolute(Z), revolute(X)])
+    x, y, _ = T_i[:3, :3].T @ T_i_j[:3, 3]
+    return Pair("composite", screws, _offset(value) @ T_i, T_j, np.array([x, y, 0.0, 0.0]))
+
+
+def _point_in_plane(T_i_j: Array, value: float) -> Pair:
+    screws = _composite([prismatic(X), prismatic(Y), *_turns(np.zeros(3))])
+    position = np.array([*T_i_j[:2, 3], 0.0, 0.0, 0.0])
+    return Pair("composite", screws, _offset(value), _aligned(T_i_j), position)
+
+
+def _point_on_line(T_i_j: Array, value: float) -> Pair:
+    screws = _composite([prismatic(Z), *_turns(np.zeros(3))])
+    position = np.array([T_i_j[2, 3], 0.0, 0.0, 0.0])
+    return Pair("composite", screws, np.eye(4), _aligned(T_i_j), position)
+
+
+def _sphere_sphere(T_i_j: Array, value: float) -> Pair:
+    if value <= TINY:
+        return _spherical(T_i_j, 0.0)
+    p = T_i_j[:3, 3]
+    T_i = _along_z(p) if np.linalg.norm(p) > TINY else np.eye(4)
+    end = value * Z
+    screws = _composite([revolute(X), revolute(Y), *_turns(end)])
+    T_j = _aligned(T_i_j) @ T_i @ transform(None, -end)
+    return Pair("composite", screws, T_i, T_j, np.zeros(5))
+
+
+def _cylinder_sphere(T_i_j: Array, value: float) -> Pair:
+    if value <= TINY:
+        return _point_on_line(T_i_j, 0.0)
+    T_i, end = _toward_x(T_i_j), value * X
+    screws = _composite([prismatic(Z), revolute(Z), *_turns(end)])
+    T_j = _aligned(T_i_j) @ T_i @ transform(None, -end)
+    return Pair("composite", screws, T_i, T_j, np.array([T_i_j[2, 3], 0.0, 0.0, 0.0, 0.0]))
+
+
+def _arm(T_i_j: Array, length: float) -> tuple[Array, Array]:
+    """Frames whose X leads from axis I to axis J, the axes parallel and ``length`` apart."""
+    T_i, flip = _toward_x(T_i_j), _flip_axis(T_i_j)
+    turned = _angle_z(inverse(T_i) @ T_i_j @ flip)
+    return T_i, flip @ _rotation_z(-turned) @ transform(None, -length * X)
+
+
+def _revolute_cylinder(T_i_j: Array, value: float) -> Pair:
+    if value <= TINY:
+        return _cylindrical(T_i_j, 0.0)
+    T_i, T_j = _arm(T_i_j, value)
+    screws = _composite([prismatic(Z), revolute(Z), revolute(Z, value * X)])
+    return Pair("composite", screws, T_i, T_j, np.array([T_i_j[2, 3], 0.0, 0.0]))
+
+
+def _revolute_revolute(T_i_j: Array, value: float) -> Pair:
+    if value <= TINY:
+        return _revolute(T_i_j, 0.0)
+    T_i, T_j = _arm(T_i_j, value)
+    screws = _composite([revolute(Z), revolute(Z, value * X)])
+    return Pair("composite", screws, T_i, T_j, np.zeros(2))
+
+
+def _constant_velocity(T_i_j: Array, value: float) -> Pair:
+    """Two equal bends, one on each side: rotations about X, Y and X by a, b and a.
+
+    The axes of the marked frames face each other, so J is turned over first.
+    """
+    w = log_rotation(T_i_j[:3, :3] @ FLIPS[1][:3, :3])
+    bend = math.hypot(w[0], w[1])
+    T_i = _rotation_z(math.atan2(-w[0], w[1])) if bend > TINY else np.eye(4)
+    screws = _composite([revolute(X), revolute(Y), revolute(X)])
+    return Pair("composite", screws, T_i, FLIPS[1] @ T_i, np.array([0.0, bend, 0.0]), ((0, 2),))
+
+
+def _pin_slot(T_i_j: Array, value: float) -> Pair:
+    flip = _flip_axis(T_i_j)
+    screws = _composite([prismatic(X), revolute(Z)])
+    position = np.array([T_i_j[0, 3], _angle_z(T_i_j @ flip)])
+    return Pair("composite", screws, np.eye(4), flip, position)
+
+
+#: Every pair by name.
+PAIRS: Mapping[str, Callable[[Array, float], Pair]] = MappingProxyType(
+    {
+        "fixed": _fixed,
+        "revolute": _revolute,
+        "cylindrical": _cylindrical,
+        "prismatic": _prismatic,
+        "spherical": _spherical,
+        "universal": _universal,
+        "planar": _planar,
+        "free": _free,
+        "parallel": _parallel,
+        "perpendicular": _perpendicular,
+        "angle": _angle,
+        "no_rotation": _no_rotation,
+        "point_on_line": _point_on_line,
+        "point_in_plane": _point_in_plane,
+        "line_in_plane": _line_in_plane,
+        "sphere_sphere": _sphere_sphere,
+        "cylinder_sphere": _cylinder_sphere,
+        "revolute_cylinder": _revolute_cylinder,
+        "revolute_revolute": _revolute_revolute,
+        "constant_velocity": _constant_velocity,
+        "pin_slot": _pin_slot,
+    }
+)

@@ -1,0 +1,210 @@
+"""Values of JSON and YAML files that know where they stand.
+
+Both are trees of mappings, lists and words, and read alike::
+
+    root = read_json(path)  # or read_yaml(path)
+    for joint in root["joints"].items():
+        name, axis = joint["name"].text(), joint["axis"].numbers(3)
+        limit = joint.maybe("limit", Value.number)
+
+Whatever is absent or of another kind raises ``ReadError`` with file, line (YAML has lines) and
+element, such as ``joints[2]/axis``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+import numpy as np
+import yaml
+
+from regularize.adapters.common.files import read_bytes
+from regularize.adapters.common.located import Located
+from regularize.adapters.common.names import suggestion
+from regularize.errors import ReadError
+from regularize.lie.screw import Array
+from regularize.model.diagnostic import Source
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Value(Located):
+    """A value of a file.
+
+    Attributes:
+        raw: Data of JSON, or a node of YAML.
+        path: The file as the user named it.
+        where: Its place in the file, such as ``joints[2]/position``; empty at the top.
+    """
+
+    raw: Any
+    path: str
+    where: str = ""
+
+    @property
+    def source(self) -> Source:
+        """Where it stands."""
+        line = self.raw.start_mark.line + 1 if isinstance(self.raw, yaml.Node) else None
+        return Source(self.path, line, self.where or None)
+
+    @property
+    def data(self) -> Any:
+        """A mapping or a list of what is inside, or plain data; None for null."""
+        node = self.raw
+        if isinstance(node, yaml.MappingNode):
+            return {str(key.value): value for key, value in node.value}
+        if isinstance(node, yaml.SequenceNode):
+            return node.value
+        if not isinstance(node, yaml.ScalarNode):
+            return node
+        try:
+            return yaml.SafeLoader("").construct_document(node)
+        except (yaml.YAMLError, ValueError) as error:
+            raise self.error("holds a value that plain YAML does not have") from error
+
+    def _expected(self, what: str) -> ReadError:
+        data = self.data
+        if isinstance(data, dict | list):
+            shown = "a mapping" if isinstance(data, dict) else "a list"
+        else:
+            shown = f"{data!r:.40}"
+        return self.error(f"expected {what}, found {shown}")
+
+    def _at(self, key: str, raw: Any) -> Value:
+        return Value(raw, self.path, f"{self.where}/{key}" if self.where else key)
+
+    def _members(self) -> Mapping[str, Any]:
+        members = self.data
+        if not isinstance(members, dict):
+            raise self.error("expected an object in { }, of keys and values")
+        return members
+
+    def __getitem__(self, key: str) -> Value:
+        """A member of a mapping; raises ``ReadError`` without it."""
+        members = self._members()
+        if key not in members:
+            raise self.error(f"has no {key!r}{suggestion(key, members)}")
+        return self._at(key, members[key])
+
+    def get(self, key: str) -> Value | None:
+        """A member of a mapping, or None where it is absent or null."""
+        raw = self._members().get(key)
+        found = None if raw is None else self._at(key, raw)
+        return None if found is None or found.data is None else found
+
+    @overload
+    def maybe(self, key: str, read: Callable[[Value], T]) -> T | None: ...
+
+    @overload
+    def maybe(self, key: str, read: Callable[[Value], T], default: T) -> T: ...
+
+    def maybe(self, key: str, read: Callable[[Value], T], default: T | None = None) -> T | None:
+        """What a member is read to; the default where it is absent or null."""
+        found = self.get(key)
+        return default if found is None else read(found)
+
+    def members(self, key: str) -> dict[str, Value]:
+        """The keys and values of a mapping that is a member; none where it is absent."""
+        found = self.get(key)
+        if found is None:
+            return {}
+        return {name: found._at(name, raw) for name, raw in found._members().items()}
+
+    def items(self) -> list[Value]:
+        """The entries of a list."""
+        entries = self.data
+        if not isinstance(entries, list):
+            raise self.error("expected a list in [ ]")
+        return [Value(raw, self.path, f"{self.where}[{i}]") for i, raw in enumerate(entries)]
+
+    def each(self, key: str) -> list[Value]:
+        """The entries of a list that is a member of a mapping; none where it is absent."""
+        return self.maybe(key, Value.items) or []
+
+    def text(self) -> str:
+        """A string; in YAML any word."""
+        if isinstance(self.raw, yaml.ScalarNode):
+            return str(self.raw.value)
+        if not isinstance(self.raw, str):
+            raise self._expected("a string")
+        return self.raw
+
+    def texts(self) -> list[str]:
+        """A list of strings."""
+        return [entry.text() for entry in self.items()]
+
+    def flag(self) -> bool:
+        """True or false."""
+        data = self.data
+        if not isinstance(data, bool):
+            raise self._expected("true or false")
+        return data
+
+    def number(self) -> float:
+        """A finite number."""
+        data = self.data
+        try:
+            # YAML 1.1 takes numbers such as 1e-3 for words.
+            written = isinstance(self.raw, yaml.ScalarNode) and isinstance(data, str)
+            number = float(data) if written or isinstance(data, int | float) else math.nan
+        except (ValueError, OverflowError):
+            number = math.nan
+        if isinstance(data, bool) or not math.isfinite(number):
+            raise self._expected("a finite number")
+        return number
+
+    def integer(self) -> int:
+        """A whole number."""
+        data = self.data
+        if not isinstance(data, int) or isinstance(data, bool):
+            raise self._expected("a whole number")
+        return data
+
+    def numbers(self, *shape: int) -> Array:
+        """Numbers nested as the shape says; -1 stands for any count."""
+        if not shape:
+            return np.array(self.number())
+        entries = self.items()
+        if shape[0] >= 0 and len(entries) != shape[0]:
+            raise self.error(f"expected {shape[0]} entries, found {len(entries)}")
+        return np.array([entry.numbers(*shape[1:]) for entry in entries], dtype=np.float64)
+
+
+def read_json(path: str) -> Value:
+    """The value that a JSON file holds; raises ``ReadError`` if it is not well-formed."""
+    try:
+        return Value(json.loads(read_bytes(path).decode("utf-8-sig")), path)
+    except json.JSONDecodeError as error:
+        reason = f"not well-formed JSON ({error.msg.lower()}); the file may be cut off"
+        raise ReadError(path, reason, line=error.lineno) from error
+    except UnicodeDecodeError as error:
+        raise ReadError(path, f"byte {error.start} is not UTF-8; save the file so") from error
+    except RecursionError as error:
+        raise ReadError(path, "is nested too deeply (more than about 1000 levels)") from error
+
+
+def read_yaml(path: str, expected: str) -> Value:
+    """The mapping that a YAML file holds.
+
+    Args:
+        path: The file.
+        expected: What the file should hold, for the error message.
+
+    Raises:
+        ReadError: The file is not YAML, or holds something else.
+    """
+    try:
+        root = yaml.compose(read_bytes(path), Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or "unreadable characters"
+        line = None if mark is None else mark.line + 1
+        raise ReadError(path, f"not YAML ({reason}); correct it there", line=line) from error
+    if not isinstance(root, yaml.MappingNode):
+        raise ReadError(path, f"expected {expected}")
+    return Value(root, path)

@@ -1,0 +1,134 @@
+"""A URDF model while it is being read: a tree of links, and the joints that close its loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from regularize.adapters.common.draft import WORLD, Draft, Side
+from regularize.adapters.common.joint_motion import relative_pose
+from regularize.adapters.common.located import Located
+from regularize.adapters.common.xml import Node
+from regularize.adapters.urdf.pose import pose
+from regularize.lie.screw import IDENTITY, Array, inverse
+from regularize.model.mechanism import Body, Joint
+
+
+@dataclass(eq=False)
+class UrdfDraft(Draft):
+    """A URDF model under construction; joints marked as closures are no part of its tree.
+
+    Attributes:
+        root: The ``<robot>`` element.
+        implicit_world: Whether ``world`` is named by the file without being one of its links.
+    """
+
+    root: Node = field(kw_only=True)
+    implicit_world: bool = False
+
+    @property
+    def roots(self) -> list[str]:
+        """Links that are no child of a joint, in file order."""
+        children = {joint.child for joint in self.joints.values()}
+        return [name for name in self.bodies if name not in children]
+
+    def link(self, name: str, at: Located) -> str:
+        """The name, if there is such a link; raises ``ReadError`` otherwise.
+
+        Drake takes ``world`` for granted; it becomes a body here the first time it is named.
+        """
+        if name == WORLD and name not in self.bodies:
+            self.implicit_world = True
+            self.bodies[name] = Body(name, source=at.source)
+            self.note(
+                "REG102",
+                "note",
+                "`world` is not a link of the file: read as the ground, as Drake does",
+                at.source,
+            )
+        return self.body_named(name, at)
+
+    def link_node(self, name: str) -> Node:
+        """The ``<link>`` of that name."""
+        return next(node for node in self.root.children("link") if node.get("name") == name)
+
+    def named_frame(self, name: str, at: Node) -> Side:
+        """Link and transform of a link or of a Drake ``<frame>``."""
+        frames = {frame.get("name"): frame for frame in self.root.children("frame", "drake:frame")}
+        if name not in self.bodies and name in frames:
+            return self.link(frames[name].text("link"), frames[name]), pose(frames[name])
+        return self.link(name, at), IDENTITY
+
+    def chain(self, link: str) -> list[Joint]:
+        """Joints of the tree from the link up to its root."""
+        incoming = {joint.child: joint for joint in self.joints.values() if not joint.closure}
+        chain = []
+        while link in incoming:
+            chain.append(incoming[link])
+            link = incoming[link].parent
+        return chain
+
+    def rest_pose(self, link: str) -> Side:
+        """Root of the link's tree, and the link's frame in it where all coordinates are 0."""
+        T = np.eye(4)
+        for joint in self.chain(link):
+            T = relative_pose(joint, np.zeros(joint.freedoms)) @ T
+            link = joint.parent
+        return link, T
+
+    def rest_poses(self, first: str, second: str, at: Located) -> tuple[Array, Array]:
+        """Frames of two links in their common root where all coordinates are 0.
+
+        Raises:
+            ReadError: The links are in different trees.
+        """
+        (root, T_first), (other, T_second) = self.rest_pose(first), self.rest_pose(second)
+        if root != other:
+            raise at.error(
+                f"links `{first}` and `{second}` hang on different roots, so their frames have no "
+                "relation; join their trees by a fixed joint"
+            )
+        return T_first, T_second
+
+    def between(self, first: str, second: str, at: Located) -> Array:
+        """The second link in the first one where all coordinates are 0; see ``rest_poses``."""
+        T_first, T_second = self.rest_poses(first, second, at)
+        return inverse(T_first) @ T_second
+
+    def mark_closures(self) -> None:
+        """Mark each joint that would give a link a second parent, or close a cycle.
+
+        A joint is part of the tree if its child has no parent yet and is not above its parent.
+        """
+        above: dict[str, str] = {}
+        for joint in [*self.joints.values()]:
+            body: str | None = joint.parent
+            while body is not None and body != joint.child:
+                body = above.get(body)
+            if body is None and joint.child not in above:
+                above[joint.child] = joint.parent
+            else:
+                self.joints[joint.name] = replace(joint, closure=True)
+        self._report_second_parents()
+
+    def _report_second_parents(self) -> None:
+        incoming: dict[str, list[Joint]] = {}
+        for joint in self.joints.values():
+            incoming.setdefault(joint.child, []).append(joint)
+        for link, joints in incoming.items():
+            first = next((joint for joint in joints if not joint.closure), joints[0])
+            for other in joints:
+                if other is first:
+                    continue
+                one, two = (j.name for j in joints if j in (first, other))
+                self.note(
+                    "REG010",
+                    "warning",
+                    f"link `{link}` has two parent joints `{one}` and `{two}`: plain URDF cannot "
+                    f"express loops; read as a loop closed by `{other.name}`",
+                    other.source,
+                    f"write `{other.name}` as a URDF+ <loop>, so that other tools know it closes "
+                    "a loop",
+                    joints=(one, two),
+                )

@@ -1,0 +1,133 @@
+"""Whether inputs determine a mechanism: freedoms that they leave, and inputs that are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+
+from regularize.assembly_modes.inputs import Inputs
+from regularize.assembly_modes.loop_system import LoopSystem
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.manifold.continuation import Continuation, random_walks
+from regularize.manifold.projection import moved
+from regularize.manifold.tolerances import Tolerances
+from regularize.model.graph import coordinate_names
+
+#: Singular values by the largest that belong to velocities which the loops allow.
+RANK = 1e-6
+#: Walkers to generic configurations, and their steps.
+WALKERS, STEPS = 6, 4
+#: Length of the steps with which velocities are tried, and the part that has to be left of them.
+STEP, MOVED = 0.01, 0.1
+
+
+@dataclass(frozen=True)
+class Freedoms:
+    """What some inputs leave of a mechanism's freedoms.
+
+    Attributes:
+        independent: How many of the inputs can be chosen freely.
+        left: Freedoms that are left with all inputs given; rods that spin about themselves between
+            two ball joints do not count.
+        further: Names of as many coordinates that would take these freedoms as further inputs;
+            empty where no single ones do.
+    """
+
+    independent: int
+    left: int
+    further: tuple[str, ...]
+
+
+def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) -> Freedoms | None:
+    """Freedoms at generic configurations that are connected with the stored one.
+
+    Args:
+        system: The closure equations, all coordinates but the inputs being unknown.
+        columns: Columns of the inputs.
+        seed: Seed of the walks and of the steps.
+
+    Returns:
+        Freedoms, or None where the loops are open at the stored configuration.
+    """
+    loops, rng = system.loops, np.random.default_rng(seed)
+    stored = system.projected(system.graph.position[None])
+    if system.error(stored)[0] > RANK:
+        return None
+    along = Continuation(loops, Tolerances.of(RANK))
+    walked = random_walks(along, stored[0], walkers=WALKERS, steps=STEPS, rng=rng)
+    q = np.concatenate([stored, walked.reshape(WALKERS * STEPS, loops.freedoms)])
+    sizes, V = np.linalg.svd(loops.residual_jacobian(loops.state(q)) * loops.units)[1:]
+    ranks = np.sum(sizes > RANK * sizes[:, :1], axis=1)
+    # The rank is lower at special configurations only.
+    generic = int(np.argmax(ranks))
+    allowed = V[generic, int(ranks[generic]) :]
+    U, given, _ = np.linalg.svd(allowed[:, list(columns)])
+    independent = int(np.sum(given > RANK))
+    locked = U[:, independent:].T @ allowed
+    real = _real(system, q[generic], locked, rng) if len(locked) > system.spins else locked[:0]
+    left = max(0, len(real) - system.spins)
+    return Freedoms(independent, left, _further(system, real, left))
+
+
+def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0) -> None:
+    """Refuse inputs that leave freedoms, and those that cannot all be chosen.
+
+    Raises:
+        ModelError: They are too few or too many.
+    """
+    freedoms = freedoms_of(system, inputs.columns, seed=seed)
+    if freedoms is None:
+        return
+    given = ", ".join(inputs.names)
+    surplus, left = len(inputs.names) - freedoms.independent, freedoms.left
+    if surplus:
+        raise ModelError(
+            f"the inputs {given} cannot be chosen freely: "
+            f"{freedoms.independent} of them determine the rest; leave out {surplus}"
+        )
+    if left:
+        held, every = f"with {given} given" if given else "without inputs", len(inputs.names) + left
+        such = f", such as {', '.join(freedoms.further)}" if freedoms.further else ""
+        raise ModelError(
+            f"{held} the loops keep {left} of {every} freedom{'s'[: every > 1]} and their "
+            f"configurations have no end; give {left} more input{'s'[: left > 1]}{such}"
+        )
+
+
+def _real(system: LoopSystem, q: Array, velocities: Array, rng: np.random.Generator) -> Array:
+    """A basis of the velocities that motions really follow, shape (k, n).
+
+    Where the mechanism is shaky, loops allow velocities that no motion follows: corrections of
+    small steps take nearly all of them back.
+    """
+    count = 3 * len(velocities) + 6
+    mixed = rng.normal(size=(count, len(velocities))) @ velocities
+    mixed *= STEP / np.max(np.abs(mixed), axis=1, keepdims=True)
+    start = np.repeat(q[None], count, axis=0)
+    ahead = moved(system.loops, start, mixed, system.held)
+    reached = system.projected(ahead, steps=40)
+    closed = system.error(reached) < 1e-10
+    change = (reached - start)[closed] / (STEP * system.loops.units)
+    if not len(change):
+        return velocities[:0]
+    _, sizes, V = np.linalg.svd(change / np.sqrt(len(change)), full_matrices=False)
+    return np.asarray(V[sizes > MOVED * max(1.0 / np.sqrt(change.shape[1]), float(sizes[0]))])
+
+
+def _further(system: LoopSystem, real: Array, left: int) -> tuple[str, ...]:
+    """Coordinates that take the freedoms that are left, those of joints at the ground first."""
+    graph = system.graph
+    weights = np.zeros(graph.freedoms)
+    for edge in graph.edges:
+        if not edge.group:
+            weights[list(edge.columns)] = 3.0 if graph.ground in (edge.parent, edge.child) else 1.0
+    if not left or not len(real):
+        return ()
+    R, order = qr(real * weights, mode="r", pivoting=True)
+    taken = np.sum(np.abs(np.diagonal(R)) > RANK)
+    names = coordinate_names(graph.mechanism)
+    return tuple(names[int(c)] for c in np.sort(order[:left])) if taken >= left else ()

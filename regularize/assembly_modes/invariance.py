@@ -1,0 +1,227 @@
+"""What the pieces of a loop leave unmoved: points, directions, planes and lines.
+
+This is the invariance property matrix of Klein and Kecskeméthy, table 1, without its coordinate
+planes: rotations about axes through one point leave that point, rotations about parallel axes and
+translations leave directions, rotations about parallel axes and translations across them leave
+planes, and rotations about and translations along one axis leave its line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from regularize.assembly_modes.common_normals import ROUNDING
+from regularize.assembly_modes.loop_chain import LoopChain
+from regularize.lie import screw
+from regularize.lie.screw import Array
+
+
+@dataclass(frozen=True, eq=False)
+class UnmovedElement:
+    """An element of the geometry in one frame.
+
+    Attributes:
+        kind: ``point``, ``direction``, ``plane`` or ``line``.
+        position: A point of it in metres, shape (3,), or None.
+        direction: Unit vector, shape (3,), or None.
+    """
+
+    kind: str
+    position: Array | None
+    direction: Array | None
+
+    def seen_through(self, T: Array, size: float) -> UnmovedElement:
+        """The same element carried by T, rounding removed."""
+        position, direction = self.position, self.direction
+        if position is not None:
+            position = T[:3, :3] @ position + T[:3, 3]
+            position[np.abs(position) <= 4 * ROUNDING * size] = 0.0
+        if direction is not None:
+            direction = T[:3, :3] @ direction
+            near = np.abs(direction - np.round(direction)) <= 2 * ROUNDING
+            direction[near] = np.round(direction[near])
+        return UnmovedElement(self.kind, position, direction)
+
+
+@dataclass(frozen=True, eq=False)
+class UnmovedSegment:
+    """Consecutive motions of a loop and an element that they leave unmoved.
+
+    Frames are counted around the loop: 2 i in front of motion i, 2 i + 1 behind it.
+
+    Attributes:
+        start: First motion.
+        length: Number of motions; zero for an element of one body.
+        base: The element in frame ``first``.
+        tip: The element in frame ``last``.
+    """
+
+    start: int
+    length: int
+    base: UnmovedElement
+    tip: UnmovedElement
+
+    @property
+    def first(self) -> int:
+        """Frame in front of the segment."""
+        return 2 * self.start
+
+    @property
+    def last(self) -> int:
+        """Frame behind the segment, not reduced to one turn around the loop."""
+        return 2 * (self.start + self.length) - (1 if self.length else 0)
+
+    def members(self, m: int) -> int:
+        """Its motions in a loop of m as a set of bits."""
+        bits = ((1 << self.length) - 1) << self.start
+        return (bits & ((1 << m) - 1)) | (bits >> m)
+
+
+class Invariance:
+    """All segments of a loop that leave an element unmoved.
+
+    Args:
+        chain: The loop.
+        rtol: Angles, and distances relative to the size of the loop, that count as none.
+    """
+
+    def __init__(self, chain: LoopChain, rtol: float) -> None:
+        """Unroll the loop once more, carried along by its gap, and compare all axes."""
+        self.chain, self.rtol = chain, rtol
+        before = np.array([item.before for item in chain.items])
+        after = np.array([item.after for item in chain.items])
+        gap = after[-1] @ chain.links[-1] @ screw.inverse(before[0])
+        self._before = np.concatenate([before, gap @ before])
+        self._after = np.concatenate([after, gap @ after])
+        self._into_before, self._into_after = map(screw.inverse, (self._before, self._after))
+        self._axes, self._points = self._before[:, :3, 2], self._before[:, :3, 3]
+        crossed = screw.cross(self._axes[:, None], self._axes)
+        self._parallel = (np.sqrt(np.sum(crossed**2, axis=-1)) <= rtol).tolist()
+
+    @cached_property
+    def segments(self) -> tuple[UnmovedSegment, ...]:
+        """Every segment with every element that it leaves unmoved; the longest first."""
+        m, found = len(self.chain), []
+        for start in range(m):
+            for length in range(1, m):
+                places = self._unmoved(start, start + length)
+                if not places:
+                    # Longer segments leave no more unmoved than what they consist of.
+                    break
+                base, tip = self._into_before[start], self._into_after[start + length - 1]
+                found += [
+                    UnmovedSegment(
+                        start,
+                        length,
+                        place.seen_through(base, self.chain.size),
+                        place.seen_through(tip, self.chain.size),
+                    )
+                    for place in places
+                ]
+        return tuple(sorted(found, key=lambda segment: -segment.length))
+
+    @cached_property
+    def bodies(self) -> tuple[UnmovedSegment, ...]:
+        """A point and directions of each frame in front of a motion: segments without motions."""
+        places = [UnmovedElement("point", np.zeros(3), None)]
+        places += [UnmovedElement("direction", None, axis) for axis in np.eye(3)[[0, 2]]]
+        return tuple(
+            UnmovedSegment(start, 0, place, place)
+            for start in range(len(self.chain))
+            for place in places
+        )
+
+    @cached_property
+    def members(self) -> tuple[tuple[UnmovedSegment, int, str], ...]:
+        """Segments and bodies, the motions of each as a set of bits, and what stays unmoved."""
+        m = len(self.chain)
+        return tuple((s, s.members(m), s.base.kind) for s in (*self.segments, *self.bodies))
+
+    def _unmoved(self, start: int, end: int) -> list[UnmovedElement]:
+        """Elements that the motions from ``start`` to before ``end`` leave unmoved."""
+        items = [self.chain.items[i % len(self.chain)] for i in range(start, end)]
+        kinds = [item.kind for item in items]
+        turning = [i for i, kind in enumerate(kinds, start) if kind == "R"]
+        sliding = [i for i, kind in enumerate(kinds, start) if kind == "P"]
+        helical = any(item.pitch for item in items)
+        if "F" in kinds:
+            return []
+        found: list[UnmovedElement] = []
+        if not sliding and not helical:
+            centers = [i for i, kind in enumerate(kinds, start) if kind == "S"]
+            points = self._common_points(turning, centers, start, end - 1)
+            found += [UnmovedElement("point", p, None) for p in points]
+        if "S" in kinds:
+            return found
+        if not turning or all(self._parallel[turning[0]][i] for i in turning[1:]):
+            first = [self._axes[turning[0]]] if turning else [*self._before[start, :3, :3].T]
+            found += [UnmovedElement("direction", None, d) for d in first]
+            if not helical:
+                found += self._planes(turning, sliding)
+            found += self._lines(turning, sliding)
+        return found
+
+    def _common_points(
+        self, turning: list[int], centers: list[int], first: int, last: int
+    ) -> list[Array]:
+        """The point of all axes and centres; two points of an axis that all share."""
+        tolerance = self.rtol * self.chain.size
+        if centers:
+            candidates = [self._points[centers[0]]]
+        else:
+            crossing = next((i for i in turning[1:] if not self._parallel[turning[0]][i]), None)
+            if crossing is None:
+                candidates = [self._points[first], self._after[last, :3, 3]]
+                if np.linalg.norm(candidates[1] - candidates[0]) <= tolerance:
+                    candidates = candidates[:1]
+            else:
+                candidates = [self._nearest(turning[0], crossing)]
+        return [
+            p
+            for p in candidates
+            if np.all(_lengths(self._points[centers] - p) <= tolerance)
+            and np.all(self._distances(p - self._points[turning], turning) <= tolerance)
+        ]
+
+    def _planes(self, turning: list[int], sliding: list[int]) -> list[UnmovedElement]:
+        point = self._points[(turning or sliding)[0]]
+        if turning:
+            normals = [self._axes[turning[0]]]
+        else:
+            first, last = sliding[0], sliding[-1]
+            other = next((i for i in sliding if not self._parallel[first][i]), None)
+            if other is None:
+                normals = [*self._before[first, :3, :2].T, *self._after[last, :3, :2].T]
+            else:
+                normals = [screw.unit(screw.cross(self._axes[first], self._axes[other]))]
+        return [
+            UnmovedElement("plane", point, n)
+            for n in normals
+            if np.all(np.abs(self._axes[sliding] @ n) <= self.rtol)
+        ]
+
+    def _lines(self, turning: list[int], sliding: list[int]) -> list[UnmovedElement]:
+        if not turning or not all(self._parallel[turning[0]][i] for i in sliding):
+            return []
+        first = turning[0]
+        off = self._distances(self._points[turning] - self._points[first], [first])
+        if np.any(off > self.rtol * self.chain.size):
+            return []
+        return [UnmovedElement("line", self._points[first], self._axes[first])]
+
+    def _distances(self, gaps: Array, motions: list[int]) -> Array:
+        """Lengths of the gaps across the axes of some motions, shape (k,)."""
+        return _lengths(screw.cross(gaps, self._axes[motions]))
+
+    def _nearest(self, i: int, k: int) -> Array:
+        """Point of axis i nearest to axis k."""
+        normal = screw.cross(self._axes[i], self._axes[k])
+        gap = screw.cross(self._points[k] - self._points[i], self._axes[k])
+        return np.asarray(self._points[i] + (gap @ normal) / (normal @ normal) * self._axes[i])
+
+
+def _lengths(vectors: Array) -> Array:
+    return np.asarray(np.sqrt(np.sum(vectors**2, axis=-1)))

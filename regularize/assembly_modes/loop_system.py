@@ -1,0 +1,186 @@
+"""Closure equations of loops with some coordinates unknown: projection, what is the same, spins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from regularize.assembly_modes.grouping import firsts_of
+from regularize.lie.screw import Array
+from regularize.manifold.extent import sized_loops
+from regularize.manifold.kinematics import State
+from regularize.manifold.projection import moved, project
+from regularize.manifold.tolerances import EXACT
+from regularize.model.graph import Graph
+
+#: Singular values by the largest that belong to motions without resistance.
+IDLE = 1e-8
+#: Configurations that are looked at at once: their Jacobians stay in the processor's cache.
+CHUNK = 2048
+
+Result = TypeVar("Result", Array, NDArray[np.bool_])
+
+
+def in_parts(function: Callable[[Array], Result], q: Array) -> Result:
+    """A function of configurations (K, n), a few at a time: it needs room for each."""
+    parts = [function(q[k : k + CHUNK]) for k in range(0, max(1, len(q)), CHUNK)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+class LoopSystem:
+    """Closure equations of all loops of a mechanism for some unknown coordinates.
+
+    Args:
+        graph: The mechanism's graph.
+        unknown: Columns that are looked for.
+
+    Attributes:
+        loops: Kinematics of all joints.
+        held: Which coordinates are known, shape (n,).
+    """
+
+    def __init__(self, graph: Graph, unknown: NDArray[np.intp]) -> None:
+        """Set up the kinematics of all joints."""
+        self.graph, self.unknown = graph, unknown
+        self.loops = sized_loops(graph, graph.position)
+        self.held = ~np.isin(np.arange(graph.freedoms), unknown)
+
+    def error(self, q: Array) -> Array:
+        """Largest closure error, shape (K,)."""
+        return in_parts(self._error, q) if len(q) else np.zeros(0)
+
+    def _error(self, q: Array) -> Array:
+        residual = self.loops.residual(self.loops.state(q))
+        return np.asarray(np.max(np.abs(residual), axis=1, initial=0.0))
+
+    def equations(self, q: Array) -> tuple[Array, Array]:
+        """Closure errors (K, m) and their derivative by the unknown coordinates (K, m, u)."""
+        state = self.loops.state(q)
+        jacobian = self.loops.residual_jacobian(state) * self.loops.units
+        return self.loops.residual(state), jacobian[..., self.unknown]
+
+    def projected(
+        self, q: Array, *, damped: bool = False, steps: int = 8, until: float | None = None
+    ) -> Array:
+        """Configurations brought to closed ones, the known coordinates held, shape (K, n).
+
+        Args:
+            q: The configurations.
+            damped: Whether they may be far away.
+            steps: Largest number of steps of Newton's method.
+            until: Closure errors that are left alone; by default a tenth of what is closed.
+        """
+        if not len(q):
+            return q
+        options = {"held": self.held, "damped": damped, "steps": steps, "until": until}
+        return in_parts(lambda some: project(self.loops, some, **options).q, q)
+
+    def closed(self, q: Array) -> NDArray[np.bool_]:
+        """Whether all loops are closed, shape (K,)."""
+        return np.asarray(self.error(q) <= EXACT.closed)
+
+    def distinct(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.intp]:
+        """Indices of different configurations of each sample, by the poses of the bodies."""
+        return firsts_of(rows, self.poses(q), EXACT.same)
+
+    def poses(self, q: Array) -> Array:
+        """What tells configurations from each other: poses of the bodies, shape (K, m).
+
+        Bodies that can move with nothing else changing (a rod spinning between two ball joints) do
+        not count.
+        """
+        return in_parts(self._poses, q) if len(q) else np.zeros((0, 12 * len(self.loops.nodes)))
+
+    def _poses(self, q: Array) -> Array:
+        state = self.loops.state(q)
+        poses = state.T_world_node[:, :, :3].copy()
+        poses[..., 3] /= self.loops.length
+        poses[self._idle(q, state)] = 0.0
+        return poses.reshape(len(q), 12 * poses.shape[1])
+
+    @cached_property
+    def spins(self) -> int:
+        """Number of legs between two unknown ball joints, which spin with nothing else moving."""
+        return len(spinning_legs(self.graph, self.unknown.tolist()))
+
+    def isolated(self, q: Array) -> NDArray[np.bool_]:
+        """Whether nothing but legs that spin can move to first order, shape (K,)."""
+        if not len(self.unknown) or not len(q):
+            return np.ones(len(q), dtype=bool)
+        return in_parts(self._isolated, q)
+
+    def _isolated(self, q: Array) -> NDArray[np.bool_]:
+        _, jacobian = self.equations(q)
+        sizes = np.linalg.svd(jacobian, compute_uv=False)
+        rank = np.sum(sizes > IDLE * sizes[:, :1], axis=1)
+        return np.asarray(len(self.unknown) - rank <= self.spins)
+
+    def _idle(self, q: Array, state: State) -> NDArray[np.bool_]:
+        """Which nodes move along the null space of the closure equations, shape (K, nodes)."""
+        idle = np.zeros(state.T_world_node.shape[:2], dtype=bool)
+        u = len(self.unknown)
+        if not u:
+            return idle
+        _, jacobian = self.equations(q)
+        _, sizes, V = np.linalg.svd(jacobian, full_matrices=jacobian.shape[1] < u)
+        null = np.ones((len(q), u), dtype=bool)
+        null[:, : sizes.shape[1]] = sizes <= IDLE * sizes[:, :1]
+        if not null.any():
+            return idle
+        # An arbitrary velocity of the null space moves whatever can move; three do so for sure.
+        step = np.zeros_like(q)
+        for weights in np.random.default_rng(1).normal(size=(3, u)):
+            step[:, self.unknown] = 1e-4 * ((weights * null)[:, None] @ V)[:, 0]
+            ahead, behind = (
+                self.loops.state(moved(self.loops, q, sense * step, self.held)).T_world_node
+                for sense in (1.0, -1.0)
+            )
+            change = np.max(np.abs(ahead - behind), axis=(2, 3))
+            idle |= change > 1e-8 * max(1.0, self.loops.length)
+        return idle
+
+    def random(self, q: Array, rng: np.random.Generator) -> Array:
+        """Configurations with random values of the unknown coordinates, shape (K, n)."""
+        q = np.array(q)
+        for edge in self.graph.edges:
+            columns = [c for c in edge.columns if not self.held[c]]
+            if not columns:
+                continue
+            if edge.group:
+                turns = iter(Rotation.from_quat(rng.normal(size=(len(q), 4))).as_rotvec().T)
+            for column in columns:
+                if not np.any(edge.screws[3:, edge.columns.index(column)]):
+                    q[:, column] = rng.normal(scale=self.loops.length, size=len(q))
+                elif edge.group:
+                    q[:, column] = next(turns)
+                else:
+                    q[:, column] = rng.uniform(-np.pi, np.pi, size=len(q))
+        return q
+
+
+def spinning_legs(graph: Graph, unknown: Iterable[int]) -> set[frozenset[str]]:
+    """Names of the ball joints at the ends of each leg that touches nothing else.
+
+    Args:
+        graph: The mechanism's graph.
+        unknown: Columns that are unknown.
+    """
+    columns = set(unknown)
+    balls = {e.index: e for e in graph.edges if e.joint.kind == "spherical"}
+    balls = {index: edge for index, edge in balls.items() if edge.columns[0] in columns}
+    legs: set[frozenset[str]] = set()
+    for ball in balls.values():
+        for node in (ball.parent, ball.child):
+            edge = ball.index
+            while len(graph.adjacency[node]) == 2:
+                edge = next(e for e in graph.adjacency[node] if e != edge)
+                node = graph.edges[edge].other(node)
+                if edge in balls:
+                    legs.add(frozenset((ball.name, balls[edge].name)))
+                    break
+    return {leg for leg in legs if len(leg) == 2}

@@ -1,0 +1,119 @@
+"""Configurations of many samples: one list while they are looked for, one table as the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.assembly_modes.assembly_plan import AssemblyPlan
+from regularize.assembly_modes.assembly_steps import Found
+from regularize.assembly_modes.grouping import table_of
+from regularize.assembly_modes.loop_system import LoopSystem
+from regularize.assembly_modes.phase_unwrapping import Turns
+from regularize.lie.screw import Array, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the configurations rest on.
+
+    Attributes:
+        loops: One sentence per loop: how it was solved, or why not.
+        regularity: Smallest by largest singular value of the matrix polynomial of the worst loop;
+            of rounding size where its determinant vanishes identically; NaN without eigenvalues;
+            shape (...).
+        certificate: The number of Kantorovich of each configuration; up to one half it proves that
+            there is one and only one configuration near it; infinite where there is no proof, NaN
+            without eigenvalues; shape (..., solutions).
+        starts: Random starts of the iteration, shape (...).
+    """
+
+    loops: tuple[str, ...]
+    regularity: Array
+    certificate: Array
+    starts: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class AssemblyModes:
+    """Configurations of a mechanism at some inputs; leading axes are those of the inputs.
+
+    Attributes:
+        q: Coordinates of all joints in radians and metres, filled up with NaN, shape
+            (..., solutions, n).
+        found: Which entries are configurations, shape (..., solutions).
+        complete: Whether there are no others: by construction of a closed form, or by eigenvalues
+            of a regular matrix polynomial that are all accounted for; all of them isolated.
+            Slides of more than ten thousand sizes of their loop do not count. Never after
+            iteration; shape (...).
+        method: ``closed form``, ``eigenvalues`` or ``iteration``.
+        residual: Largest closure error, lengths in sizes of the mechanism, (..., solutions).
+        evidence: What it rests on.
+    """
+
+    q: Array
+    found: NDArray[np.bool_]
+    complete: NDArray[np.bool_]
+    method: str
+    residual: Array
+    evidence: Evidence
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Number of configurations at each input, shape (...)."""
+        return np.asarray(np.sum(self.found, axis=-1))
+
+
+def joined(parts: Sequence[Found]) -> Found:
+    """What was found of several parts of the samples, in order."""
+    counts = [len(part.complete) for part in parts]
+    offsets = np.cumsum([0, *counts[:-1]])
+    rows = [part.rows + k for part, k in zip(parts, offsets, strict=True)]
+    names = [field.name for field in fields(Found) if field.name != "rows"]
+    rest = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return Found(np.concatenate(rows), **rest)
+
+
+def within_a_turn(q: Array, system: LoopSystem) -> Array:
+    """The same configurations (K, n) with angles that were found between -pi and pi.
+
+    Angles that are coupled to others count their turns.
+    """
+    coupled = {column for row in system.graph.couplings for column in row.columns}
+    given = set(range(q.shape[1])) - set(system.unknown.tolist())
+    return Turns(system.graph, given | coupled).near(q, np.zeros(q.shape[1]))
+
+
+def packed(
+    results: Found, plan: AssemblyPlan, system: LoopSystem, shape: tuple[int, ...]
+) -> AssemblyModes:
+    """The list as a table of each sample's configurations, in order of their coordinates."""
+    N = len(results.complete)
+    results = replace(results, q=within_a_turn(results.q, system))
+    keys = np.round(results.q[:, system.unknown], 8)
+    order = np.lexsort((*keys.T[::-1], results.rows))
+    table = table_of(results.rows[order], N)
+    at = np.where(table >= 0, order[np.maximum(table, 0)] if len(order) else table, -1)
+    found = at >= 0
+
+    def spread(values: Array) -> Array:
+        full = np.full((*at.shape, *values.shape[1:]), np.nan)
+        full[found] = values[at[found]]
+        return read_only(full.reshape(*shape, *full.shape[1:]))
+
+    return AssemblyModes(
+        spread(results.q),
+        found.reshape(*shape, found.shape[1]),
+        results.complete.reshape(shape),
+        plan.method,
+        spread(system.error(results.q)),
+        Evidence(
+            plan.told,
+            read_only(results.regularity.reshape(shape)),
+            spread(results.certificate),
+            results.starts.reshape(shape),
+        ),
+    )

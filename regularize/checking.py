@@ -1,0 +1,56 @@
+"""`check`: everything that is known of a mechanism's loops, as one report."""
+
+from __future__ import annotations
+
+import time
+
+from regularize.lie import subalgebra
+from regularize.lie.directions import SLIGHT
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import CONFIGURATIONS
+from regularize.report.analysis import Analysis
+from regularize.solving import reduce
+
+
+class Report(Analysis):
+    """The result of `check`, in words where it is printed."""
+
+    def __str__(self) -> str:
+        """The report as text."""
+        from regularize.render.text import render  # rich is loaded where something is written
+
+        return render(self)
+
+
+def check(
+    mechanism: Mechanism,
+    *,
+    rtol: float = subalgebra.RTOL,
+    near: float = SLIGHT,
+    length_scale: float | None = None,
+    keep_cuts: bool = False,
+    configurations: int = CONFIGURATIONS,
+    seed: int = 0,
+) -> Report:
+    """Analyse the loops of a mechanism and say what was found.
+
+    Args:
+        mechanism: From ``load``.
+        rtol: Tolerance of ranks and geometric relations; see ``reduce``.
+        near: Tolerance within which a loop is called nearly special; radians, and distances
+            relative to the size of its part.
+        length_scale: Size in metres to divide lengths by; by default each part's own.
+        keep_cuts: Close every loop where the file itself closes it.
+        configurations: Number of configurations for the certificate.
+        seed: Seed of all random choices.
+    """
+    began = time.perf_counter()
+    reduction = reduce(
+        mechanism,
+        rtol=rtol,
+        length_scale=length_scale,
+        keep_cuts=keep_cuts,
+        configurations=configurations,
+        seed=seed,
+    )
+    return Report.of(reduction, near=near, began=began)

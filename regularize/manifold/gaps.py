@@ -1,0 +1,77 @@
+"""How far the loops of a mechanism are open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.lie.subalgebra import RTOL
+from regularize.manifold.kinematics import LoopKinematics
+
+#: Closed means: no gap above this fraction of the size of the mechanism, no such angle in radians.
+#: It is the tolerance of geometric relations, for files do not close any better than they are
+#: special.
+CLOSED = RTOL
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far a loop is open.
+
+    Attributes:
+        joint: The closing joint of the loop.
+        translation: Metres.
+        rotation: Radians.
+    """
+
+    joint: str
+    translation: float
+    rotation: float
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A loop that cannot be closed.
+
+    Attributes:
+        loop: The closing joint of the loop.
+        joints: Names of all its joints.
+        gap: What stays open at the best configuration found.
+        alone: Whether it stays open even when all other loops are left open.
+        as_point: Whether it could be closed alone if its closing joint, a weld, held a point only.
+    """
+
+    loop: str
+    joints: tuple[str, ...]
+    gap: Gap
+    alone: bool
+    as_point: bool = False
+
+    def __str__(self) -> str:
+        """One sentence without a full stop."""
+        how = "even alone" if self.alone else "together with the loops before it"
+        return (
+            f"the loop through {self.loop!r} cannot be closed {how}: "
+            f"{self.gap.translation * 1e3:.3g} mm and {np.degrees(self.gap.rotation):.3g}° stay "
+            "open" + (", but it closes if only a point is held" if self.as_point else "")
+        )
+
+
+def largest_error(loops: LoopKinematics, q: Array) -> float:
+    """Largest closure error, lengths scaled."""
+    return float(np.max(np.abs(loops.residual(loops.state(q))), initial=0.0))
+
+
+def gaps(loops: LoopKinematics, q: Array) -> list[Gap]:
+    """Gap of every loop at a configuration of shape (n,)."""
+    errors = loops.residual(loops.state(q))[0, : 6 * len(loops.chords)].reshape(-1, 6)
+    return [
+        Gap(
+            loops.graph.edges[chord].joint.name,
+            float(np.linalg.norm(error[:3])) * loops.length,
+            float(np.linalg.norm(error[3:])),
+        )
+        for chord, error in zip(loops.chords, errors, strict=True)
+    ]

@@ -1,0 +1,125 @@
+"""The rows of a Pinocchio model as a constraint set: projection and continuation work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.errors import NotClosed
+from regularize.lie.screw import Array
+from regularize.manifold.projection import Convergence, project
+from regularize.manifold.tolerances import EXACT
+from regularize.pinocchio_model.robot import Robot
+
+#: Closure error to which the loops of a model are closed, in parts of what counts as closed: what
+#: is evaluated beyond it is rounding.
+EXACTLY = 1e-2
+#: Closure error, in the same parts, that is borne where rounding allows for nothing better.
+ROUGHLY = 1e3
+
+
+class RobotConstraints:
+    """The rows of a robot, on its configurations or on displacements from one of them.
+
+    Displacements are tangent steps from a reference; they have one number per velocity, whatever
+    the joints, so that single ones can be held or driven.
+
+    Args:
+        robot: The robot.
+        units: One unit of every velocity, shape (nv,); by default 1.
+        reference: Configuration from which displacements are measured, shape (nq,); by default
+            configurations are those of the model.
+    """
+
+    def __init__(
+        self, robot: Robot, units: Array | None = None, reference: Array | None = None
+    ) -> None:
+        """Note how configurations are written."""
+        self.robot, self.reference = robot, reference
+        self.units = np.ones(robot.model.nv) if units is None else units
+        self._flat = robot.model.nq == robot.model.nv
+
+    def configuration(self, x: Array) -> Array:
+        """Configuration of the model, shape (nq,), from one of this constraint set."""
+        if self.reference is None:
+            return x
+        if self._flat:
+            return np.asarray(self.reference + x)
+        return np.asarray(pin.integrate(self.robot.model, self.reference, x))
+
+    def rates(self, x: Array) -> Array:
+        """Velocities by rates of the displacement, shape (nv, nv): one but for group joints."""
+        if self.reference is None or self._flat:
+            return np.eye(self.robot.model.nv)
+        first = pin.ArgumentPosition.ARG1
+        return np.asarray(pin.dIntegrate(self.robot.model, self.reference, x, first))
+
+    def state(self, q: Array) -> Array:
+        """The configurations themselves."""
+        return q
+
+    def residual(self, state: Array) -> Array:
+        """Errors of the rows, shape (N, m)."""
+        return np.array([self.robot.residual(self.configuration(x)) for x in state])
+
+    def residual_jacobian(self, state: Array) -> Array:
+        """Their derivatives on the closed loops, shape (N, m, nv)."""
+        rows = np.array([self.robot.jacobian(self.configuration(x)) for x in state])
+        if self.reference is None or self._flat:
+            return rows
+        return np.asarray(rows @ np.array([self.rates(x) for x in state]))
+
+    def jacobian(self, state: Array) -> Array:
+        """Rows on velocities, shape (N, m, nv)."""
+        return self.residual_jacobian(state)
+
+    def bias(self, state: Array, velocity: Array) -> Array:
+        """What J a + bias = 0 adds for accelerations a along the manifold, shape (N, m)."""
+        pairs = zip(state, velocity, strict=True)
+        return np.array([self.robot.bias(self.configuration(x), v) for x, v in pairs])
+
+    def integrate(self, q: Array, velocity: Array) -> Array:
+        """Configurations after a unit of time at constant velocities, shape (N, nq)."""
+        if self.reference is not None or self._flat:
+            return q + velocity
+        return np.array(
+            [pin.integrate(self.robot.model, x, v) for x, v in zip(q, velocity, strict=True)]
+        )
+
+
+def close_loops(robot: Robot, q: Array, *, hold: Sequence[str] = ()) -> Array:
+    """The configuration with closed loops that is reached from q by Newton steps.
+
+    Args:
+        robot: The robot.
+        q: Configuration near the loops' closure, shape (nq,).
+        hold: Names of joints that keep their coordinates.
+
+    Raises:
+        NotClosed: The steps do not converge.
+    """
+    held = np.zeros(robot.model.nv, dtype=bool)
+    held[robot.velocity_indices(hold)] = True
+    found = project(
+        RobotConstraints(robot),
+        np.asarray(q, dtype=np.float64)[None],
+        held=held if held.any() else None,
+        until=EXACTLY * EXACT.closed,
+    )
+    if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
+        raise _not_closed(robot, found.q[0])
+    return np.asarray(found.q[0])
+
+
+def _not_closed(robot: Robot, q: Array) -> NotClosed:
+    """The loop that is farthest from closed."""
+    pin.forwardKinematics(robot.model, robot.data, q)
+    closures = robot.constraints.closures
+    if not closures:
+        return NotClosed("of a coupling", 0.0, float(np.max(np.abs(robot.residual(q)))))
+    errors = [closure.error(robot.data) for closure in closures]
+    worst = max(zip(closures, errors, strict=True), key=lambda pair: np.linalg.norm(pair[1]))
+    linear, angular = np.linalg.norm(worst[1][:3]), np.linalg.norm(worst[1][3:])
+    return NotClosed(worst[0].cut.edge.name, float(linear), float(angular))

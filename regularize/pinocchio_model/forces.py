@@ -1,0 +1,147 @@
+"""Forces in the loops, and forces of actuators for a given motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from regularize.lie import screw
+from regularize.lie.screw import Array, read_only
+from regularize.pinocchio_model.rows import Closure
+from regularize.pinocchio_model.solvers import ConstrainedTree
+from regularize.pinocchio_model.split import Split
+
+
+@dataclass(frozen=True, eq=False)
+class LoopForce:
+    """What a cut transmits.
+
+    Attributes:
+        joint: Name of the cut joint.
+        wrench: Force in N and moment in N m about the joint's origin that the parent exerts on the
+            child, ground axes, shape (6,). It does no work on the joint's freedoms.
+        indeterminate: Wrenches of the joint that rigid bodies leave open, same axes and point,
+            shape (6, r): any multiple of them may be added. They are the removed rows.
+    """
+
+    joint: str
+    wrench: Array
+    indeterminate: Array
+
+    @property
+    def unique(self) -> bool:
+        """Whether the wrench is the only one that fits."""
+        return bool(self.indeterminate.shape[1] == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintForces:
+    """Forces that keep the loops closed.
+
+    Attributes:
+        multipliers: One per row, shape (m,).
+        generalized: The same as joint forces and torques, shape (nv,).
+        loops: What each cut transmits.
+    """
+
+    multipliers: Array
+    generalized: Array
+    loops: tuple[LoopForce, ...]
+
+
+def constraint_forces(
+    tree: ConstrainedTree, q: Array, v: Array, a: Array, tau: Array
+) -> ConstraintForces:
+    """Forces at the cuts at an acceleration under joint forces; see ``Robot.constraint_forces``."""
+    parts = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank)
+    generalized = pin.rnea(tree.model, tree.data, q, v, a) - tau
+    multipliers = parts.solve_transposed(generalized)
+    pin.forwardKinematics(tree.model, tree.data, q)
+    loops, start = [], 0
+    for closure in tree.constraints.closures:
+        mine = multipliers[start : start + len(closure.covectors)]
+        start += len(closure.covectors)
+        loops.append(_loop_force(tree, closure, mine))
+    return ConstraintForces(read_only(multipliers), read_only(generalized), tuple(loops))
+
+
+def _loop_force(tree: ConstrainedTree, closure: Closure, multipliers: Array) -> LoopForce:
+    data = tree.data
+    T_world_row = (data.oMi[closure.first] * closure.anchor.joint1_placement).homogeneous
+    second = (data.oMi[closure.second] * closure.T_second_joint).homogeneous
+    # Wrenches transform by the transposed inverse of what twists transform by.
+    T_joint_row = screw.transform(None, -second[:3, 3]) @ T_world_row
+    carry = screw.adjoint(screw.inverse(T_joint_row)).T
+    cut = closure.cut
+    removed = np.hstack([cut.removed, cut.thinned, cut.numerical])
+    removed[:3] /= cut.length
+    T_joint_cut = screw.transform(None, -second[:3, 3]) @ _cut_frame(tree, closure)
+    return LoopForce(
+        closure.cut.edge.joint.name,
+        read_only(closure.sign * (carry @ (closure.covectors.T @ multipliers))),
+        read_only(screw.adjoint(screw.inverse(T_joint_cut)).T @ removed),
+    )
+
+
+def _cut_frame(tree: ConstrainedTree, closure: Closure) -> Array:
+    """The cut frame in the world, shape (4, 4)."""
+    frame = tree.model.getFrameId(f"cut frame {closure.cut.edge.name}")
+    joint = tree.model.frames[frame].parentJoint
+    return np.asarray((tree.data.oMi[joint] * tree.model.frames[frame].placement).homogeneous)
+
+
+@dataclass(frozen=True, eq=False)
+class InverseDynamics:
+    """Actuator forces for a motion.
+
+    Attributes:
+        joints: Name of the joint of every entry.
+        tau: Actuator forces and torques, shape (k,).
+        generalized: The same among all joint forces of the model, shape (nv,).
+        constraint_forces: Multipliers of the rows, shape (m,).
+        unmet: Joint forces that the actuators cannot produce, zero where the motion is possible,
+            shape (nv,).
+    """
+
+    joints: tuple[str, ...]
+    tau: Array
+    generalized: Array
+    constraint_forces: Array
+    unmet: Array
+
+
+def inverse_dynamics(
+    tree: ConstrainedTree,
+    q: Array,
+    v: Array,
+    a: Array,
+    joints: Sequence[str],
+    index: NDArray[np.intp],
+) -> InverseDynamics:
+    """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``.
+
+    Args:
+        tree: The tree with its rows.
+        q: Configuration with closed loops, shape (nq,).
+        v: Velocity that keeps them closed, shape (nv,).
+        a: Acceleration that keeps them closed, shape (nv,).
+        joints: Name of the joint of every actuator.
+        index: Their indices in v, shape (k,).
+    """
+    parts = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank)
+    needed = pin.rnea(tree.model, tree.data, q, v, np.asarray(a))
+    tau = np.linalg.lstsq(parts.free[index].T, parts.free.T @ needed, rcond=1e-9)[0]
+    produced = np.zeros(tree.model.nv)
+    produced[index] = tau
+    missing = needed - produced
+    return InverseDynamics(
+        tuple(joints),
+        read_only(tau),
+        read_only(produced),
+        read_only(parts.solve_transposed(missing)),
+        read_only(parts.free @ (parts.free.T @ missing)),
+    )

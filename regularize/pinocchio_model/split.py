@@ -1,0 +1,67 @@
+r"""Velocities that rows see, and velocities that they leave free.
+
+With the mass matrix M, the rows J and their values :math:`\beta`, every constrained motion solves
+
+.. math:: M a = f + J^T \lambda, \qquad J a = \beta.
+
+Where rows depend on each other, the known rank says how many directions count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.lie.screw import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Singular vectors of the rows at a configuration, cut at their rank.
+
+    Attributes:
+        left: Directions among the rows, shape (m, r).
+        values: Singular values, shape (r,).
+        right: Velocities that the rows see, shape (nv, r).
+        free: Velocities that keep the loops closed, orthonormal, shape (nv, nv - r).
+    """
+
+    left: Array
+    values: Array
+    right: Array
+    free: Array
+
+    @classmethod
+    def of(cls, jacobian: Array, rank: int) -> Split:
+        """The split of a Jacobian of known rank."""
+        u, s, vt = np.linalg.svd(jacobian)
+        return cls(u[:, :rank], s[:rank], vt[:rank].T, vt[rank:].T)
+
+    def solve(self, values: Array) -> Array:
+        """The smallest velocity on which the rows take the given values."""
+        return np.asarray(self.right @ ((self.left.T @ values).T / self.values).T)
+
+    def solve_transposed(self, forces: Array) -> Array:
+        """The smallest multipliers with the given joint forces, as far as there are any."""
+        return np.asarray(self.left @ ((self.right.T @ forces).T / self.values).T)
+
+    def response(self, M: Array, forces: Array, values: Array) -> Array:
+        """Accelerations a under forces f at which the rows take given values.
+
+        Args:
+            M: Mass matrix of the tree, shape (nv, nv); singular where massless links end it.
+            forces: Shape (nv,) or (nv, K).
+            values: Shape (m,) or (m, K).
+        """
+        particular, free = self.solve(values), self.free
+        rest = free.T @ (forces - M @ particular)
+        return np.asarray(particular + free @ np.linalg.solve(free.T @ M @ free, rest))
+
+
+def mass_matrix(model: Any, data: Any, q: Array) -> Array:
+    """The full symmetric mass matrix, shape (nv, nv)."""
+    upper = np.triu(pin.crba(model, data, q))
+    return np.asarray(upper + np.triu(upper, 1).T)

@@ -1,0 +1,254 @@
+"""Everything that is known of a mechanism's loops, as one value."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from regularize.lie.directions import SLIGHT
+from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.part import Part
+from regularize.reduction.reduce import Reduction
+from regularize.report.findings import findings
+from regularize.report.loop_report import LoopReport, loop_reports
+from regularize.report.motion import BodyMotion, moving
+from regularize.report.words import LISTED
+from regularize.statics.cures import Cure, cures
+from regularize.statics.reactions import Reaction, reactions
+from regularize.version import __version__
+
+SCHEMA_VERSION = 1
+#: Changes of joint types that are proposed.
+CURES = 3
+#: Candidates that are analysed for them, so that the report stays quick.
+TRIES = 4 * CURES
+#: Joints up to which they are looked for: the number of combinations grows fast.
+MOST_JOINTS = 30
+
+
+Kind = TypeVar("Kind", bound="Analysis")
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """A biconnected part: loops that share bodies, so that their equations interact.
+
+    Attributes:
+        name: ``component 1``, ``component 2``, ….
+        part: The part with its numbers.
+        loops: Its loops.
+    """
+
+    name: str
+    part: Part
+    loops: tuple[LoopReport, ...]
+
+    @property
+    def constraints(self) -> int:
+        """Constraint rows at its cuts."""
+        return sum(cut.constraints for cut in self.part.cuts)
+
+    @property
+    def kept(self) -> int:
+        """Rows kept of them."""
+        return sum(cut.kept for cut in self.part.cuts)
+
+    @property
+    def redundant(self) -> int:
+        """Redundant equations, removed or not."""
+        return 6 * len(self.part.cuts) - self.part.rank
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``components`` in the JSON report."""
+        return {
+            "name": self.name,
+            "loops": [loop.name for loop in self.loops],
+            "constraints": self.constraints,
+            "kept": self.kept,
+            "removed": self.constraints - self.kept,
+            "redundant": self.redundant,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Everything that is known of a mechanism's loops.
+
+    Attributes:
+        reduction: The reduced constraints with all the evidence.
+        loops: One entry per loop.
+        moving: Motion of every body but the ground; empty where the loops cannot be closed.
+        reactions: One entry per joint.
+        cures: Changes of joint types after which nothing is redundant, the best first.
+        diagnostics: The findings.
+        seconds: How long the analysis took.
+    """
+
+    reduction: Reduction
+    loops: tuple[LoopReport, ...]
+    moving: tuple[BodyMotion, ...]
+    reactions: tuple[Reaction, ...]
+    cures: tuple[Cure, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    seconds: float
+
+    @classmethod
+    def of(
+        cls: type[Kind], reduction: Reduction, *, near: float = SLIGHT, began: float | None = None
+    ) -> Kind:
+        """Everything that follows from a reduction.
+
+        Args:
+            reduction: From ``reduce``.
+            near: Tolerance within which a loop is called nearly special; radians, and distances
+                relative to the size of its part.
+            began: When the work began, by ``time.perf_counter``; by default now.
+        """
+        began = time.perf_counter() if began is None else began
+        loops = tuple(loop_reports(reduction))
+        found = reactions(reduction) if reduction.assembly.closed else ()
+        # More changes than a list names are no help.
+        few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
+        return cls(
+            reduction=reduction,
+            loops=loops,
+            moving=moving(reduction),
+            reactions=found,
+            cures=cures(reduction, limit=CURES, tries=TRIES) if few else (),
+            diagnostics=tuple(findings(reduction, loops, found, near)),
+            seconds=time.perf_counter() - began,
+        )
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that was checked."""
+        return self.reduction.mechanism
+
+    @cached_property
+    def redundancy(self) -> dict[str, int]:
+        """Redundant equations by name; the counts add up to all redundant equations."""
+        r = self.reduction
+        trivial = min(r.removed, sum(part.trivial for part in r.parts if part.proved))
+        topological = min(max(r.remaining, 0), sum(p.topological for p in r.parts if p.proved))
+        return {
+            "trivial": trivial,
+            "exceptional": r.removed - trivial,
+            "topological": topological,
+            "paradoxical": r.remaining - topological,
+        }
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """The biconnected parts of the graph that contain loops."""
+        return tuple(
+            Component(
+                f"component {i}", part, tuple(loop for loop in self.loops if loop.part is part)
+            )
+            for i, part in enumerate(self.reduction.parts, start=1)
+        )
+
+    def selected(self: Kind, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Kind:
+        """The same report with some findings only.
+
+        Args:
+            select: Codes or beginnings of codes to keep, such as ``REG2``; all if empty.
+            ignore: Codes or beginnings of codes to leave out.
+        """
+        kept = [
+            d
+            for d in self.diagnostics
+            if (not select or d.code.startswith(tuple(select)))
+            and not d.code.startswith(tuple(ignore))
+        ]
+        return replace(self, diagnostics=tuple(kept))
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Number of findings of each severity."""
+        return {s: sum(d.severity == s for d in self.diagnostics) for s in SEVERITIES}
+
+    def exit_status(self, fail_on: Severity | str = "warning") -> int:
+        """1 if there is a finding at or above a severity, else 0; ``never`` gives 0."""
+        if fail_on == "never":
+            return 0
+        worst = SEVERITIES.index(fail_on)
+        return int(any(SEVERITIES.index(d.severity) <= worst for d in self.diagnostics))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON report, schema version 1."""
+        r, graph, mechanism = self.reduction, self.reduction.graph, self.mechanism
+        here = sum(cell.here.rank for cell in r.cells)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "tool": {"name": "regularize", "version": __version__},
+            "model": {
+                "path": mechanism.path,
+                "format": mechanism.format,
+                "name": mechanism.name,
+                "bodies": sum(bool(members) for members in graph.members),
+                "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
+                "loops": graph.loops,
+                "couplings": len(graph.couplings),
+            },
+            "settings": {"rtol": r.rtol, "seed": r.seed},
+            "assembly": {
+                "closed": r.assembly.closed,
+                "residual_before": _gap(*r.assembly.worst_before),
+                "residual_after": _gap(*r.assembly.worst_after),
+            },
+            "mobility": {
+                "gruebler": r.gruebler,
+                "actual": r.mobility,
+                "finite": r.finite_mobility,
+                "redundant": r.redundant,
+                "consistent": r.assembly.closed,
+                "here": {
+                    "mobility": r.freedoms - here,
+                    "redundant": r.equations - here,
+                    "singular": here < r.rank,
+                },
+            },
+            "redundancy": self.redundancy,
+            "reduction": {
+                "constraints": r.constraints,
+                "kept": r.kept,
+                "removed": r.removed,
+                "remaining_redundant": r.remaining,
+                "certified_configurations": r.certificate.configurations,
+                "solved_configurations": r.certificate.solved,
+                "worst_closure_error": r.certificate.worst,
+                "numerical": r.numerical,
+            },
+            "components": [component.as_dict() for component in self.components],
+            "loops": [loop.as_dict() for loop in self.loops],
+            "moving": [body.as_dict() for body in self.moving],
+            "reactions": [
+                {
+                    "joint": reaction.joint,
+                    "unique": reaction.unique,
+                    "indeterminate": [d.words("force", "moment") for d in reaction.indeterminate],
+                }
+                for reaction in self.reactions
+            ],
+            "cures": [
+                {
+                    "changes": [
+                        {"joint": c.joint, "before": c.before, "after": c.after}
+                        for c in cure.changes
+                    ],
+                    "mobility": cure.mobility,
+                    "idle": list(cure.idle),
+                }
+                for cure in self.cures
+            ],
+            "diagnostics": [d.as_dict() for d in self.diagnostics],
+            "summary": self.summary,
+        }
+
+
+def _gap(translation: float, rotation: float) -> dict[str, float]:
+    return {"translation_m": translation, "rotation_rad": rotation}
