@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+
+#: A joint force in N or a torque in N m: constant, or a function of the time in seconds.
+Actuation: TypeAlias = float | Callable[[float], float]
+#: Joint forces and torques by time, configuration and velocity, shape (nv,).
+JointForces: TypeAlias = Callable[[float, Array, Array], Array]
 
 #: Smallest relative error that numbers of double precision can keep.
 FINEST = 100 * float(np.finfo(np.float64).eps)
@@ -16,7 +22,7 @@ FINEST = 100 * float(np.finfo(np.float64).eps)
 def check_numbers(
     duration: float,
     rtol: float,
-    torques: Mapping[str, float | Callable[[float], float]] | None = None,
+    torques: Mapping[str, Actuation] | None = None,
     rates: Mapping[str, float] | None = None,
     *,
     atol: float | None = None,

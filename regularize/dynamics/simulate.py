@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.inputs import check_numbers, checked_array
+from regularize.dynamics.inputs import Actuation, JointForces, check_numbers, checked_array
 from regularize.dynamics.integrator import Counters, Integrator
 from regularize.dynamics.simulation import Simulation as Simulation
 from regularize.dynamics.simulation import recorded_times
@@ -20,11 +20,6 @@ from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.robot import Robot, to_pinocchio
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_mechanism
-
-#: A joint force in N or a torque in N m: constant, or a function of the time in seconds.
-Actuation = float | Callable[[float], float]
-#: Further joint forces: a function of time, configuration and velocity, shape (nv,).
-JointForces = Callable[[float, Array, Array], Array]
 
 
 def simulate(

@@ -27,7 +27,9 @@ def bifurcations(curve: Curve, nodes: Nodes) -> Array:
         return np.zeros((0, 1))
     points = nodes.points
     clearance, following = points.clearance, np.roll(points.clearance, -1)
-    flips = ~same_side(points.extended, np.roll(points.extended, -1, axis=0))
+    flips = ~same_side(
+        points.extended, np.roll(points.extended, -1, axis=0), curve.tolerances.singular
+    )
     lowest = (clearance < NARROW) & (clearance <= np.roll(clearance, 1)) & (clearance < following)
     # A sign that flips says that one of two neighbours is the nearest to the bifurcation.
     lowest |= (flips & (clearance <= following)) | np.roll(flips & (clearance > following), 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from regularize.dynamics.minimal.dynamics import NoInertia
@@ -11,6 +9,7 @@ from regularize.dynamics.one_freedom.bifurcations import bifurcations
 from regularize.dynamics.one_freedom.collocation_nodes import TAIL, Nodes, Unresolved, nodes_on
 from regularize.dynamics.one_freedom.continuation import once_around
 from regularize.dynamics.one_freedom.curve import Curve, SingularPath
+from regularize.dynamics.one_freedom.functions import PathFunctions
 from regularize.dynamics.one_freedom.path import Path
 from regularize.dynamics.one_freedom.states import States
 from regularize.dynamics.one_freedom.table import PIECES, ROUND, Table, table_of, tail
@@ -83,20 +82,15 @@ def path(model: Mechanism | Reduction | Robot, *, through: bool = False) -> Path
         for place in places
     )
     functions = _functions(curve, states, nodes)
-    result = Path(
-        robot=robot,
-        curve=curve,
-        names=coordinate_names(reduction.mechanism),
+    names = coordinate_names(reduction.mechanism)
+    tables = PathFunctions(robot, curve, names, states, functions, nodes.shape, nodes.rates)
+    return Path(
+        **vars(tables),
         turns=read_only(nodes.turns),
-        error=np.nan,
+        error=_error(tables),
         samples=functions.coefficients.shape[1] // PIECES,
         findings=findings,
-        states=states,
-        functions=functions,
-        _shape=nodes.shape,
-        _rates=nodes.rates,
     )
-    return replace(result, error=_error(result))
 
 
 def _nodes(curve: Curve, q: Array) -> Nodes:
@@ -138,7 +132,7 @@ def _functions(curve: Curve, states: States, nodes: Nodes) -> Table:
     return table_of(np.hstack([single, inertia]), np.append(nodes.turns, np.zeros(4)))
 
 
-def _error(path: Path) -> float:
+def _error(path: PathFunctions) -> float:
     """Largest error at points between the samples."""
     curve = path.curve
     # Steps of the golden section: never near the samples all at once.
