@@ -49,6 +49,7 @@ class PathMotion:
         self._constant, self._amounts = path.columns(constant), np.array([*constant.values()])
         varying = {n: t for n, t in torques.items() if callable(t)}
         self._varying, self._courses = path.columns(varying), [*varying.values()]
+        self._known = (np.zeros(0), np.zeros((0, 0)))
         # Mass, and the potential of gravity and of constant joint forces.
         n = path.curve.n
         matrix = np.zeros((n + 4, 2))
@@ -128,21 +129,24 @@ class PathMotion:
         found = orbit(motion, energy, s, rate, -float(slope), 0.1 * rtol)
         if found is None:
             return None
-        return Travel(*found.at(times), np.zeros(N), 1, 0, found.points)
+        place, speed = found.at(times)
+        return Travel(place, speed, np.zeros(N), 1, 0, found.points)
 
     def _drive(self, t: Array, s: Array, rate: Array) -> Array:
         """Generalised force of what changes over time or with the motion, shape (N,)."""
         path = self.path
         w = path.velocity(s)
-        applied = np.array([[torque(float(x)) for torque in self._courses] for x in t])
-        total = np.sum(w[:, self._varying] * applied, axis=1)
+        if self._known[0] is not t:
+            # Newton steps ask for the same times again and again.
+            self._known = t, np.array([[torque(float(x)) for torque in self._courses] for x in t])
+        total = np.sum(w[:, self._varying] * self._known[1], axis=1)
         if self._forces is not None:
             q = path.configuration(s)
             along = path.states.velocities(q, w)
             states = zip(t, path.states.configurations(q), rate[:, None] * along, strict=True)
             tau = np.array([self._forces(float(x), a, b) for x, a, b in states])
-            total += np.sum(tau * along, axis=1)
-        return total
+            total = total + np.sum(tau * along, axis=1)
+        return np.asarray(total)
 
     def simulation(
         self, s: float, times: Array, travel: Travel, findings: tuple[Diagnostic, ...]
@@ -160,7 +164,12 @@ class PathMotion:
             pin.computeKineticEnergy(model, data, a, b) + pin.computePotentialEnergy(model, data, a)
             for a, b in zip(q, v, strict=True)
         ]
-        closure = np.abs(loops.residual(loops.state(coordinates)))
+        if len(q) < 10:
+            # One by one is quicker then.
+            closure = np.array([np.max(np.abs(robot.residual(a)), initial=0.0) for a in q])
+        else:
+            errors = np.abs(loops.residual(loops.state(coordinates)))
+            closure = np.max(errors, axis=1, initial=0.0)
         return Simulation(
             robot=robot,
             time=read_only(times),
@@ -169,7 +178,7 @@ class PathMotion:
             coordinates=read_only(coordinates),
             names=path.names,
             energy=read_only(np.array(energy) - work),
-            closure=read_only(np.max(closure, axis=1, initial=0.0)),
+            closure=read_only(closure),
             steps=travel.steps,
             leaps=0,
             correction=0.0,
