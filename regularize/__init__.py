@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
-    from regularize.dynamics.minimal.partitioning import partition as partition
     from regularize.dynamics.one_freedom.building import path as path
     from regularize.dynamics.one_freedom.path import Path as Path
     from regularize.dynamics.simulate import simulate as simulate
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from regularize.pinocchio_model.isostatic import isostatic as isostatic
     from regularize.pinocchio_model.robot import Robot as Robot
     from regularize.pinocchio_model.robot import to_pinocchio as to_pinocchio
+    from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
     from regularize.statics.cures import cure as cure
@@ -73,7 +73,7 @@ _HOME = {
     "load": "files",
     "metamodel": "metamodels.metamodel",
     "minimal_dynamics": "dynamics.minimal.dynamics",
-    "partition": "dynamics.minimal.partitioning",
+    "partition": "reduction.partitioning",
     "path": "dynamics.one_freedom.building",
     "reactions": "statics.reactions",
     "reduce": "solving",

@@ -83,14 +83,34 @@ class UnsupportedExport(RegularizeError):
     """The target of an export cannot express what it would have to express."""
 
 
-class SingularConfiguration(RegularizeError):
+class ClosureLost(ModelError):
+    """The dependent coordinates cannot follow the independent ones: there is no such pose."""
+
+
+class NoInertia(ModelError):
+    """The mechanism can move without moving any mass, so its accelerations are not determined."""
+
+
+class SingularConfiguration(ModelError):
+    """More coordinates can move at a configuration than the given ones determine.
+
+    Attributes:
+        joints: Coordinates that can move there although the given ones are locked, where known.
+    """
+
+    def __init__(self, message: str, joints: Sequence[str] = ()) -> None:
+        """Keep which coordinates move."""
+        self.joints = tuple(joints)
+        super().__init__(message)
+
+
+class SingularInputs(SingularConfiguration):
     """Inputs cannot be reached without passing a configuration at which they determine nothing.
 
     Attributes:
         inputs: Names of the actuated coordinates.
         wanted: Values that were asked for, radians or metres.
         stopped: Values at which the way to them ends.
-        joints: Coordinates that can move there although the inputs are locked.
     """
 
     def __init__(
@@ -101,7 +121,7 @@ class SingularConfiguration(RegularizeError):
         joints: Sequence[str],
     ) -> None:
         """Name the inputs, the singularity and the joints that it sets free."""
-        self.inputs, self.joints = tuple(inputs), tuple(joints)
+        self.inputs = tuple(inputs)
         self.wanted = tuple(float(value) for value in wanted)
         self.stopped = tuple(float(value) for value in stopped)
         listed = [
@@ -114,7 +134,8 @@ class SingularConfiguration(RegularizeError):
             where = f"{listed[0]} is out of reach: the way there is singular at {listed[1]}"
         super().__init__(
             f"{where}, where {', '.join(joints)} can move with the inputs locked; "
-            "keep the inputs inside, or choose others"
+            "keep the inputs inside, or choose others",
+            joints,
         )
 
 

@@ -12,7 +12,7 @@ from mechanisms import moved
 
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
 from regularize.assembly_modes.loop_system import LoopSystem
-from regularize.assembly_modes.multistart import Search, searched
+from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.lie import screw
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import spanning_tree
@@ -33,7 +33,7 @@ def closure_errors(solution: ClosedForm, q: np.ndarray) -> np.ndarray:
 def multistart(system: LoopSystem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What iteration from many starts finds at one sample, shape (K, n), and how many starts."""
     none = np.zeros(0, dtype=np.intp), np.zeros((0, len(q)))
-    _, found, used = searched(system, q[None], none, Search(starts=200, rounds=10))
+    _, found, used = searched(system, q[None], none, Multistart(starts=200, rounds=10))
     return found, used
 
 

@@ -16,7 +16,7 @@ from test_elementary_loop import random_ring
 
 import regularize as rg
 from regularize.assembly_modes.configurations import ConfigurationFinder
-from regularize.assembly_modes.multistart import Search, searched
+from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.assembly_modes.table import AssemblyModes
 from regularize.errors import ModelError
 from regularize.lie import screw
@@ -93,7 +93,7 @@ def test_the_search_finds_nothing_that_eigenvalues_have_not():
     q = np.zeros((1, 7))
     q[0, 0] = 0.2
     known = np.zeros(found.counts, dtype=int), solutions(found)
-    rows, _, used = searched(finder._system, q, known, Search(starts=200, rounds=5))
+    rows, _, used = searched(finder._system, q, known, Multistart(starts=200, rounds=5))
     assert len(rows) == found.counts
     assert used[0] == 600
 
@@ -166,7 +166,7 @@ def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
     q = np.zeros((3, 7))
     q[:, 0] = x
     known = np.nonzero(found.found)[0], found.q[found.found]
-    assert len(searched(finder._system, q, known, Search(starts=64, rounds=4))[0]) == 12
+    assert len(searched(finder._system, q, known, Multistart(starts=64, rounds=4))[0]) == 12
 
 
 def test_shapes_of_values():

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
+import inspect
+import re
 import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from closed_form_cases import CASES
 
-from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form import ClosedForm, closed_form, runtime
+from regularize.assembly_modes.closed_form.array_runtime import ARRAY
 from regularize.assembly_modes.closed_form.function_names import (
     C_KEYWORDS,
     C_RESERVED,
@@ -19,6 +25,7 @@ from regularize.assembly_modes.closed_form.function_names import (
 )
 from regularize.assembly_modes.closed_form.runtime_c import c_functions, names_used
 from regularize.errors import ModelError
+from regularize.lie import screw
 
 pytest.importorskip("sympy")
 
@@ -108,3 +115,63 @@ def test_joints_may_have_any_name(tmp_path):
     namespace: dict[str, object] = {}
     exec(solution.to_python(), namespace)
     assert namespace["solve"]([0.1], 0) == pytest.approx(solution.solve(0.1, 0).q[0])
+
+
+def arguments_of(name: str, rng: np.random.Generator) -> list[list[float]]:
+    """Random arguments of a helper, and those where it decides otherwise."""
+    count = len(inspect.signature(getattr(runtime, name)).parameters)
+    chosen = rng.normal(size=(50, count))
+    chosen[10:20] = np.round(chosen[10:20])
+    chosen[20:25] *= 1e-5
+    if name in ("circle", "quadratic", "unit"):
+        chosen[:, -1] = 1e-14
+        chosen[25:30, :2], chosen[30:35, :3], chosen[35:40, 0] = 0.0, 0.0, 0.0
+        chosen[40:45] = [*[0.6, 0.8, 1.0, 1.0][: count - 1], 1e-14]
+    if name == "across":
+        chosen[30:35, :3], chosen[35:40, :3] = 0.0, 1e-3 * chosen[35:40, 3:]
+    if name == "rotation_vector":
+        turns = screw.exp(np.concatenate([np.zeros((50, 3)), 3 * rng.normal(size=(50, 3))], axis=1))
+        turns[10] = np.eye(4)
+        turns[11:14, :3, :3] = [np.diag(d) for d in ([1, -1, -1], [-1, 1, -1], [-1, -1, 1])]
+        chosen = turns[:, :3, :3].reshape(50, 9)
+    return chosen.tolist()
+
+
+@pytest.mark.parametrize("name", [*HELPERS, "rotation_vector"])
+def test_helpers_in_c_and_on_arrays_are_those_in_python(name, tmp_path):
+    """One definition: what is translated, and what is written for arrays, gives the same."""
+    given = arguments_of(name, np.random.default_rng(1))
+    expected = []
+    for arguments in given:
+        try:
+            result = getattr(runtime, name)(*arguments)
+        except ZeroDivisionError:
+            result = ()
+        expected.append(np.atleast_1d(result))
+    kept = [k for k, result in enumerate(expected) if len(result)]
+    assert len(kept) > 25
+    columns: list[Any] = [*np.array(given).T]
+    if name in ("circle", "quadratic", "unit"):
+        columns[-1] = 1e-14
+    with np.errstate(all="ignore"):
+        on_arrays = np.array(ARRAY[name](*columns))
+    on_arrays = np.atleast_2d(np.where(np.isinf(on_arrays), np.nan, on_arrays))
+    for k in kept:
+        assert np.allclose(on_arrays[:, k], expected[k], rtol=1e-9, atol=1e-12, equal_nan=True)
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source, library = tmp_path / "helpers.c", tmp_path / "helpers.so"
+    source.write_text(re.sub("static (void|double)", r"\1", c_functions(names_used())))
+    flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "-o", str(library), str(source), "-lm"], check=True)
+    function = getattr(ctypes.CDLL(str(library)), name)
+    function.restype = ctypes.c_double
+    for k in kept:
+        numbers = [ctypes.c_double(x) for x in given[k]]
+        if len(expected[k]) == 1:
+            result = [function(*numbers)]
+        else:
+            result = (ctypes.c_double * len(expected[k]))()
+            function(*numbers, result)
+        assert np.allclose(list(result), expected[k], rtol=1e-12, atol=1e-15, equal_nan=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +12,17 @@ import pytest
 
 import regularize as rg
 from regularize.dynamics.minimal import following
-from regularize.dynamics.minimal.dynamics import MinimalDynamics, NoInertia, minimal_dynamics
-from regularize.dynamics.minimal.kinematics import ClosureLost, Pose, SingularConfiguration
-from regularize.dynamics.minimal.pivoting import NotIndependent
+from regularize.dynamics.minimal.dynamics import minimal_dynamics
 from regularize.dynamics.minimal.trajectory import simulate
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import (
+    ClosureLost,
+    ModelError,
+    NoInertia,
+    NotClosed,
+    SingularConfiguration,
+)
 from regularize.lie.screw import Array
+from regularize.manifold.continuation import Continuation, Stepped
 from regularize.model.mechanism import (
     Body,
     Inertia,
@@ -25,6 +30,7 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
+from regularize.reduction.pivoting import NotIndependent
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 Y = (0, 1, 0)
@@ -168,13 +174,13 @@ def test_the_closed_form_takes_the_place_of_newtons_method(
     dynamics = minimal_dynamics(rg.reduce(make()))
     speeds, times = dict.fromkeys(dynamics.independent, 9.0), np.linspace(0, 2, 21)
     iterated: list[int] = []
-    newton = MinimalDynamics.close
+    newton = Continuation.driven
 
-    def counted(self: MinimalDynamics, displacement: Array, *steps: int) -> Pose:
+    def counted(self: Continuation, q: Array, columns: Sequence[int], goal: Array) -> Stepped:
         iterated[-1] += 1
-        return newton(self, displacement, *steps)
+        return newton(self, q, columns, goal)
 
-    monkeypatch.setattr(MinimalDynamics, "close", counted)
+    monkeypatch.setattr(Continuation, "driven", counted)
     motions = []
     for worthwhile in (following.WORTHWHILE, -1):
         monkeypatch.setattr(following, "WORTHWHILE", worthwhile)

@@ -9,7 +9,7 @@ from closed_form_cases import CASES
 
 from regularize.assembly_modes.closed_form import closed_form
 from regularize.assembly_modes.loop_system import LoopSystem
-from regularize.assembly_modes.multistart import Search, searched
+from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.manifold.projection import approach
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph
@@ -23,7 +23,7 @@ def system_of(graph: Graph, known: list[int]) -> LoopSystem:
 
 def search(system: LoopSystem, q: np.ndarray):
     none = np.zeros(0, dtype=int), np.zeros((0, q.shape[1]))
-    return searched(system, q, none, Search(starts=48))
+    return searched(system, q, none, Multistart(starts=48))
 
 
 @pytest.mark.parametrize("case", ["planar 4R", "spherical 4R", "RSSR", "RSCP", "elbow manipulator"])
@@ -77,7 +77,7 @@ def test_known_configurations_are_kept_and_stop_the_search_early():
     system = system_of(graph, [0])
     q = np.zeros((1, 4))
     first = search(system, q)
-    again = searched(system, q, first[:2], Search(starts=16))
+    again = searched(system, q, first[:2], Multistart(starts=16))
     assert len(again[0]) == len(first[0]) == 2
     assert np.array_equal(again[1], first[1])
     assert again[2][0] == 3 * 16

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.dynamics.minimal.partitioning import partition
-from regularize.dynamics.minimal.pivoting import NotIndependent, choose, complete_pivoting
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array
 from regularize.manifold.assembly import assemble
@@ -17,6 +15,8 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
+from regularize.reduction.partitioning import partition
+from regularize.reduction.pivoting import NotIndependent, choose, complete_pivoting
 
 Y = (0, 1, 0)
 

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.dynamics.minimal import bridge as bridges
-from regularize.dynamics.minimal.bridge import bridge
+from regularize.dynamics.minimal.crossing import Walk, crossing
 from regularize.dynamics.minimal.dynamics import MinimalDynamics, minimal_dynamics
+from regularize.dynamics.minimal.engine import Passage
 from regularize.dynamics.minimal.findings import jumps, passed
-from regularize.dynamics.minimal.passage import Passage
 from regularize.dynamics.minimal.polynomial import Polynomial
-from regularize.dynamics.minimal.pose import Place
-from regularize.dynamics.minimal.trajectory import simulate
+from regularize.dynamics.minimal.pose import Pose
 from regularize.lie.screw import Array
 from regularize.model.mechanism import (
     Body,
@@ -166,15 +164,18 @@ def test_lengths_that_are_special_but_for_their_last_digits() -> None:
 
 def test_a_prescribed_motion_goes_straight_on() -> None:
     """A parallelogram's coupler does not turn, through both flat poses and for two turns."""
-    dynamics = minimal_dynamics(
-        rg.reduce(CROSSING["parallelogram"]), forced={"A": lambda t: (3.0 * t, 3.0, 0.0)}
+    motion = rg.simulate(
+        CROSSING["parallelogram"],
+        duration=4 * np.pi / 3,
+        drive={"A": "3*t"},
+        coordinates="minimal",
     )
-    motion = simulate(dynamics, np.linspace(0, 4 * np.pi / 3, 81))
-    names = dynamics.names
-    turned = motion.q[:, names.index("A")] + motion.q[:, names.index("B")]
-    np.testing.assert_allclose(turned, 0.0, atol=1e-10)
-    assert len(motion.passages) == 4
-    assert all(passage.decided for passage in motion.passages)
+    A, B = (motion.coordinates[:, motion.names.index(name)] for name in "AB")
+    np.testing.assert_allclose(A, 3.0 * motion.time, atol=1e-12)
+    np.testing.assert_allclose(A + B, 0.0, atol=1e-10)
+    assert motion.energy_drift < 1e-7
+    (finding,) = motion.findings
+    assert finding.code == "REG313" and finding.message.endswith("and 3 more times")
 
 
 def test_a_motion_to_and_fro_through_the_singular_configuration() -> None:
@@ -193,29 +194,27 @@ def kinematics_near(lengths: tuple[float, float, float, float, float]) -> Minima
     return minimal_dynamics(rg.reduce(bars(*lengths)), ["A"])
 
 
-def walk_of(dynamics: MinimalDynamics) -> bridges.Walk:
+def walk_of(dynamics: MinimalDynamics) -> Walk:
     """Newton's method in steps of 0.01."""
 
-    def walk(place: Place, known: Array) -> Place:
+    def walk(pose: Pose, known: Array) -> Pose:
         columns = dynamics.known
-        start = place.x[columns].copy()
+        start = pose.x[columns].copy()
         steps = max(1, int(np.ceil(np.max(np.abs(known - start)) / 0.01)))
         for k in range(1, steps + 1):
             target = start + k / steps * (known - start)
-            x = place.x + place.pose.transmission @ (target - place.x[columns])
-            pose = dynamics.close(x)
-            place = Place(dynamics.displacement(pose.q), pose)
-        return place
+            pose = dynamics.close(pose.x + pose.transmission @ (target - pose.x[columns]))
+        return pose
 
     return walk
 
 
-def test_a_bridge_leads_through_a_change_point() -> None:
+def test_a_crossing_leads_through_a_change_point() -> None:
     """Crank at 0: velocities and accelerations on it are those of a finer and finer difference."""
     dynamics = kinematics_near((0.2, 0.5, 0.6, 0.3, 1.0))
     walk = walk_of(dynamics)
-    start = walk(place_at_reference(dynamics), np.array([0.85]))
-    found = bridge(dynamics, start, np.ones(1), walk)
+    start = walk(dynamics.pose(dynamics.reference), np.array([0.85]))
+    found = crossing(dynamics, start, np.ones(1), walk)
     assert found is not None
     assert found.singular and found.decided
     # The crank's angle decreases with its coordinate about Y: flat after the first radian.
@@ -223,26 +222,22 @@ def test_a_bridge_leads_through_a_change_point() -> None:
     h = 1e-4
     before, here, after = (found(np.array([1.0 + s])) for s in (-h, 0.0, h))
     slope, second = (after.x - before.x) / (2 * h), (after.x - 2 * here.x + before.x) / h**2
-    np.testing.assert_allclose(here.pose.transmission[:, 0], slope, atol=1e-7)
-    assert here.pose.bend is not None
-    np.testing.assert_allclose(here.pose.bend[:, 0, 0], second, atol=1e-5)
-    error = np.abs(dynamics.robot.residual(here.pose.q))
+    np.testing.assert_allclose(here.transmission[:, 0], slope, atol=1e-7)
+    assert here.bend is not None
+    np.testing.assert_allclose(here.bend[:, 0, 0], second, atol=1e-5)
+    error = np.abs(dynamics.robot.residual(here.q))
     assert np.max(error) < 1e-13
     far = dynamics.close(found.ends[1].x)
-    np.testing.assert_allclose(far.q, found.ends[1].pose.q, atol=1e-12)
-    assert found.ends[0].pose.side == -found.ends[1].pose.side
+    np.testing.assert_allclose(far.q, found.ends[1].q, atol=1e-12)
+    assert found.ends[0].side == -found.ends[1].side
 
 
-def place_at_reference(dynamics: MinimalDynamics) -> Place:
-    return Place(np.zeros(dynamics.robot.model.nv), dynamics.pose_at(dynamics.reference))
-
-
-def test_no_bridge_where_motions_do_not_cross_or_nothing_is_singular() -> None:
+def test_no_crossing_where_motions_do_not_cross_or_nothing_is_singular() -> None:
     dynamics = kinematics_near((0.2, 0.5, 0.6001, 0.3, 1.0))
     walk = walk_of(dynamics)
-    start = walk(place_at_reference(dynamics), np.array([0.85]))
-    assert bridge(dynamics, start, np.ones(1), walk) is None
-    assert bridge(dynamics, place_at_reference(dynamics), -np.ones(1), walk) is None
+    start = walk(dynamics.pose(dynamics.reference), np.array([0.85]))
+    assert crossing(dynamics, start, np.ones(1), walk) is None
+    assert crossing(dynamics, dynamics.pose(dynamics.reference), -np.ones(1), walk) is None
 
 
 def test_polynomial_is_exact_for_its_degree() -> None:

@@ -14,12 +14,11 @@ from scipy.special import ellipj, ellipk
 import regularize as rg
 from regularize.cli import main
 from regularize.dynamics.integrator import StepTooSmall
-from regularize.dynamics.minimal.dynamics import NoInertia
 from regularize.dynamics.one_freedom.continuation import OpenPath
 from regularize.dynamics.one_freedom.curve import SingularPath
 from regularize.dynamics.one_freedom.table import table_of
 from regularize.dynamics.simulate import simulate
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array
 from regularize.model.mechanism import (
     Coupling,
@@ -461,8 +460,26 @@ def test_simulate_in_path_and_minimal_coordinates() -> None:
         simulate(mechanism, duration=1.0, coordinates="polar")
     with pytest.raises(ModelError, match="engine 'mujoco'"):
         simulate(mechanism, duration=1.0, coordinates="path", engine="mujoco")
-    with pytest.raises(ModelError, match="only constant joint forces"):
-        simulate(mechanism, duration=1.0, coordinates="minimal", forces=lambda t, q, v: np.zeros(3))
+
+
+def test_forces_that_change_are_the_same_in_all_coordinates() -> None:
+    """A motor over time and dampers: motion, and energy that is put in and lost."""
+    mechanism, times = upright(), np.array([0.3, 1.0])
+    motions = [
+        simulate(
+            mechanism,
+            duration=1.0,
+            rates={"j0": 2.0},
+            torques={"j0": lambda t: 3.0 * np.sin(5.0 * t)},
+            forces=lambda t, q, v: -0.5 * v,
+            times=times,
+            coordinates=coordinates,
+        )
+        for coordinates in ("all", "minimal")
+    ]
+    assert motions[1].coordinates == pytest.approx(motions[0].coordinates, abs=1e-6)
+    for motion in motions:
+        assert motion.energy_drift < 1e-7
 
 
 def test_a_path_is_made_of_whatever_is_at_hand() -> None:

@@ -14,7 +14,7 @@ from regularize.assembly_modes.assembly_plan import AssemblyPlan
 from regularize.assembly_modes.closed_form import closed_form
 from regularize.assembly_modes.configurations import ConfigurationFinder
 from regularize.assembly_modes.loop_system import LoopSystem
-from regularize.assembly_modes.multistart import Search, searched
+from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.model.graph_building import build
 from regularize.model.mechanism import (
     Coupling,
@@ -47,7 +47,7 @@ def test_two_general_loops_in_a_row():
     assert len(plan.told) == 2 and "by eigenvalues" in plan.told[1]
     q = np.zeros((15, 13))
     q[:, 0] = np.linspace(-0.3, 0.3, 15)
-    found = plan.run(q, Search())
+    found = plan.run(q, Multistart())
     assert found.complete.all()
     assert np.max(LoopSystem(graph, np.arange(1, 13)).error(found.q)) < 1e-11
     assert np.allclose(found.q[:, 0], q[found.rows, 0])
@@ -89,7 +89,7 @@ def test_couplings_between_inputs_and_unknowns_come_first():
     assert plan.method == "eigenvalues"
     q = np.zeros((3, 8))
     q[:, 0] = [0.0, 0.1, 0.2]
-    found = plan.run(q, Search())
+    found = plan.run(q, Multistart())
     assert len(found.q) and np.allclose(found.q[:, 0] - 2 * found.q[:, 1], 0.02)
 
 
@@ -131,7 +131,7 @@ def test_eigenvalues_give_what_the_closed_form_gives(case):
     x = np.random.default_rng(1).uniform(-0.3, 0.3, size=(40, len(form.columns)))
     q = np.repeat(graph.position[None], 40, axis=0)
     q[:, list(form.columns)] = x
-    found = plan.run(q, Search())
+    found = plan.run(q, Multistart())
     assert found.complete.all()
     ours = system.projected(found.q)
     exact = form.solve(x)
@@ -157,11 +157,11 @@ def test_axes_along_a_grid(seed):
     assert plan.method == "eigenvalues"
     q = np.zeros((4, 7))
     q[:, 0] = rng.uniform(-0.4, 0.4, size=4)
-    found = plan.run(q, Search())
+    found = plan.run(q, Multistart())
     ours = system.projected(found.q)
     kept = system.distinct(found.rows, ours)
     known = found.rows[kept], ours[kept]
-    rows, _, _ = searched(system, q, known, Search(starts=64, rounds=3))
+    rows, _, _ = searched(system, q, known, Multistart(starts=64, rounds=3))
     before, after = (np.bincount(r, minlength=4) for r in (known[0], rows))
     assert np.array_equal(before[found.complete], after[found.complete])
     # These loops move on, or are singular, at some inputs.
@@ -175,7 +175,7 @@ def test_bennett_linkage_by_eigenvalues():
     plan = AssemblyPlan(graph, np.array([1, 2, 3]))
     q = np.zeros((41, 4))
     q[:, 0] = np.linspace(-0.6, 1.5, 41)
-    found = plan.run(q, Search())
+    found = plan.run(q, Multistart())
     assert found.complete.all()
     assert np.array_equal(found.rows, np.arange(41)), "one configuration for every angle"
     product = np.sin(0.5 * (second + first)) / np.sin(0.5 * (second - first))
@@ -192,5 +192,5 @@ def test_a_structure_without_inputs():
         "triangle", *[(f"j{i}", "revolute", (0, 0, 1), p) for i, p in enumerate(points)]
     )
     plan = AssemblyPlan(build(triangle), np.arange(3))
-    found = plan.run(np.zeros((1, 3)), Search())
+    found = plan.run(np.zeros((1, 3)), Multistart())
     assert found.complete[0] and len(found.rows) == 2

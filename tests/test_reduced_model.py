@@ -460,6 +460,16 @@ def test_four_bar_bounds_its_workspace() -> None:
         model.H([4.5])
 
 
+def test_paths_end_where_branches_cross() -> None:
+    """A way through a crossing of branches would go on along one of them without a word."""
+    build, inputs = ZOO["Agile Eye"]
+    model = reduced_model(rg.reduce(build()), inputs, closed=False)
+    found = model.solve([[0.79089648, 0.74439094, -0.96296556]])
+    assert not found.reached[0]
+    np.testing.assert_allclose(found.stopped[0], [0.74566705, 0.70182104, -0.90789592], atol=1e-6)
+    assert model.equations.clearance(found.q)[0] < 1e-6
+
+
 def test_limits_of_the_workspace() -> None:
     model, _ = reduced("four-bar")
     low, high = model.limits([[-3.0, 4.5]])

@@ -139,7 +139,7 @@ def test_github_commands_are_escaped(fourbar: Report) -> None:
 
 
 def test_every_code_in_use_is_documented() -> None:
-    sources = [*ROOT.glob("regularize/**/*.py"), *ROOT.glob("adapters/*.py")]
+    sources = [*ROOT.glob("regularize/**/*.py"), *ROOT.glob("adapters/**/*.py")]
     used = {
         code: path.name
         for path in sources

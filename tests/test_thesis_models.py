@@ -16,12 +16,12 @@ from scipy.integrate import solve_ivp
 
 import regularize as rg
 from regularize.dynamics.minimal.dynamics import minimal_dynamics
-from regularize.dynamics.minimal.partitioning import partition
 from regularize.dynamics.minimal.trajectory import Trajectory, simulate
 from regularize.lie.screw import Array
 from regularize.manifold.assembly import assemble, with_coordinates
 from regularize.model.graph import coordinate_names
 from regularize.model.mechanism import Mechanism
+from regularize.reduction.partitioning import partition
 from regularize.reduction.reduce import Reduction
 
 THESIS = Path(__file__).resolve().parents[1] / "assets" / "thesis"

@@ -22,8 +22,9 @@ from simulation_fixtures import BUILDERS, MECHANISMS
 
 from regularize.adapters import adapters
 from regularize.adapters.common.pose import rotation_rpy
+from regularize.adapters.common.serial import serial
 from regularize.adapters.common.spanning import reference_poses, reversed_joint, spanning
-from regularize.adapters.common.write import number, rpy, serial
+from regularize.adapters.common.write import number, rpy
 from regularize.errors import RegularizeError
 from regularize.lie.screw import adjoint, exp, inverse
 from regularize.model.joint import KINDS, joint_screws

@@ -92,7 +92,6 @@ class _Reader:
         if exported and units is None:
             self.draft.note(
                 "REG012",
-                "note",
                 "lengths are read as millimetres: FreeCAD exports them so",
                 assembly.source,
                 "read the file with units='m' if its lengths are metres",
@@ -114,7 +113,6 @@ class _Reader:
         if self.placeholders:
             self.draft.note(
                 "REG014",
-                "note",
                 f"the mass properties of {listed(self.placeholders, 3)} are placeholders: left out",
                 self.assembly.source,
             )
@@ -162,13 +160,8 @@ class _Reader:
     def _add_joint(self, item: AsmtLine, names: dict[str, str]) -> None:
         kind = item.text
         if kind not in JOINTS and kind not in RELATIONS:
-            self.draft.note(
-                "REG013",
-                "warning",
-                f"`{item.value('Name') or kind}` of type {kind} is not read: the mechanism has "
-                "fewer constraints than the file",
-                item.source,
-            )
+            what = f"`{item.value('Name') or kind}` of type {kind} is not read"
+            self.draft.note_unread(what, item.source)
             return
         first, second = self._marker(item, "MarkerI"), self._marker(item, "MarkerJ")
         written = item.value("Name")
@@ -187,7 +180,6 @@ class _Reader:
         if pair == "angle" and abs(math.sin(value)) <= PARALLEL:
             self.draft.note(
                 "REG013",
-                "note",
                 f"joint `{title}` keeps axes parallel: read as 2 equations, for the one that its "
                 "type writes has no derivative there",
                 source,
@@ -205,12 +197,7 @@ class _Reader:
                 self.draft.actuate(joint)
         if motions:
             shown = listed([motion.value("Name") or motion.text for motion in motions], 3)
-            self.draft.note(
-                "REG013",
-                "note",
-                f"motions are listed, not counted as constraints: {shown}",
-                motions[0].source,
-            )
+            self.draft.note_motions(shown, motions[0].source)
 
     def _read_limits(self, sets: AsmtLine, names: dict[str, str]) -> None:
         unread = []
@@ -230,7 +217,7 @@ class _Reader:
             self.draft.limit(joint.name, freedoms[joint.kind], *span)
         if unread:
             shown = listed([limit.value("Name") or limit.text for limit in unread], 3)
-            self.draft.note("REG013", "note", f"limits not read: {shown}", unread[0].source)
+            self.draft.note("REG013", f"limits not read: {shown}", unread[0].source)
 
     def _joint_between(self, limit: AsmtLine) -> str | None:
         """The joint whose markers a limit names, as FreeCAD writes limits."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from regularize.adapters.cad import mates as mating
 from regularize.adapters.cad.relations import Relation, resolve
-from regularize.adapters.common.draft import Draft, Side
+from regularize.adapters.common.draft import Draft, Side, joint_between
 from regularize.adapters.common.joint_motion import relative_pose
 from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.pairs import pair
@@ -20,7 +21,6 @@ from regularize.model.mechanism import (
     Body,
     Geometry,
     Inertia,
-    Joint,
     Mechanism,
 )
 
@@ -99,24 +99,17 @@ class CadDraft(Draft):
         name = self.joint_name(name or kind)
         (body_i, T_i), (body_j, T_j) = first, second
         if body_i == body_j:
-            self.note(
-                "REG013",
-                "warning",
-                f"joint `{name}` connects `{body_i}` to itself: left out",
-                source,
-                joints=(name,),
-            )
+            message = f"joint `{name}` connects `{body_i}` to itself: left out"
+            self.warn("REG013", message, source, joints=(name,))
             return None
         found = pair(kind, self.between(first, second), value)
-        self.joints[name] = Joint(
+        self.joints[name] = joint_between(
             name,
-            body_i,
-            body_j,
             found.kind,
+            (body_i, T_i @ found.T_i_joint),
+            (body_j, T_j @ found.T_j_joint),
             found.screws,
-            T_i @ found.T_i_joint,
-            T_j @ found.T_j_joint,
-            found.position,
+            position=found.position,
             source=source,
         )
         for k, (one, other) in enumerate(found.equal):
@@ -135,6 +128,16 @@ class CadDraft(Draft):
     def actuate(self, name: str) -> None:
         """Mark a joint as driven by a motor."""
         self.joints[name] = replace(self.joints[name], actuated=True)
+
+    def note_unread(self, what: str, source: Source | None) -> None:
+        """Say that something is not read which joins bodies."""
+        message = f"{what}: the mechanism has fewer constraints than the file"
+        self.warn("REG013", message, source)
+
+    def note_motions(self, what: str, source: Source | None, joints: Iterable[str] = ()) -> None:
+        """Say that prescribed motions are no constraints here."""
+        message = f"motions are listed, not counted as constraints: {what}"
+        self.note("REG013", message, source, joints=joints)
 
     def limit(self, name: str, freedom: int, lower: float, upper: float) -> None:
         """Bound one freedom of a joint; infinite where it has no bound."""
@@ -165,16 +168,14 @@ class CadDraft(Draft):
             if terms is not None:
                 self.note(
                     "REG013",
-                    "note",
                     f"rack and pinion `{relation.name}`: the file names the pinion first",
                     relation.source,
                 )
         if terms is not None:
             self.couple(relation.name, relation.kind, terms, self.value(terms), relation.source)
             return
-        self.note(
+        self.warn(
             "REG013",
-            "warning",
             f"the {relation.kind} relation `{relation.name}` between `{relation.first[0]}` and "
             f"`{relation.second[0]}` is not linear in the joints between them: left out",
             relation.source,
@@ -199,9 +200,8 @@ class CadDraft(Draft):
         _, worst, distance, angle = misfits[0]
         others = [joint.name for _, joint, _, _ in misfits[1:]]
         also = f"; also {listed(others, 3)}" if others else ""
-        self.note(
+        self.warn(
             "REG017",
-            "warning",
             f"the saved placements do not fit joint `{worst.name}`: they are off by "
             f"{distance * 1e3:.3g} mm and {np.degrees(angle):.3g} degrees{also}",
             worst.source,

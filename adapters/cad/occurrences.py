@@ -83,9 +83,8 @@ class Occurrences:
             raise _unknown(path, at)
         body = self.body(path, at)
         if path and path not in self.bodies and not self.is_rigid(path):
-            self.draft.note(
+            self.draft.warn(
                 "REG013",
-                "warning",
                 f"{what} joins the sub-assembly `{body.rpartition('/')[0]}` as a whole, whose "
                 f"parts move: its first part `{body}` is taken",
                 at.source,
@@ -109,13 +108,8 @@ class Occurrences:
     def report_unread(self, what: str) -> None:
         """Say which joints and mates, as the format calls them, are not read."""
         if self.unread:
-            self.draft.note(
-                "REG013",
-                "warning",
-                f"{what} not read: {listed(name for name, _ in self.unread)}: the "
-                "mechanism has fewer constraints than the file",
-                self.unread[0][1].source,
-            )
+            names = listed(name for name, _ in self.unread)
+            self.draft.note_unread(f"{what} not read: {names}", self.unread[0][1].source)
 
 
 def _unknown(path: InstancePath, at: Located) -> ReadError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -63,13 +63,34 @@ class Draft:
     def note(
         self,
         code: str,
-        severity: Severity,
         message: str,
         source: Source | None = None,
         *help: str,
         joints: Iterable[str] = (),
     ) -> None:
-        """Add a finding, about the whole file unless a place in it is given."""
+        """Add a finding that is no fault, about the whole file unless a place in it is given."""
+        self._find(code, "note", message, source, help, joints)
+
+    def warn(
+        self,
+        code: str,
+        message: str,
+        source: Source | None = None,
+        *help: str,
+        joints: Iterable[str] = (),
+    ) -> None:
+        """Add a finding that needs a look, with what to do; see ``note``."""
+        self._find(code, "warning", message, source, help, joints)
+
+    def _find(
+        self,
+        code: str,
+        severity: Severity,
+        message: str,
+        source: Source | None,
+        help: tuple[str, ...],
+        joints: Iterable[str],
+    ) -> None:
         where = source or (None if self.path is None else Source(self.path))
         self.findings.append(
             Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
@@ -83,7 +104,7 @@ class Draft:
         """Say which elements were passed over."""
         for tag, places in self.ignored.items():
             times = "" if len(places) == 1 else f" ({len(places)} times)"
-            self.note("REG013", "note", f"element <{tag}> ignored{times}{why}", places[0].source)
+            self.note("REG013", f"element <{tag}> ignored{times}{why}", places[0].source)
 
     def add_body(self, body: Body, at: Located) -> None:
         """Add a body; raises ``ReadError`` for a repeated name."""
@@ -121,14 +142,12 @@ class Draft:
 
         A closing joint without a name is called after its two bodies.
         """
-        joint = Joint(
+        joint = joint_between(
             name or self.joint_name(f"{first[0]}-{second[0]}"),
-            first[0],
-            second[0],
             kind,
-            joint_screws(kind) if screws is None else screws,
-            first[1],
-            second[1],
+            first,
+            second,
+            screws,
             actuated=actuated,
             closure=True,
             limits=limits,
@@ -164,6 +183,12 @@ class Draft:
         """The name that is wanted for a joint, numbered if it is taken."""
         return unique(wanted, self.joints)
 
+    def hold(self, name: str, body: str, T_ground_body: Array, source: Source | None) -> None:
+        """Fix a body to the ground, by a joint whose name is numbered if it is taken."""
+        name = self.joint_name(name)
+        ends = (self.ground, T_ground_body), (body, IDENTITY)
+        self.joints[name] = joint_between(name, "fixed", *ends, source=source)
+
     def free(self, name: str, base: str, T_ground_base: ArrayLike = IDENTITY) -> Joint:
         """Add a joint by which a body moves freely from its place."""
         source = self.bodies[base].source
@@ -194,7 +219,7 @@ class Draft:
         no child of a joint of the tree, else its first body.
 
         Args:
-            pose: Pose of a body in the ground where the coordinates of its free joint are zero.
+            pose: Place of a body in the ground where its free joint is at zero.
             bases: Bodies that are moved rather than others.
             usual: Whether the format means such parts to move freely: a note then, not a warning.
         """
@@ -215,7 +240,6 @@ class Draft:
             if usual:
                 self.note(
                     "REG103",
-                    "note",
                     f"nothing joins `{base}` to the world: it moves freely, by the 6-freedom base "
                     f"joint `{name}`",
                     source,
@@ -224,9 +248,8 @@ class Draft:
                 )
                 continue
             many = "body" if len(part) == 1 else f"part of {len(part)} bodies"
-            self.note(
+            self.warn(
                 "REG103",
-                "warning",
                 f"the {many} {listed(part, 3)} is not connected to the ground `{self.ground}`: it "
                 f"gets the 6-freedom base joint `{name}`",
                 source,
@@ -249,6 +272,24 @@ class Draft:
             format=format,
             files=tuple(self.files),
         )
+
+
+def joint_between(
+    name: str, kind: str, first: Side, second: Side, screws: Array | None = None, **more: Any
+) -> Joint:
+    """A joint from one side to the other, with the screws of its kind unless they are given.
+
+    Args:
+        name: Its name.
+        kind: One of ``joint.KINDS``.
+        first: Parent, and the joint's frame on it.
+        second: Child, and the joint's frame on it.
+        screws: Freedoms in the joint frame, shape (6, f).
+        more: Further attributes of ``Joint``.
+    """
+    (parent, T_parent), (child, T_child) = first, second
+    freedoms = joint_screws(kind) if screws is None else screws
+    return Joint(name, parent, child, kind, freedoms, T_parent, T_child, **more)
 
 
 def _line(source: Source | None) -> str:

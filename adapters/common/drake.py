@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from regularize.adapters.common.distance import distance_joint
 from regularize.adapters.common.draft import Draft, Side
-from regularize.adapters.common.pairs import distance_joint
 from regularize.adapters.common.xml import Node
 from regularize.lie.screw import Array, transform
 

@@ -15,11 +15,6 @@ AXES = "XYZ"
 GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
 
-def axis_of_letter(letter: str) -> Array:
-    """Unit vector of an axis by its letter."""
-    return np.asarray(np.eye(3)[AXES.index(letter)])
-
-
 def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Array]:
     """Kind and screws of the joint that leaves some of the freedoms ``GENERIC``, in that order."""
     kind = _kind(free)
@@ -27,7 +22,7 @@ def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Array]:
         return kind, joint_screws(kind)
     columns = []
     for name in free:
-        axis = axis_of_letter(name[-1])
+        axis = np.eye(3)[AXES.index(name[-1])]
         columns.append(screw.prismatic(axis) if name.startswith("trans") else screw.revolute(axis))
     return kind, np.column_stack(columns)
 

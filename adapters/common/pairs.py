@@ -45,9 +45,7 @@ from regularize.lie.screw import (
     transform,
     unit,
 )
-from regularize.model.diagnostic import Source
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint
 
 X, Y, Z = np.eye(3)
 #: Angles and relative lengths below which a special case holds.
@@ -90,43 +88,6 @@ def pair(name: str, T_i_j: Array, value: float = 0.0) -> Pair:
         value: Offset or distance in metres, or angle in radians, where the pair has one.
     """
     return PAIRS[name](T_i_j, value)
-
-
-def distance_joint(
-    name: str,
-    first: tuple[str, Array],
-    second: tuple[str, Array],
-    T_first_second: Array,
-    length: float,
-    source: Source | None = None,
-    *,
-    closure: bool = True,
-) -> Joint:
-    """The joint that keeps two points at a distance: the pair ``sphere_sphere``.
-
-    Args:
-        name: Name of the joint.
-        first: Body of the first point, the parent, and a frame with the point as its origin.
-        second: Body of the second point, and a frame likewise.
-        T_first_second: The second body seen from the first one where the coordinates of the joint
-            are zero, shape (4, 4); the points need not be at the distance there.
-        length: The distance in metres; 0 makes a ball joint.
-        source: Where it stands.
-        closure: Whether the file marks it as closing a loop.
-    """
-    (parent, T_parent), (child, T_child) = first, second
-    found = pair("sphere_sphere", inverse(T_parent) @ T_first_second @ T_child, length)
-    return Joint(
-        name,
-        parent,
-        child,
-        found.kind,
-        found.screws,
-        T_parent @ found.T_i_joint,
-        T_child @ found.T_j_joint,
-        closure=closure,
-        source=source,
-    )
 
 
 def _rotation_z(angle: float) -> Array:
@@ -180,31 +141,39 @@ def _composite(screws: Sequence[Array]) -> Array:
     return np.column_stack(screws)
 
 
-def _fixed(T_i_j: Array, value: float) -> Pair:
-    flip = _nearest_flip(T_i_j, FLIPS)
-    return Pair("fixed", joint_screws("fixed"), np.eye(4), flip, np.zeros(0))
+@dataclass(frozen=True)
+class Straight:
+    """A pair whose freedoms are slides along axes of frame I and a rotation about its Z axis.
+
+    Attributes:
+        kind: Kind of the joint.
+        slides: Axes of the slides, as in ``xy``.
+        turns: Whether it turns about Z; then J may be turned over, else it keeps all its axes.
+        lifted: Whether the value is an offset along Z.
+    """
+
+    kind: str
+    slides: str = ""
+    turns: bool = True
+    lifted: bool = False
+
+    def __call__(self, T_i_j: Array, value: float) -> Pair:
+        """The pair at the saved pose."""
+        axes = ["xyz".index(letter) for letter in self.slides]
+        screws = [prismatic(np.eye(3)[axis]) for axis in axes]
+        position = [float(T_i_j[axis, 3]) for axis in axes]
+        flip = _flip_axis(T_i_j) if self.turns else _nearest_flip(T_i_j, FLIPS)
+        if self.turns:
+            screws.append(revolute(Z))
+            position.append(_angle_z(T_i_j @ flip))
+        columns = np.array(screws).reshape(-1, 6).T
+        T_i_joint = _offset(value) if self.lifted else np.eye(4)
+        return Pair(self.kind, columns, T_i_joint, flip, np.array(position))
 
 
-def _revolute(T_i_j: Array, value: float) -> Pair:
-    flip = _flip_axis(T_i_j)
-    return Pair(
-        "revolute",
-        joint_screws("revolute"),
-        np.eye(4),
-        flip,
-        np.array([_angle_z(T_i_j @ flip)]),
-    )
-
-
-def _cylindrical(T_i_j: Array, value: float) -> Pair:
-    flip = _flip_axis(T_i_j)
-    position = np.array([T_i_j[2, 3], _angle_z(T_i_j @ flip)])
-    return Pair("cylindrical", joint_screws("cylindrical"), np.eye(4), flip, position)
-
-
-def _prismatic(T_i_j: Array, value: float) -> Pair:
-    flip = _nearest_flip(T_i_j, FLIPS)
-    return Pair("prismatic", joint_screws("prismatic"), np.eye(4), flip, T_i_j[2:3, 3])
+_revolute = Straight("revolute")
+_cylindrical = Straight("cylindrical", "z")
+_parallel = Straight("composite", "xyz")
 
 
 def _spherical(T_i_j: Array, value: float) -> Pair:
@@ -214,26 +183,6 @@ def _spherical(T_i_j: Array, value: float) -> Pair:
 
 def _free(T_i_j: Array, value: float) -> Pair:
     return Pair("free", joint_screws("free"), T_i_j, np.eye(4), np.zeros(6))
-
-
-def _planar(T_i_j: Array, value: float) -> Pair:
-    flip = _flip_axis(T_i_j)
-    screws = _composite([prismatic(X), prismatic(Y), revolute(Z)])
-    position = np.array([*T_i_j[:2, 3], _angle_z(T_i_j @ flip)])
-    return Pair("planar", screws, _offset(value), flip, position)
-
-
-def _parallel(T_i_j: Array, value: float) -> Pair:
-    flip = _flip_axis(T_i_j)
-    screws = _composite([*map(prismatic, (X, Y, Z)), revolute(Z)])
-    position = np.array([*T_i_j[:3, 3], _angle_z(T_i_j @ flip)])
-    return Pair("composite", screws, np.eye(4), flip, position)
-
-
-def _no_rotation(T_i_j: Array, value: float) -> Pair:
-    flip = _nearest_flip(T_i_j, FLIPS)
-    screws = _composite([*map(prismatic, (X, Y, Z))])
-    return Pair("composite", screws, np.eye(4), flip, T_i_j[:3, 3])
 
 
 def _inclined(T_i_j: Array, angle: float) -> tuple[Array, Array]:
@@ -343,28 +292,21 @@ def _constant_velocity(T_i_j: Array, value: float) -> Pair:
     return Pair("composite", screws, T_i, FLIPS[1] @ T_i, np.array([0.0, bend, 0.0]), ((0, 2),))
 
 
-def _pin_slot(T_i_j: Array, value: float) -> Pair:
-    flip = _flip_axis(T_i_j)
-    screws = _composite([prismatic(X), revolute(Z)])
-    position = np.array([T_i_j[0, 3], _angle_z(T_i_j @ flip)])
-    return Pair("composite", screws, np.eye(4), flip, position)
-
-
 #: Every pair by name.
 PAIRS: Mapping[str, Callable[[Array, float], Pair]] = MappingProxyType(
     {
-        "fixed": _fixed,
+        "fixed": Straight("fixed", turns=False),
         "revolute": _revolute,
         "cylindrical": _cylindrical,
-        "prismatic": _prismatic,
+        "prismatic": Straight("prismatic", "z", turns=False),
         "spherical": _spherical,
         "universal": _universal,
-        "planar": _planar,
+        "planar": Straight("planar", "xy", lifted=True),
         "free": _free,
         "parallel": _parallel,
         "perpendicular": _perpendicular,
         "angle": _angle,
-        "no_rotation": _no_rotation,
+        "no_rotation": Straight("composite", "xyz", turns=False),
         "point_on_line": _point_on_line,
         "point_in_plane": _point_in_plane,
         "line_in_plane": _line_in_plane,
@@ -373,6 +315,6 @@ PAIRS: Mapping[str, Callable[[Array, float], Pair]] = MappingProxyType(
         "revolute_cylinder": _revolute_cylinder,
         "revolute_revolute": _revolute_revolute,
         "constant_velocity": _constant_velocity,
-        "pin_slot": _pin_slot,
+        "pin_slot": Straight("composite", "x"),
     }
 )

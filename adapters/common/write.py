@@ -1,65 +1,167 @@
-"""What the writers share: numbers, frames, elements, and what a format cannot hold."""
+"""What the writers of XML share: elements, numbers, couplings, and what a format cannot hold.
+
+A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
+coordinate, and says what is lost on the way::
+
+    writing = Writing("SDF", mechanism, etree.Element("sdf", version="1.11"))
+    link = add(writing.root, "link", name="arm")
+    add(link, "mass", 2.5)  # <mass>2.5</mass>
+    writing.lose("cannot say which joints are motors", "note")
+    return writing.save(path)
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
-from regularize.adapters.common.joint_motion import joint_position, motion
+from regularize.adapters.common.files import write_text
 from regularize.adapters.common.names import listed
-from regularize.lie.screw import (
-    Array,
-    axis_of,
-    helical,
-    prismatic,
-    revolute,
-    transform,
-)
+from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic, Severity
-from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
     STANDARD_GRAVITY,
     Coupling,
+    Geometry,
     Joint,
     Mechanism,
 )
 
 
+class WrittenCoordinate(NamedTuple):
+    """A coordinate as it is called in a file.
+
+    Attributes:
+        joint: Name of the joint there.
+        axis: Number of its axis, where a joint has several.
+        factor: The file's coordinate by that of the model.
+    """
+
+    joint: str
+    axis: int = 0
+    factor: float = 1.0
+
+
+class Mimic(NamedTuple):
+    """A coupling of two coordinates: follower = multiplier * leader + offset."""
+
+    name: str
+    follower: WrittenCoordinate
+    leader: WrittenCoordinate
+    multiplier: float
+    offset: float
+
+
 @dataclass(eq=False)
-class Losses:
-    """What a format cannot hold, as findings with code REG302."""
+class Writing:
+    """A mechanism on its way into a file.
+
+    Attributes:
+        target: Name of the format.
+        mechanism: What is written.
+        root: Root element of the file.
+        findings: What the format cannot hold, and what it forces upon the model.
+        turned: Joints that the file passes from child to parent.
+        coordinates: What each (joint, freedom) of the model is called in the file.
+        joints: Element of each joint of the file.
+    """
 
     target: str
+    mechanism: Mechanism
+    root: Any
     findings: list[Diagnostic] = field(default_factory=list)
+    turned: tuple[str, ...] = ()
+    coordinates: dict[tuple[str, int], WrittenCoordinate] = field(default_factory=dict)
+    joints: dict[str, Any] = field(default_factory=dict)
 
-    def add(
+    def lose(
         self, message: str, severity: Severity = "warning", *, joints: Iterable[str] = ()
     ) -> None:
-        """Add a finding about the target format."""
-        self.findings.append(
-            Diagnostic("REG302", severity, f"{self.target} {message}", joints=tuple(joints))
-        )
+        """Say what the format cannot hold (REG302)."""
+        message = f"{self.target} {message}"
+        self.findings.append(Diagnostic("REG302", severity, message, joints=tuple(joints)))
 
-    def positions(self, mechanism: Mechanism) -> None:
+    def force(self, message: str, joint: Joint) -> None:
+        """Say which rows the format forces upon the model (REG301)."""
+        message = f"{self.target} has no equality {message}"
+        self.findings.append(Diagnostic("REG301", "note", message, joints=(joint.name,)))
+
+    def lose_positions(self) -> None:
         """Say that stored coordinates are lost, if there are any."""
-        moved = [joint.name for joint in mechanism.joints if np.any(joint.position)]
+        moved = [joint.name for joint in self.mechanism.joints if np.any(joint.position)]
         if moved:
-            self.add(
-                f"cannot hold stored coordinates: those of {listed(moved)} are lost",
-                joints=moved,
+            self.lose(
+                f"cannot hold stored coordinates: those of {listed(moved)} are lost", joints=moved
             )
 
-    def gravity(self, mechanism: Mechanism) -> None:
+    def lose_gravity(self) -> None:
         """Say that gravity is lost, if it is not the standard one."""
-        if not np.array_equal(mechanism.gravity, STANDARD_GRAVITY):
-            shown = " ".join(f"{value:g}" for value in mechanism.gravity)
-            self.add(f"cannot hold gravity, which is {shown} m/s²")
+        if not np.array_equal(self.mechanism.gravity, STANDARD_GRAVITY):
+            shown = " ".join(f"{value:g}" for value in self.mechanism.gravity)
+            self.lose(f"cannot hold gravity, which is {shown} m/s²")
+
+    def call(self, joint: Joint, freedom: int, written: WrittenCoordinate) -> None:
+        """Note what a coordinate is called; freedoms of turned joints count from their end."""
+        if joint.name in self.turned:
+            freedom = joint.freedoms - 1 - freedom
+        self.coordinates[joint.name, freedom] = written
+
+    def mimics(self, between: str, holder: str) -> Iterator[Mimic]:
+        """The couplings that are one coordinate following another one; the others are lost.
+
+        Args:
+            between: What the format couples two of, for the message.
+            holder: What has one coupling at most, for the message.
+        """
+        taken = set()
+        for coupling in self.mechanism.couplings:
+            found = self._mimic(coupling)
+            if found is None:
+                self.lose(f"holds couplings of two {between} only: `{coupling.name}` is lost")
+            elif found.follower in taken:
+                self.lose(f"holds one coupling per {holder}: `{coupling.name}` is lost")
+            else:
+                taken.add(found.follower)
+                yield found
+
+    def _mimic(self, coupling: Coupling) -> Mimic | None:
+        if len(coupling.terms) != 2 or coupling.terms[0][2] == 0.0:
+            return None
+        (one, i, a), (other, j, b) = coupling.terms
+        follower, leader = (self.coordinates.get(key) for key in ((one, i), (other, j)))
+        if follower is None or leader is None:
+            return None
+        return Mimic(coupling.name, follower, leader, -b / a, coupling.offset / a)
+
+    def save(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
+        """Write the file with two spaces per level; returns the findings."""
+        etree.indent(self.root, space="  ")
+        data: bytes = etree.tostring(self.root, encoding="utf-8", xml_declaration=True)
+        write_text(path, data.decode().replace("'", '"', 4) + "\n")
+        return tuple(self.findings)
+
+
+def add(parent: Any, tag: str, content: Any = None, /, **attributes: Any) -> Any:
+    """Add an element with text and attributes: words, a number, or numbers; None is left out."""
+    given = {key: written(value) for key, value in attributes.items() if value is not None}
+    element = etree.SubElement(parent, tag, given)
+    if content is not None:
+        element.text = written(content)
+    return element
+
+
+def written(value: Any) -> str:
+    """A word, a number, or numbers, as text."""
+    if isinstance(value, str):
+        return value
+    return number(value) if np.ndim(value) == 0 else numbers(value)
 
 
 def numbers(values: Iterable[float]) -> str:
@@ -88,93 +190,8 @@ def quaternion(R: Array) -> Array:
     return np.asarray(Rotation.from_matrix(R).as_quat())
 
 
-def text_of(root: Any) -> str:
-    """The XML file with two spaces per level."""
-    etree.indent(root, space="  ")
-    data: bytes = etree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return data.decode().replace("'", '"', 4) + "\n"
-
-
-def serial(joint: Joint) -> list[Joint]:
-    """A joint as hinges, slides and screws in a row, each about an axis through its own frame.
-
-    The bodies between them are called ``<joint>/1`` and so on. A ball or free joint gets the
-    order of its own screws; its coordinates change then, which the position follows.
-    """
-    if joint.freedoms == 0:
-        return [joint]
-    q = joint.position
-    if joint.group:
-        plain = replace(joint, kind="composite")
-        q = joint_position(plain, motion(joint, joint.position))
-    parts, parent, T = [], joint.parent, joint.T_parent_joint
-    for k in range(joint.freedoms):
-        last = k == joint.freedoms - 1
-        direction, point, pitch = axis_of(joint.screws[:, k])
-        place = transform(translation=np.zeros(3) if point is None else point)
-        size = float(
-            np.linalg.norm(joint.screws[3:, k] if pitch is not None else joint.screws[:3, k])
-        )
-        if abs(size - 1.0) < 1e-12:
-            size = 1.0  # a unit axis, but for rounding
-        if pitch is None:
-            kind, screw = "prismatic", prismatic(direction)
-        elif abs(pitch) < 1e-12:
-            kind, screw = "revolute", revolute(direction)
-        else:
-            kind, screw = "helical", helical(direction, np.zeros(3), pitch)
-        child = joint.child if last else f"{joint.name}/{k + 1}"
-        parts.append(
-            Joint(
-                joint.name if joint.freedoms == 1 else f"{joint.name}_{k + 1}",
-                parent,
-                child,
-                kind,
-                screw * size,
-                T @ place,
-                (joint.T_child_joint if last else np.eye(4)) @ place,
-                q[k : k + 1],
-                joint.actuated,
-                limits=None if joint.limits is None or joint.group else joint.limits[k : k + 1],
-                source=joint.source,
-            )
-        )
-        parent, T = child, np.eye(4)
-    return parts
-
-
-def standard(joint: Joint) -> bool:
-    """Whether the screws are those of a standard joint of its kind in its own frame."""
-    if joint.kind == "composite":
-        return False
-    if joint.group or joint.kind == "fixed":
-        return bool(np.array_equal(joint.screws, joint_screws(joint.kind)))
-    axes = [axis_in_frame(joint, k) for k in range(joint.freedoms)]
-    normal = axes[-1] if joint.kind == "planar" else axes[0]
-    if joint.kind == "universal" and float(np.linalg.norm(np.cross(axes[0], axes[1]))) < 1e-9:
-        return False
-    plain = joint_screws(
-        joint.kind, normal, axes[-1], 0.0 if joint.kind != "helical" else pitch_of(joint)
-    )
-    return bool(np.allclose(joint.screws, plain, rtol=0.0, atol=1e-14))
-
-
-def pitch_of(joint: Joint) -> float:
-    """Metres per radian of a helical joint."""
-    pitch = axis_of(joint.screws[:, 0])[2]
-    return 0.0 if pitch is None else pitch
-
-
-def axis_in_frame(joint: Joint, freedom: int = 0) -> Array:
-    """Direction of a freedom in the joint frame."""
-    return axis_of(joint.screws[:, freedom])[0]
-
-
-def follower(coupling: Coupling) -> tuple[tuple[str, int], tuple[str, int], float, float] | None:
-    """A coupling of two coordinates as follower, leader, multiplier and offset; else None."""
-    if len(coupling.terms) != 2:
-        return None
-    (one, i, a), (other, j, b) = coupling.terms
-    if a == 0.0:
-        return None
-    return (one, i), (other, j), -b / a, coupling.offset / a
+def sizes(shape: Geometry) -> dict[str, Any]:
+    """What a box, ball, cylinder or capsule measures, under the names of URDF and SDF."""
+    if shape.kind == "box":
+        return {"size": shape.size}
+    return dict(zip(("radius", "length"), shape.size, strict=False))

@@ -99,7 +99,6 @@ class _Reader:
         if skipped:
             self.draft.note(
                 "REG013",
-                "note",
                 f"suppressed joints are left out: {listed([item.label for item in skipped])}",
                 skipped[0].source,
             )
@@ -139,7 +138,6 @@ class _Reader:
         if not found.sure:
             self.draft.note(
                 "REG013",
-                "note",
                 f"joint `{item.label}` is read as {found.words}: of which kind {one.name} and "
                 f"{two.name} are is told by shapes that are not stored as text",
                 item.source,
@@ -156,13 +154,7 @@ class _Reader:
                 stored = "Angle" if "Angle" in item.properties else "Distance"
                 value = abs(math.radians(item.number(stored)))
         else:
-            self.draft.note(
-                "REG013",
-                "warning",
-                f"joint `{item.label}` of type {kind} is not read: the mechanism has fewer "
-                "constraints than the file",
-                item.source,
-            )
+            self.draft.note_unread(f"joint `{item.label}` of type {kind} is not read", item.source)
             return
         first, second = frames
         mate = kind in MATES
@@ -191,9 +183,8 @@ class _Reader:
 
     def _add_relation(self, item: Object, kind: str, frames: list[Side]) -> None:
         if RELATIONS[kind] != "gear" and not any(self._slides(*frame) for frame in frames):
-            self.draft.note(
+            self.draft.warn(
                 "REG013",
-                "warning",
                 f"{kind} joint `{item.label}` has no effect: in FreeCAD it needs a Slider joint "
                 "of one of its parts along the axis that is picked on that part",
                 item.source,
@@ -252,10 +243,4 @@ class _Reader:
                 self.draft.actuate(name)
                 driven.append(name)
         if driven:
-            self.draft.note(
-                "REG013",
-                "note",
-                f"motions are listed, not counted as constraints: {listed(driven)} are driven",
-                motions[0].source,
-                joints=tuple(driven),
-            )
+            self.draft.note_motions(f"{listed(driven)} are driven", motions[0].source, driven)

@@ -7,58 +7,45 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
-from regularize.adapters.common.joint_motion import motion
+from regularize.adapters.common.inertia import six
+from regularize.adapters.common.joint_motion import motion, relative_pose
+from regularize.adapters.common.serial import ROUNDING, pitch_of, serial
 from regularize.adapters.common.spanning import Spanning
-from regularize.adapters.common.write import (
-    Losses,
-    number,
-    numbers,
-    pitch_of,
-    quaternion,
-    serial,
-)
-from regularize.adapters.mjcf.elements import add_geom, place
+from regularize.adapters.common.write import Writing, WrittenCoordinate, add
+from regularize.adapters.mjcf.elements import add_geom, place, wxyz
 from regularize.lie.screw import Array, adjoint, inverse
 from regularize.model.mechanism import (
     Body,
     Geometry,
     Inertia,
     Joint,
-    Mechanism,
 )
 
 
 @dataclass(eq=False)
-class BodyTree:
+class BodyTree(Writing):
     """Bodies while they are being written, and what the rest of the file has to know of them.
 
     Attributes:
-        mechanism: What is written.
-        spanning: Its tree and its closures.
-        losses: What MJCF cannot hold.
+        spanning: Tree and closures of the mechanism.
         qpos: Coordinates of the pose, in MuJoCo's order.
         motors: Joints that are driven.
-        names: Name and factor of the MJCF joint of each (joint, freedom).
         pitches: Slide, hinge and pitch of each screw.
         meshes: Name of each mesh by file and scale.
-        elements: Element of each body.
+        elements: Element of each body, and of each half of one.
         parts: Into how many parts each body is cut; left out: one.
     """
 
-    mechanism: Mechanism
-    spanning: Spanning
-    losses: Losses
+    spanning: Spanning = field(kw_only=True)
     qpos: list[float] = field(default_factory=list)
     motors: list[str] = field(default_factory=list)
-    names: dict[tuple[str, int], tuple[str, float]] = field(default_factory=dict)
     pitches: list[tuple[str, str, float]] = field(default_factory=list)
     meshes: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
     elements: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
 
-    def write(self, world: Any) -> None:
+    def add_bodies(self, world: Any) -> None:
         """Add everything below ``<worldbody>``."""
         for joint in self.spanning.closures:
             if is_cut(joint):
@@ -70,9 +57,9 @@ class BodyTree:
     def _ground(self, world: Any) -> None:
         body = self.mechanism.body(self.mechanism.ground)
         if body.name != "world":
-            self.losses.add(f"calls the ground `world`, not `{body.name}`", "note")
+            self.lose(f"calls the ground `world`, not `{body.name}`", "note")
         if body.inertia is not None:
-            self.losses.add(f"cannot hold the mass properties of the ground `{body.name}`", "note")
+            self.lose(f"cannot hold the mass properties of the ground `{body.name}`", "note")
         self._shapes(world, body)
 
     def _grow(self, element: Any, name: str) -> None:
@@ -95,20 +82,16 @@ class BodyTree:
 
     def _cut_body(self, above: Any, joint: Joint) -> None:
         """The half of a closure's child that stays with the closure's parent."""
-        self._body(
-            above,
-            joint,
-            Body(joint.child, self.mechanism.body(joint.child).inertia),
-            half_name(joint),
-        )
+        half = Body(joint.child, self.mechanism.body(joint.child).inertia)
+        self.elements[half_name(joint)] = self._body(above, joint, half, half_name(joint))
 
     def _body(self, above: Any, joint: Joint, body: Body, name: str) -> Any:
         base = joint.T_parent_joint @ inverse(joint.T_child_joint)
-        element = etree.SubElement(above, "body", name=name)
+        kept = joint.kind != "free" or above.tag == "worldbody"
+        element = add(above, "body", name=name, **(place(base) if kept else {}))
         if joint.kind == "free":
-            self._free(element, above, joint, base)
+            self._free(element, kept, joint)
         else:
-            place(element, base)
             self._joints(element, joint)
         self._inertial(element, body.inertia, joint, self.parts.get(body.name, 1))
         self._shapes(element, body)
@@ -117,51 +100,37 @@ class BodyTree:
     def _inertial(self, element: Any, inertia: Inertia | None, joint: Joint, parts: int) -> None:
         if inertia is None:
             if joint.freedoms:
-                self.losses.add(
+                self.lose(
                     f"needs mass properties of every moving body: MuJoCo refuses `{joint.child}`, "
                     "of which none are known",
                     joints=[joint.name],
                 )
-            return
-        if inertia.mass == 0.0:
+        elif inertia.mass == 0.0:
             if joint.freedoms:
-                self.losses.add(f"cannot move bodies without mass, such as `{joint.child}`")
-            return
-        matrix = inertia.matrix / parts
-        full = [matrix[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-        etree.SubElement(
-            element,
-            "inertial",
-            pos=numbers(inertia.center),
-            mass=number(inertia.mass / parts),
-            fullinertia=numbers(full),
-        )
+                self.lose(f"cannot move bodies without mass, such as `{joint.child}`")
+        else:
+            full, mass = six(inertia.matrix / parts), inertia.mass / parts
+            add(element, "inertial", pos=inertia.center, mass=mass, fullinertia=full)
 
     # -- joints
 
-    def _free(self, element: Any, above: Any, joint: Joint, base: Array) -> None:
-        if above.tag != "worldbody":
-            self.losses.add(
+    def _free(self, element: Any, kept: bool, joint: Joint) -> None:
+        if not kept:
+            self.lose(
                 f"has free bodies below the world only: `{joint.name}` moves with "
                 f"`{joint.parent}`, and is left out",
                 joints=[joint.name],
             )
             return
-        place(element, base)
-        etree.SubElement(element, "freejoint", name=joint.name)
-        now = joint.T_parent_joint @ motion(joint, joint.position) @ inverse(joint.T_child_joint)
-        x, y, z, w = quaternion(now[:3, :3])
-        self.qpos += [*now[:3, 3], w, x, y, z]
+        add(element, "freejoint", name=joint.name)
+        now = relative_pose(joint, joint.position)
+        self.qpos += [*now[:3, 3], *wxyz(now[:3, :3])]
 
     def _joints(self, element: Any, joint: Joint) -> None:
         if joint.kind == "spherical":
-            place = joint.T_child_joint
-            etree.SubElement(
-                element, "joint", name=joint.name, type="ball", pos=numbers(place[:3, 3])
-            )
-            R = place[:3, :3]
-            x, y, z, w = quaternion(R @ motion(joint, joint.position)[:3, :3] @ R.T)
-            self.qpos += [w, x, y, z]
+            R, p = joint.T_child_joint[:3, :3], joint.T_child_joint[:3, 3]
+            add(element, "joint", name=joint.name, type="ball", pos=p)
+            self.qpos += wxyz(R @ motion(joint, joint.position)[:3, :3] @ R.T)
             self._motor(joint, joint.name)
             return
         carried = adjoint(joint.T_child_joint)
@@ -170,8 +139,8 @@ class BodyTree:
             # The screw in the frame of the body, as it stands where all coordinates are zero.
             column = carried @ joint.screws[:, k]
             frame = _before(parts, k) @ part.T_parent_joint
-            place = joint.T_child_joint @ inverse(joint.T_parent_joint) @ frame
-            self._joint(element, part, place[:3, 3], column, joint, k)
+            point = (joint.T_child_joint @ inverse(joint.T_parent_joint) @ frame)[:3, 3]
+            self._joint(element, part, point, column, joint, k)
 
     def _joint(
         self, element: Any, part: Joint, point: Array, column: Array, joint: Joint, k: int
@@ -179,35 +148,27 @@ class BodyTree:
         kind = "slide" if part.kind == "prismatic" else "hinge"
         direction = column[:3] if kind == "slide" else column[3:]
         size = float(np.linalg.norm(direction))
-        if abs(size - 1.0) < 1e-12:
+        if abs(size - 1.0) < ROUNDING:
             size = 1.0  # a unit axis, but for rounding
-        attributes = {
-            "name": part.name,
-            "type": kind,
-            "pos": numbers(point),
-            "axis": numbers(direction / size),
-        }
-        if part.limits is not None and np.any(np.isfinite(part.limits)):
-            if np.all(np.isfinite(part.limits)):
-                attributes["range"] = numbers(part.limits[0] * size)
-            else:
-                self.losses.add(f"has no one-sided limits: that of `{part.name}` is lost", "note")
-        etree.SubElement(element, "joint", attributes)
-        self.names[joint.name, k] = (part.name, size)
+        axis, span = direction / size, self._range(part, size)
+        add(element, "joint", name=part.name, type=kind, pos=point, axis=axis, range=span)
+        self.call(joint, k, WrittenCoordinate(part.name, factor=size))
         self.qpos.append(float(part.position[0]) * size)
         self._motor(joint, part.name)
         if part.kind == "helical":
-            slide = f"{part.name}_slide"
-            etree.SubElement(
-                element,
-                "joint",
-                name=slide,
-                type="slide",
-                axis=attributes["axis"],
-            )
-            pitch = pitch_of(part)
+            slide, pitch = f"{part.name}_slide", pitch_of(part)
+            add(element, "joint", name=slide, type="slide", axis=axis)
             self.qpos.append(float(part.position[0]) * size * pitch)
             self.pitches.append((slide, part.name, pitch))
+
+    def _range(self, part: Joint, size: float) -> Array | None:
+        """Bounds of a joint; None where MJCF has none to write."""
+        if part.limits is None or not np.any(np.isfinite(part.limits)):
+            return None
+        if not np.all(np.isfinite(part.limits)):
+            self.lose(f"has no one-sided limits: that of `{part.name}` is lost", "note")
+            return None
+        return np.asarray(part.limits[0] * size)
 
     def _motor(self, joint: Joint, name: str) -> None:
         if joint.actuated:

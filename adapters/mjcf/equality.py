@@ -39,7 +39,6 @@ def read_equalities(model: Model) -> None:
         if not model.m.eq_active0[i]:
             model.note(
                 "REG013",
-                "note",
                 f"equality constraint `{model.equality_name(i)}` is not active: not read",
                 model.equality_source(i),
             )
@@ -53,9 +52,8 @@ def read_equalities(model: Model) -> None:
         elif kind in (mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtEq.mjEQ_TENDON):
             _couple(model, i)
         else:
-            model.note(
+            model.warn(
                 "REG013",
-                "warning",
                 f"equality constraint `{model.equality_name(i)}` is of a type that is not read",
                 model.equality_source(i),
             )
@@ -109,9 +107,8 @@ def _add(
     """Add a closing joint, unless it joins a body to itself."""
     where = source if isinstance(source, Source) else model.equality_source(source)
     if first == second:
-        model.note(
+        model.warn(
             "REG013",
-            "warning",
             f"equality constraint `{name}` joins body `{model.body_names[first]}` to itself: "
             "not read",
             where,
@@ -145,9 +142,8 @@ def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect
     if len(group) == 1 or np.max(np.abs(distances[0] - distances[1])) <= allowed:
         yield turned
         return
-    model.note(
+    model.warn(
         "REG013",
-        "warning",
         f"connects {listed(c.name for c in turned)} of bodies `{model.body_names[first]}` and "
         f"`{model.body_names[second]}` have their points at different distances on the two bodies: "
         "they cannot all hold",
@@ -195,9 +191,8 @@ def _report_doubled(model: Model, connects: Sequence[Connect], kind: str) -> Non
     what = {"spherical": "ball joint", "revolute": "hinge", "fixed": "rigid joint"}[kind]
     extra = written - needed
     which = "the sixth row is redundant" if extra == 1 else f"{extra} rows are redundant"
-    model.note(
+    model.warn(
         "REG211",
-        "warning",
         f"doubled closure: connects {names} close one {what} between `{first}` and `{second}`: "
         f"they write {written} rows where it has {needed}, so {which}",
         connects[1].source,
@@ -214,9 +209,8 @@ def _couple(model: Model, i: int) -> None:
     numbers = [int(model.m.eq_obj1id[i]), int(model.m.eq_obj2id[i])]
     sides = [_linear(model, n, tendon) if n >= 0 else ([], 0.0) for n in numbers]
     if None in sides or np.any(data[2:5] != 0.0):
-        model.note(
+        model.warn(
             "REG013",
-            "warning",
             f"equality constraint `{name}` is not linear in the joint coordinates: not read, so "
             "the mobility may be counted one too high",
             model.equality_source(i),

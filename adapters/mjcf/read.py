@@ -74,7 +74,7 @@ def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
         reference=poses(m, q),
     )
     if shown:
-        model.note("REG016", "note", f"the reference pose is the keyframe `{shown}`")
+        model.note("REG016", f"the reference pose is the keyframe `{shown}`")
     model.bodies = {name: _body(model, i) for i, name in enumerate(bodies)}
     for i in range(1, m.nbody):
         _join(model, i, q)
@@ -227,12 +227,11 @@ def _report(model: Model) -> None:
     """Say what the mechanism does not hold."""
     m = model.m
     for lost in model.compiled.lost:
-        model.note("REG013", "warning", f"{lost} are not read")
+        model.warn("REG013", f"{lost} are not read")
     unknown = [model.body_names[i] for i in sorted(model.compiled.unknown)]
     if unknown:
         model.note(
             "REG014",
-            "note",
             f"no mass properties without opening meshes: {listed(unknown)}",
             None,
             "write an <inertial> into these bodies, or give a density",
@@ -248,4 +247,4 @@ def _report(model: Model) -> None:
     }
     named = [what for what, present in ignored.items() if present]
     if named:
-        model.note("REG013", "note", f"not a part of the mechanism: {'; '.join(named)}")
+        model.note("REG013", f"not a part of the mechanism: {'; '.join(named)}")

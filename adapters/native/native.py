@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import fields, is_dataclass
 from typing import Any
+
+import numpy as np
 
 from regularize.adapters.common.files import write_text
 from regularize.adapters.native.read import MARK, VERSION, read
-from regularize.model.diagnostic import Diagnostic, Source
-from regularize.model.mechanism import Body, Joint, Mechanism
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Coupling, Joint, Mechanism
+
+#: Names of the entries of a coupling's term.
+TERM = ("joint", "freedom", "coefficient")
 
 __all__ = ["as_dict", "dumps", "read", "write"]
 
@@ -40,34 +46,11 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
         "version": VERSION,
         "name": mechanism.name,
         "ground": mechanism.ground,
-        "gravity": mechanism.gravity.tolist(),
-        "bodies": [_body(body) for body in mechanism.bodies],
-        "joints": [_joint(joint) for joint in mechanism.joints],
-        "couplings": [
-            {
-                "name": c.name,
-                "kind": c.kind,
-                "terms": [
-                    {"joint": joint, "freedom": freedom, "coefficient": coefficient}
-                    for joint, freedom, coefficient in c.terms
-                ],
-                "offset": c.offset,
-                "source": _source(c.source),
-            }
-            for c in mechanism.couplings
-        ],
-        "findings": [
-            {
-                "code": f.code,
-                "severity": f.severity,
-                "message": f.message,
-                "loop": f.loop,
-                "joints": [*f.joints],
-                "source": _source(f.source),
-                "help": [*f.help],
-            }
-            for f in mechanism.findings
-        ],
+        "gravity": _plain(mechanism.gravity),
+        "bodies": _plain(mechanism.bodies),
+        "joints": _plain(mechanism.joints),
+        "couplings": _plain(mechanism.couplings),
+        "findings": _plain(mechanism.findings),
         "origin": {
             "path": mechanism.path,
             "format": mechanism.format,
@@ -76,56 +59,22 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def _source(source: Source | None) -> dict[str, Any] | None:
-    if source is None:
-        return None
-    return {"path": source.path, "line": source.line, "element": source.element}
-
-
-def _body(body: Body) -> dict[str, Any]:
-    inertia = body.inertia
-    return {
-        "name": body.name,
-        "inertia": None
-        if inertia is None
-        else {
-            "mass": float(inertia.mass),
-            "center": inertia.center.tolist(),
-            "matrix": inertia.matrix.tolist(),
-        },
-        "geometry": [
-            {
-                "kind": g.kind,
-                "size": g.size.tolist(),
-                "T_body_geometry": g.T_body_geometry.tolist(),
-                "uri": g.uri,
-                "color": None if g.color is None else [*g.color],
-                "collision": g.collision,
-            }
-            for g in body.geometry
-        ],
-        "source": _source(body.source),
-    }
-
-
-def _joint(joint: Joint) -> dict[str, Any]:
-    limits = None
-    if joint.limits is not None:
-        limits = [[_bound(low), _bound(high)] for low, high in joint.limits.tolist()]
-    return {
-        "name": joint.name,
-        "parent": joint.parent,
-        "child": joint.child,
-        "kind": joint.kind,
-        "screws": joint.screws.T.tolist(),
-        "T_parent_joint": joint.T_parent_joint.tolist(),
-        "T_child_joint": joint.T_child_joint.tolist(),
-        "position": joint.position.tolist(),
-        "actuated": joint.actuated,
-        "closure": joint.closure,
-        "limits": limits,
-        "source": _source(joint.source),
-    }
+def _plain(value: Any) -> Any:
+    """Dataclasses by their attributes, arrays and tuples as lists, the rest as it is."""
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if not is_dataclass(value):
+        return value
+    plain = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Joint):
+        plain["screws"] = value.screws.T.tolist()  # one row each
+        if value.limits is not None:
+            plain["limits"] = [[_bound(q) for q in pair] for pair in value.limits.tolist()]
+    if isinstance(value, Coupling):
+        plain["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
+    return plain
 
 
 def _bound(value: float) -> float | None:

@@ -102,9 +102,8 @@ class _Reader:
             raise scope.definition.error(f"is nested deeper than {DEEPEST} levels; is it circular?")
         scopes, rigid = [scope], self.tree.is_rigid(scope.path)
         if scope.definition.each("patterns"):
-            self.draft.note(
+            self.draft.warn(
                 "REG013",
-                "warning",
                 "patterns are not read: parts made by them move freely here",
                 scope.definition.source,
             )

@@ -93,7 +93,6 @@ def _joint(found: FoundJoint, draft: SdfDraft) -> Joint:
     if kind == "revolute" and bounds is not None and not np.any(bounds):
         draft.note(
             "REG015",
-            "note",
             f"joint `{found.name}` is revolute with both limits 0: read as a fixed joint",
             node.source,
             joints=(found.name,),
@@ -129,9 +128,8 @@ def _opened(joint: Joint, found: FoundJoint, draft: SdfDraft) -> Joint:
     apart, turned = float(np.linalg.norm(left[:3, 3])), float(np.linalg.norm(log(left)[3:]))
     if apart <= CLOSED and turned <= ALIGNED:
         return joint
-    draft.note(
+    draft.warn(
         "REG015",
-        "warning",
         f"joint `{joint.name}`: the frame `{name}` of its parent is {1e3 * apart:.4g} mm and "
         f"{math.degrees(turned):.3g}° away from its child's: read as an open model, in which the "
         "joint brings the two frames together",
@@ -226,9 +224,8 @@ def _gearbox(found: FoundJoint, draft: SdfDraft) -> None:
         R = draft.frames.pose(found.name)[:3, :3]
         turns = _angle(reference, body, R @ axis(found, tag, draft), draft)
         if turns is None:
-            draft.note(
+            draft.warn(
                 "REG302",
-                "warning",
                 f"gearbox `{found.name}`: no hinges parallel to its <{tag}> lead from "
                 f"`{reference}` to `{body}`: not read",
                 node.source,

@@ -87,7 +87,6 @@ def _version(root: Node, draft: SdfDraft) -> tuple[int, int]:
     if version > NEWEST:
         draft.note(
             "REG013",
-            "note",
             f"version {root.get('version')} is newer than those known (1.12): read as 1.12",
             root.source,
         )
@@ -117,11 +116,10 @@ def _mark_closures(draft: SdfDraft) -> None:
 def _report(content: Content, worlds: list[Node]) -> None:
     draft = content.draft
     for other in worlds[1:]:
-        draft.note("REG013", "warning", "only the first <world> is read", other.source)
+        draft.warn("REG013", "only the first <world> is read", other.source)
     if content.silent:
         draft.note(
             "REG014",
-            "note",
             f"no mass properties: {listed(content.silent)}; SDF would take 1 kg and 1 kg m²",
             draft.bodies[content.silent[0]].source,
             "write an <inertial> with <mass> and <inertia>",

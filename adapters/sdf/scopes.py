@@ -20,8 +20,6 @@ from regularize.adapters.sdf.frames import (
 )
 from regularize.adapters.sdf.link import read_link
 from regularize.lie.screw import IDENTITY, Array, inverse
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint
 
 DEPTH = 30  # models inside models
 #: Elements that join links and are not read.
@@ -80,9 +78,8 @@ class Content:
         uri = node.need("uri").text()
         file = _find(uri, node.path)
         if file is None:
-            self.draft.note(
+            self.draft.warn(
                 "REG013",
-                "warning",
                 f"the included model `{uri}` is not found beside the file: not read",
                 node.source,
                 "copy it beside the file, or include it by a path",
@@ -179,9 +176,8 @@ class Content:
             if each.tag in drake.READ:
                 self.constraints.append((each, scope))
             elif each.tag in UNREAD:
-                self.draft.note(
+                self.draft.warn(
                     "REG013",
-                    "warning",
                     f"<{each.tag}> joins links but is not read: the mechanism has fewer joints "
                     "than the file",
                     each.source,
@@ -195,17 +191,9 @@ class Content:
         for name in self.static:
             if name in joined:
                 continue
-            node = self.draft.frames.entries[name].node
-            joint = Joint(
-                f"{name}_static",
-                WORLD,
-                name,
-                "fixed",
-                joint_screws("fixed"),
-                self.draft.frames.pose(name),
-                source=node.source,
-            )
-            self.draft.add_joint(joint, node)
+            frames = self.draft.frames
+            source = frames.entries[name].node.source
+            self.draft.hold(f"{name}_static", name, frames.pose(name), source)
 
 
 def _find(uri: str, path: str) -> str | None:

@@ -43,7 +43,6 @@ class UrdfDraft(Draft):
             self.bodies[name] = Body(name, source=at.source)
             self.note(
                 "REG102",
-                "note",
                 "`world` is not a link of the file: read as the ground, as Drake does",
                 at.source,
             )
@@ -122,9 +121,8 @@ class UrdfDraft(Draft):
                 if other is first:
                     continue
                 one, two = (j.name for j in joints if j in (first, other))
-                self.note(
+                self.warn(
                     "REG010",
-                    "warning",
                     f"link `{link}` has two parent joints `{one}` and `{two}`: plain URDF cannot "
                     f"express loops; read as a loop closed by `{other.name}`",
                     other.source,

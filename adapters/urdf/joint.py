@@ -45,7 +45,6 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
     if node.get("type") in BALL_TYPES:
         draft.note(
             "REG013",
-            "note",
             f"joint `{name}` is of type {node.get('type')}, which plain URDF does not know: read "
             "as a ball joint of 3 freedoms",
             node.source,
@@ -110,9 +109,8 @@ def _report_passive(node: Node, draft: UrdfDraft) -> None:
     """Warn of joints that a transmission moves together, which is no part of the kinematics."""
     passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
     if passive:
-        draft.note(
+        draft.warn(
             "REG013",
-            "warning",
             f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
             "not read: the mobility may be counted too high",
             node.source,

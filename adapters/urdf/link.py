@@ -42,9 +42,8 @@ def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
         return None
     mass, inertia = node.child("mass"), node.child("inertia")
     if mass is None or inertia is None:
-        draft.note(
+        draft.warn(
             "REG014",
-            "warning",
             f"link `{link}` has an <inertial> without "
             f"<{'mass' if mass is None else 'inertia'}>: read as a link without mass properties",
             node.source,
@@ -71,9 +70,8 @@ def _judge(draft: UrdfDraft) -> None:
         elif body.inertia.mass == 0.0 or moments[0] <= rounding:
             ideal.append(body)
     if impossible:
-        draft.note(
+        draft.warn(
             "REG014",
-            "warning",
             "negative mass, or an inertia that is not positive definite: "
             + listed(body.name for body in impossible),
             impossible[0].source,
@@ -82,7 +80,6 @@ def _judge(draft: UrdfDraft) -> None:
     if ideal:
         draft.note(
             "REG014",
-            "note",
             f"a mass or a moment of inertia of zero: {listed(body.name for body in ideal)}",
             ideal[0].source,
             "dynamics can be singular with it: give the value, or join the link to another one by "

@@ -58,9 +58,8 @@ def _named(path: str) -> list[LoopFile]:
 def report_unread(files: list[LoopFile], read: list[str], draft: UrdfDraft) -> None:
     """Warn of files of closing joints beside the one that is read."""
     for file in files:
-        draft.note(
+        draft.warn(
             "REG013",
-            "warning",
             f"`{os.path.basename(file.path)}` lists closing joints too, and is not read: "
             f"`{os.path.basename(read[0])}` is",
             Source(file.path),

@@ -132,7 +132,6 @@ def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
         return joint
     draft.note(
         "REG015",
-        "note",
         f"the frames of loop `{joint.name}` coincide at zero coordinates but are turned by "
         f"{np.degrees(np.linalg.norm(turn)):.3g}° against each other: the frame on "
         f"`{joint.child}` is read as turned back, for URDF+ closes positions only",
@@ -167,9 +166,8 @@ def _report_axis(node: Node, kind: str, draft: UrdfDraft) -> None:
     """Say which axis a ``<loop_joint>`` without one turns about; its makers do not."""
     if node.tag != "loop_joint" or kind not in AXIAL or node.child("axis", "parent_axis"):
         return
-    draft.note(
+    draft.warn(
         "REG013",
-        "warning",
         f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
         "default of URDF",
         node.source,

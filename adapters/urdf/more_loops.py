@@ -60,7 +60,6 @@ def read_bushing(node: Node, draft: UrdfDraft) -> None:
     name = draft.close(node, node.get("name"), kind, first, second, screws=screws).name
     draft.note(
         "REG015",
-        "note",
         f"the bushing `{name}` is read as a rigid {kind} joint, free where its stiffness is 0",
         node.source,
         joints=(name,),
@@ -84,9 +83,8 @@ def read_closing_frames(draft: UrdfDraft) -> None:
         name = draft.joint_name(f"closing_{match[1]}")
         link = draft.link_node(first)
         draft.close(link, name, "spherical", (first, IDENTITY), (second, IDENTITY))
-        draft.note(
+        draft.warn(
             "REG015",
-            "warning",
             f"links `{first}` and `{second}` mark a loop but not its kind: read as the ball joint "
             f"`{name}`",
             link.source,

@@ -83,7 +83,6 @@ def _add_bodies(robot: Any, draft: Draft) -> None:
     if invented:
         draft.note(
             "REG014",
-            "note",
             "a mass of 1 kg with the identity as inertia is what parsers put where a link "
             f"states nothing: {listed(invented)} read as without mass properties",
             None,
@@ -155,9 +154,8 @@ def _add_joints(robot: Any, draft: Draft) -> None:
         kind = TYPES[written]
         closure = child in first
         if closure:
-            draft.note(
+            draft.warn(
                 "REG010",
-                "warning",
                 f"link `{child}` has two parent joints `{first[child]}` and `{name}`: plain URDF "
                 f"cannot express loops; read as a loop closed by `{name}`",
                 joints=(first[child], name),

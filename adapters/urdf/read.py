@@ -101,9 +101,8 @@ def read_root(
 def _pass_over(node: Node, draft: UrdfDraft) -> None:
     """Decide what an element means that no dialect reads."""
     if node.tag in UNREAD:
-        draft.note(
+        draft.warn(
             "REG013",
-            "warning",
             f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than the "
             "file",
             node.source,
@@ -121,9 +120,8 @@ def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
         draft.ground = roots[0]
     else:
         draft.ground = next(iter(draft.bodies))
-        draft.note(
+        draft.warn(
             "REG102",
-            "warning",
             f"every link has a parent joint, so none is the ground: `{draft.ground}` is taken, "
             "the first one of the file",
             draft.bodies[draft.ground].source,

@@ -119,9 +119,8 @@ def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -
     """Report a child link that the file sees turned against where the URDF file puts it."""
     angle = float(Rotation.from_matrix(R_child_joint).magnitude())
     if angle > MISFIT:
-        draft.note(
+        draft.warn(
             "REG015",
-            "warning",
             f"`origin_rpy_rad` sees link `{child}` turned by {math.degrees(angle):.3g} degrees "
             "against where the URDF file puts it at zero coordinates: the joint frame is placed "
             f"by link `{entry['parent'].text()}`",
@@ -135,7 +134,6 @@ def _doubt(entry: Value, draft: UrdfDraft) -> None:
     name = entry.maybe("name", Value.text, entry.where)
     draft.note(
         "REG013",
-        "note",
         f"closing joint `{name}` is fixed: the exporter also writes ball joints and planar "
         "joints so",
         entry.source,

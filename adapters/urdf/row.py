@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.write import axis_in_frame, pitch_of, serial
+from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint
 
 
-@dataclass(frozen=True)
-class Row:
-    """Joints that together are one joint of the model.
+def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
+    """A joint as the joints of URDF that it amounts to, one after the other.
 
-    Attributes:
-        joints: Hinges, slides, and joints that URDF has as they are; massless links between them.
-        slides: Slide of each screw: the hinge that it follows, and the pitch in metres per radian.
+    Returns:
+        Hinges, slides, and joints that URDF has as they are, with massless links between them; and
+        the slide of each screw: the hinge that it follows, and the pitch in metres per radian.
     """
-
-    joints: tuple[Joint, ...]
-    slides: Mapping[str, tuple[str, float]] = field(default_factory=dict)
-
-
-def in_a_row(joint: Joint) -> Row:
-    """A joint as the joints of URDF that it amounts to, one after the other."""
     if joint.kind in ("fixed", "free", "spherical"):
-        return Row((joint,))
+        return [joint], {}
     if joint.kind == "planar":
         normal = axis_in_frame(joint, 2)
         if np.array_equal(joint.screws, joint_screws("planar", normal)):
-            return Row((joint,))
+            return [joint], {}
     result: list[Joint] = []
     slides: dict[str, tuple[str, float]] = {}
     for part in serial(joint):
@@ -62,4 +53,4 @@ def in_a_row(joint: Joint) -> Row:
                 position=pitch_of(part) * part.position,
             )
         )
-    return Row(tuple(result), slides)
+    return result, slides

@@ -6,14 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lxml import etree
-
-from regularize.adapters.common.write import (
-    Losses,
-    axis_in_frame,
-    number,
-    numbers,
-)
+from regularize.adapters.common.serial import axis_in_frame
+from regularize.adapters.common.write import Writing, WrittenCoordinate, add
 from regularize.adapters.urdf.elements import (
     add_inertial,
     add_limit,
@@ -26,27 +20,19 @@ from regularize.model.mechanism import Body, Joint
 
 
 @dataclass(eq=False)
-class LinkTree:
+class LinkTree(Writing):
     """The ``<robot>`` element, and what the rest of the file has to know of it.
 
     Attributes:
-        root: The element.
         plus: Whether the file is URDF+.
-        losses: What the format cannot hold.
-        turned: Joints of the model that the tree passes from child to parent.
         frames: Frame of each link in the body that it stands for.
-        names: URDF joint of each (joint, freedom).
         slides: Slide of each screw: the hinge that it follows, and the pitch.
         links: Names of the links so far.
         balls: Names of the ball joints so far.
     """
 
-    root: Any
-    plus: bool
-    losses: Losses
-    turned: tuple[str, ...] = ()
+    plus: bool = False
     frames: dict[str, Array] = field(default_factory=dict)
-    names: dict[tuple[str, int], str] = field(default_factory=dict)
     slides: dict[str, tuple[str, float]] = field(default_factory=dict)
     links: list[str] = field(default_factory=list)
     balls: list[str] = field(default_factory=list)
@@ -54,67 +40,65 @@ class LinkTree:
     def add_link(self, body: Body) -> None:
         """Add the link of a body, in the frame that URDF wants it in."""
         T = inverse(self.frames[body.name])
-        element = etree.SubElement(self.root, "link", name=body.name)
-        self.links.append(body.name)
+        element = self.add_massless(body.name)
         if body.inertia is not None:
             add_inertial(element, body.inertia.transformed(T))
         for shape in body.geometry:
             add_shape(element, replace(shape, T_body_geometry=T @ shape.T_body_geometry))
 
-    def add_massless(self, name: str) -> None:
+    def add_massless(self, name: str) -> Any:
         """Add a link that stands for a frame."""
-        etree.SubElement(self.root, "link", name=name)
         self.links.append(name)
+        return add(self.root, "link", name=name)
 
-    def parts(self, joint: Joint) -> tuple[Joint, ...]:
+    def parts(self, joint: Joint) -> list[Joint]:
         """The joint as URDF joints in a row; notes frames and slides of screws."""
-        row = in_a_row(joint)
-        self.slides.update(row.slides)
-        self.frames.update({part.child: part.T_child_joint for part in row.joints})
-        return row.joints
+        parts, slides = in_a_row(joint)
+        self.slides.update(slides)
+        self.frames.update({part.child: part.T_child_joint for part in parts})
+        return parts
 
     def add_chain(self, joint: Joint, parts: Sequence[Joint]) -> None:
         """Write the parts of a joint, and note which of them has which coordinate."""
-        freedoms = [*range(joint.freedoms)]
-        if joint.name in self.turned:
-            freedoms.reverse()
+        freedom = 0
         for part in parts:
             if part.child not in self.links:
                 self.add_massless(part.child)
             element = self._joint(part)
             if part.name in self.slides:
                 leader, pitch = self.slides[part.name]
-                values = {"joint": leader, "multiplier": number(pitch), "offset": "0"}
-                etree.SubElement(element, "mimic", values)
+                add(element, "mimic", joint=leader, multiplier=pitch, offset="0")
             elif part.kind in ("revolute", "prismatic"):
-                self.names[joint.name, freedoms.pop(0)] = part.name
+                self.call(joint, freedom, WrittenCoordinate(part.name))
+                freedom += 1
+
+    def add_ends(self, element: Any, parent: str, child: str, T_parent: Array) -> None:
+        """Place a joint on its parent link, and name both links."""
+        add_origin(element, inverse(self.frames[parent]) @ T_parent)
+        add(element, "parent", link=parent)
+        add(element, "child", link=child)
 
     def _joint(self, joint: Joint) -> Any:
-        bounded = joint.limits is not None
         kind = {
             "fixed": "fixed",
             "free": "floating",
             "planar": "planar",
             "prismatic": "prismatic",
-            "revolute": "revolute" if bounded else "continuous",
+            "revolute": "continuous" if joint.limits is None else "revolute",
             "spherical": "spherical" if self.plus else "continuous",
         }[joint.kind]
-        element = etree.SubElement(self.root, "joint", name=joint.name, type=kind)
+        element = self.joints[joint.name] = add(self.root, "joint", name=joint.name, type=kind)
         if self.plus and joint.actuated is not None:
             element.set("independent", "true" if joint.actuated else "false")
-        add_origin(element, inverse(self.frames[joint.parent]) @ joint.T_parent_joint)
-        etree.SubElement(element, "parent", link=joint.parent)
-        etree.SubElement(element, "child", link=joint.child)
+        self.add_ends(element, joint.parent, joint.child, joint.T_parent_joint)
         if joint.kind == "spherical":
             self.balls.append(joint.name)
             if not self.plus:
-                etree.SubElement(element, "axis", xyz="1 0 0")
-        elif joint.kind == "planar":
-            etree.SubElement(element, "axis", xyz=numbers(axis_in_frame(joint, 2)))
-        elif joint.kind in ("revolute", "prismatic"):
-            etree.SubElement(element, "axis", xyz=numbers(axis_in_frame(joint)))
+                add(element, "axis", xyz="1 0 0")
+        elif joint.kind in ("planar", "revolute", "prismatic"):
+            add(element, "axis", xyz=axis_in_frame(joint, joint.freedoms - 1))
         if kind in ("revolute", "prismatic") and add_limit(element, joint):
-            self.losses.add(
+            self.lose(
                 f"has no open bounds: `{joint.name}` gets the largest number there is",
                 "note",
                 joints=[joint.name],

@@ -8,9 +8,9 @@ from typing import Any
 
 from pxr import UsdPhysics
 
+from regularize.adapters.common.distance import distance_joint
 from regularize.adapters.common.draft import WORLD, Side
 from regularize.adapters.common.joint_motion import joint_position
-from regularize.adapters.common.pairs import distance_joint
 from regularize.adapters.usd.motion import motion
 from regularize.adapters.usd.stage import Stage
 from regularize.lie.screw import inverse
@@ -43,12 +43,12 @@ def join(prim: Any, reading: Stage) -> None:
     schema = UsdPhysics.Joint(prim)
     name, source = reading.joint_name(prim.GetName()), reading.source(prim)
     if not schema.GetJointEnabledAttr().Get():
-        reading.note("REG013", "note", f"joint `{name}` is disabled: not read", source)
+        reading.note("REG013", f"joint `{name}` is disabled: not read", source)
         return
     first, second = (_side(prim, i, reading) for i in (0, 1))
     if first[0] == second[0]:
         message = f"joint `{name}` joins `{first[0]}` to itself: not read"
-        reading.note("REG013", "warning", message, source)
+        reading.warn("REG013", message, source)
         return
     closure = bool(schema.GetExcludeFromArticulationAttr().Get())
     if str(prim.GetTypeName()) == "PhysicsDistanceJoint":
@@ -86,9 +86,8 @@ def _length(prim: Any, name: str, reading: Stage) -> float | None:
     schema = UsdPhysics.DistanceJoint(prim)
     low, high = schema.GetMinDistanceAttr().Get(), schema.GetMaxDistanceAttr().Get()
     if low < 0.0 or low != high:
-        reading.note(
+        reading.warn(
             "REG013",
-            "warning",
             f"distance joint `{name}` bounds the distance from {low:g} to {high:g} and keeps no "
             "equation: not read",
             reading.source(prim),
@@ -105,9 +104,7 @@ def couple(prim: Any, reading: Stage) -> None:
         if schema not in MIMICS or name is None:
             continue
         if schema != MIMICS[0]:
-            reading.note(
-                "REG302", "warning", f"{schema} of joint `{name}` is not read", reading.source(prim)
-            )
+            reading.warn("REG302", f"{schema} of joint `{name}` is not read", reading.source(prim))
             continue
         stem = f"physxMimicJoint:{axis}"
         targets = prim.GetRelationship(f"{stem}:referenceJoint").GetTargets()

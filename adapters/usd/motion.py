@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 from pxr import UsdPhysics
 
-from regularize.adapters.common.freedoms import GENERIC, axis_of_letter, joint_of_freedoms
+from regularize.adapters.common.freedoms import GENERIC, joint_of_freedoms
 from regularize.lie.screw import Array
-from regularize.model.joint import joint_screws
+
+#: Freedoms of joints by the type of their prim; ``?`` stands for the letter of its axis.
+FREEDOMS: dict[str, tuple[str, ...]] = {
+    "PhysicsFixedJoint": (),
+    "PhysicsSphericalJoint": GENERIC[3:],
+    "PhysicsRevoluteJoint": ("rot?",),
+    "PhysicsPrismaticJoint": ("trans?",),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,52 +45,36 @@ def motion(prim: Any, unit: float) -> PrimMotion:
         prim: The prim.
         unit: Metres per length unit of the stage.
     """
-    kind = str(prim.GetTypeName())
-    if kind == "PhysicsFixedJoint":
-        return PrimMotion("fixed", joint_screws("fixed"), None, ())
-    if kind == "PhysicsSphericalJoint":
-        return PrimMotion("spherical", joint_screws("spherical"), None, ("rotX", "rotY", "rotZ"))
-    if kind == "PhysicsRevoluteJoint":
-        schema = UsdPhysics.RevoluteJoint(prim)
+    type_ = str(prim.GetTypeName())
+    if type_ not in FREEDOMS:
+        bounds = _generic(prim)
+    elif type_ in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint"):
+        turning = type_ == "PhysicsRevoluteJoint"
+        schema = UsdPhysics.RevoluteJoint(prim) if turning else UsdPhysics.PrismaticJoint(prim)
         letter = str(schema.GetAxisAttr().Get())
-        bounds = _bounds(schema, math.pi / 180.0)
-        return PrimMotion(
-            "revolute", joint_screws("revolute", axis_of_letter(letter)), bounds, (f"rot{letter}",)
-        )
-    if kind == "PhysicsPrismaticJoint":
-        schema = UsdPhysics.PrismaticJoint(prim)
-        letter = str(schema.GetAxisAttr().Get())
-        bounds = _bounds(schema, unit)
-        screws = joint_screws("prismatic", axis_of_letter(letter))
-        return PrimMotion("prismatic", screws, bounds, (f"trans{letter}",))
-    return _generic(prim, unit)
+        limits = schema.GetLowerLimitAttr().Get(), schema.GetUpperLimitAttr().Get()
+        bounds = {FREEDOMS[type_][0].replace("?", letter): limits}
+    else:
+        bounds = dict.fromkeys(FREEDOMS[type_], (-math.inf, math.inf))
+    names = tuple(bounds)
+    kind, screws = joint_of_freedoms(names)
+    scales = [unit if name.startswith("trans") else math.pi / 180.0 for name in names]
+    scaled = np.array([*bounds.values()]).reshape(-1, 2) * np.array(scales)[:, None]
+    bounded = kind not in ("spherical", "fixed", "free") and np.any(np.isfinite(scaled))
+    return PrimMotion(kind, screws, scaled if bounded else None, names)
 
 
-def _bounds(schema: Any, unit: float) -> Array | None:
-    low = schema.GetLowerLimitAttr().Get()
-    high = schema.GetUpperLimitAttr().Get()
-    if not math.isfinite(low) and not math.isfinite(high):
-        return None
-    return np.array([[low * unit, high * unit]])
-
-
-def _generic(prim: Any, unit: float) -> PrimMotion:
-    """Freedoms of a ``PhysicsJoint``: those whose limits do not lock them.
+def _generic(prim: Any) -> dict[str, tuple[float, float]]:
+    """Bounds of the freedoms of a ``PhysicsJoint``: of those that its limits do not lock.
 
     Low above high is how the schema locks a freedom; both at zero leaves it nothing either.
     """
-    free, bounds = [], []
+    bounds = {}
     for name in GENERIC:
         low, high = -math.inf, math.inf
         if prim.HasAPI(UsdPhysics.LimitAPI, name):
             limit = UsdPhysics.LimitAPI(prim, name)
             low, high = limit.GetLowAttr().Get(), limit.GetHighAttr().Get()
-        if low > high or low == high == 0.0:
-            continue
-        free.append(name)
-        scale = unit if name.startswith("trans") else math.pi / 180.0
-        bounds.append([low * scale, high * scale])
-    kind, screws = joint_of_freedoms(free)
-    limits = np.array(bounds).reshape(-1, 2)
-    bounded = kind not in ("spherical", "fixed", "free") and np.any(np.isfinite(limits))
-    return PrimMotion(kind, screws, limits if bounded else None, tuple(free))
+        if not (low > high or low == high == 0.0):
+            bounds[name] = (low, high)
+    return bounds

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 from pxr import UsdPhysics
 
 from regularize.adapters.common.draft import WORLD
@@ -25,7 +24,7 @@ from regularize.adapters.usd.stage import (
 )
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
-from regularize.model.mechanism import Body, Joint, Mechanism
+from regularize.model.mechanism import Body, Mechanism
 
 
 def read(path: str) -> Mechanism:
@@ -83,7 +82,6 @@ def _add_bodies(reading: Stage, kilogram: float) -> None:
     if silent:
         reading.note(
             "REG014",
-            "note",
             f"no complete mass properties: {listed(silent)}",
             reading.source(reading.prims[silent[0]]),
             "write mass, centerOfMass and diagonalInertia, or give a density",
@@ -96,19 +94,9 @@ def _hold(reading: Stage) -> None:
         api = UsdPhysics.RigidBodyAPI(prim)
         if api.GetRigidBodyEnabledAttr().Get() and not api.GetKinematicEnabledAttr().Get():
             continue
-        joint = reading.joint_name(f"{name}_fixed")
-        reading.joints[joint] = Joint(
-            joint,
-            WORLD,
-            name,
-            "fixed",
-            np.zeros((6, 0)),
-            reading.pose(name),
-            source=reading.source(prim),
-        )
+        reading.hold(f"{name}_fixed", name, reading.pose(name), reading.source(prim))
         reading.note(
             "REG013",
-            "note",
             f"`{name}` is no dynamic body (kinematic, or disabled): read as fixed to the world",
             reading.source(prim),
         )

@@ -82,9 +82,8 @@ def report_units(stage: Any, reading: Stage) -> None:
     """Note units that were converted or assumed."""
     unit, kilogram = units(stage)
     if not UsdGeom.StageHasAuthoredMetersPerUnit(stage):
-        reading.note(
+        reading.warn(
             "REG012",
-            "warning",
             "the stage does not say what its length unit is: read as centimetres, USD's default",
             None,
             "write metersPerUnit into the stage",
@@ -92,11 +91,10 @@ def report_units(stage: Any, reading: Stage) -> None:
     elif not math.isclose(unit, 1.0) or not math.isclose(kilogram, 1.0):
         reading.note(
             "REG012",
-            "note",
             f"units of {unit:g} m and {kilogram:g} kg converted to metres and kilograms",
         )
     if str(UsdGeom.GetStageUpAxis(stage)) == "Y":
-        reading.note("REG012", "note", "up is Y on this stage: gravity points along -Y")
+        reading.note("REG012", "up is Y on this stage: gravity points along -Y")
 
 
 def gravity(stage: Any, prims: list[Any], unit: float) -> Array:

@@ -30,14 +30,14 @@ from regularize.assembly_modes.couplings import next_coupled
 from regularize.assembly_modes.loop_chain import LoopChain, chain_of
 from regularize.assembly_modes.loop_system import LoopSystem, spinning_legs
 from regularize.assembly_modes.loops import joint_names, loops_of
-from regularize.assembly_modes.multistart import Search
+from regularize.assembly_modes.multistart import Multistart
 from regularize.assembly_modes.six_motions.closure import screws_of
 from regularize.assembly_modes.six_motions.eigen_loop import EigenLoop
 from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop, NotElementary
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
-from regularize.model.graph import Edge, Graph, coordinate_names
+from regularize.model.graph import Edge, EdgeId, Graph, coordinate_names
 
 #: Generic loops by which the arrangements of a loop's equations are ranked.
 PROBES = 3
@@ -100,7 +100,7 @@ class AssemblyPlan:
         """What is done, one sentence per loop."""
         return tuple(told for step in self.steps for told in step.told)
 
-    def run(self, q: Array, search: Search) -> Found:
+    def run(self, q: Array, search: Multistart) -> Found:
         """Configurations of samples whose known coordinates are entered, shape (N, n)."""
         found = Found.of(q)
         for step in self.steps:
@@ -267,10 +267,10 @@ class AssemblyPlan:
         kept = tuple(row for row in part.couplings if open_[list(row.columns)].any())
         return replace(part, couplings=kept)
 
-    def _opened(self, edges: Iterable[int]) -> list[int]:
+    def _opened(self, edges: Iterable[EdgeId]) -> list[EdgeId]:
         """Edges without the known joints that close loops of known joints."""
         sets, kept = nx.utils.UnionFind(), []
-        joints: dict[str, list[int]] = {}
+        joints: dict[str, list[EdgeId]] = {}
         for e in sorted(edges):
             joints.setdefault(self.graph.edges[e].joint.name, []).append(e)
         for own in joints.values():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from regularize.assembly_modes.closed_form.solver import ClosedForm
 from regularize.assembly_modes.couplings import coupled
 from regularize.assembly_modes.loop_system import LoopSystem
-from regularize.assembly_modes.multistart import Search, searched
+from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.assembly_modes.six_motions.eigen_loop import EigenLoop
 from regularize.assembly_modes.six_motions.elementary_loop import ElementaryLoop
 from regularize.lie.screw import Array
@@ -75,7 +75,7 @@ class AssemblyStep(Protocol):
     def told(self) -> tuple[str, ...]:
         """What it does, one sentence per loop."""
 
-    def run(self, q: Array, search: Search) -> Found:
+    def run(self, q: Array, search: Multistart) -> Found:
         """Configurations of samples whose known coordinates are entered, shape (N, n)."""
 
 
@@ -88,7 +88,7 @@ class CouplingStep:
     told: tuple[str, ...]
     method: str = "coupling"
 
-    def run(self, q: Array, search: Search) -> Found:
+    def run(self, q: Array, search: Multistart) -> Found:
         """Enter the coordinate."""
         q = np.array(q)
         q[:, self.column] = coupled(self.coupling, self.column, dict(enumerate(q.T)), 0.0)
@@ -109,7 +109,7 @@ class FormulaStep:
     told: tuple[str, ...]
     method: str = "closed form"
 
-    def run(self, q: Array, search: Search) -> Found:
+    def run(self, q: Array, search: Multistart) -> Found:
         """All branches that can be assembled; known to be all where they are isolated."""
         form = self.form
         unknown = np.setdiff1d(np.arange(form.graph.freedoms), form.columns)
@@ -150,7 +150,7 @@ class EigenStep:
     told: tuple[str, ...]
     method: str = "eigenvalues"
 
-    def run(self, q: Array, search: Search) -> Found:
+    def run(self, q: Array, search: Multistart) -> Found:
         """All real eigenvalues, and what proves that there are no other configurations."""
         found = self.solver.solve(self.loop.constants(q))
         kept = np.flatnonzero(self.loop.closes(found.closed.x))
@@ -175,7 +175,7 @@ class IterationStep:
     told: tuple[str, ...]
     method: str = "iteration"
 
-    def run(self, q: Array, search: Search) -> Found:
+    def run(self, q: Array, search: Multistart) -> Found:
         """What is found; there may be more."""
         own = q[:, self.columns]
         none = np.zeros(0, dtype=np.intp), own[:0]

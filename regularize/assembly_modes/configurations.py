@@ -20,17 +20,14 @@ from regularize.assembly_modes.assembly_steps import Found
 from regularize.assembly_modes.closed_form.solver import closed_form
 from regularize.assembly_modes.freedoms import require_fitting_inputs
 from regularize.assembly_modes.inputs import graph_of, whole
-from regularize.assembly_modes.loop_system import LoopSystem
-from regularize.assembly_modes.multistart import Search, searched
+from regularize.assembly_modes.loop_system import CHUNK, LoopSystem
+from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.assembly_modes.progress import bar
 from regularize.assembly_modes.table import AssemblyModes, joined, packed
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph
 from regularize.model.mechanism import Mechanism
-
-#: Samples that are computed at once.
-CHUNK = 2048
 
 
 class ConfigurationFinder:
@@ -104,7 +101,7 @@ class ConfigurationFinder:
         Raises:
             ModelError: The values do not fit the inputs.
         """
-        search = Search(whole(starts, "starts"), whole(rounds, "rounds"), self._seed)
+        search = Multistart(whole(starts, "starts"), whole(rounds, "rounds"), self._seed)
         x = self._form.given.values(values)
         if not np.all(np.isfinite(x)):
             raise ModelError("the values of the inputs need to be finite")
@@ -116,7 +113,7 @@ class ConfigurationFinder:
             found = [self._found(part, search, advance) for part in parts]
         return packed(joined(found), self._plan, self._system, shape)
 
-    def _found(self, q: Array, search: Search, advance: Callable[[float], None]) -> Found:
+    def _found(self, q: Array, search: Multistart, advance: Callable[[float], None]) -> Found:
         """Configurations of samples whose inputs are entered, shape (N, n)."""
         done = 0.0
 
@@ -139,7 +136,7 @@ class ConfigurationFinder:
         closed = np.flatnonzero(system.closed(q))
         return _chosen(found, q, closed[system.distinct(found.rows[closed], q[closed])])
 
-    def _completed(self, found: Found, q: Array, search: Search) -> Found:
+    def _completed(self, found: Found, q: Array, search: Multistart) -> Found:
         """With what iteration over all loops finds where eigenvalues or formulas leave a doubt."""
         doubtful = np.flatnonzero(~found.certain)
         if not len(doubtful):

@@ -12,17 +12,9 @@ from regularize.assembly_modes.inputs import Inputs
 from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation, random_walks
-from regularize.manifold.projection import moved
-from regularize.manifold.tolerances import Tolerances
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
-
-#: Singular values by the largest that belong to velocities which the loops allow.
-RANK = 1e-6
-#: Walkers to generic configurations, and their steps.
-WALKERS, STEPS = 6, 4
-#: Length of the steps with which velocities are tried, and the part that has to be left of them.
-STEP, MOVED = 0.01, 0.1
+from regularize.reduction.mobility import followed_velocities, generic_configurations
 
 
 @dataclass(frozen=True)
@@ -55,20 +47,23 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
     """
     loops, rng = system.loops, np.random.default_rng(seed)
     stored = system.projected(system.graph.position[None])
-    if system.error(stored)[0] > RANK:
+    if system.error(stored)[0] > EXACT.same:
         return None
-    along = Continuation(loops, Tolerances.of(RANK))
-    walked = random_walks(along, stored[0], walkers=WALKERS, steps=STEPS, rng=rng)
-    q = np.concatenate([stored, walked.reshape(WALKERS * STEPS, loops.freedoms)])
+    walked = generic_configurations(loops, stored[0], rtol=EXACT.same, rng=rng)
+    q = np.concatenate([stored, walked.reshape(-1, loops.freedoms)])
     sizes, V = np.linalg.svd(loops.residual_jacobian(loops.state(q)) * loops.units)[1:]
-    ranks = np.sum(sizes > RANK * sizes[:, :1], axis=1)
+    ranks = np.sum(sizes > EXACT.same * sizes[:, :1], axis=1)
     # The rank is lower at special configurations only.
     generic = int(np.argmax(ranks))
     allowed = V[generic, int(ranks[generic]) :]
     U, given, _ = np.linalg.svd(allowed[:, list(columns)])
-    independent = int(np.sum(given > RANK))
+    independent = int(np.sum(given > EXACT.same))
     locked = U[:, independent:].T @ allowed
-    real = _real(system, q[generic], locked, rng) if len(locked) > system.spins else locked[:0]
+    real = locked[:0]
+    if len(locked) > system.spins:
+        headings = rng.normal(size=(3 * len(locked) + 6, len(locked))) @ locked
+        headings /= np.max(np.abs(headings), axis=1, keepdims=True)
+        real = followed_velocities(loops, q[generic], headings, system.held)
     left = max(0, len(real) - system.spins)
     return Freedoms(independent, left, _further(system, real, left))
 
@@ -98,26 +93,6 @@ def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0)
         )
 
 
-def _real(system: LoopSystem, q: Array, velocities: Array, rng: np.random.Generator) -> Array:
-    """A basis of the velocities that motions really follow, shape (k, n).
-
-    Where the mechanism is shaky, loops allow velocities that no motion follows: corrections of
-    small steps take nearly all of them back.
-    """
-    count = 3 * len(velocities) + 6
-    mixed = rng.normal(size=(count, len(velocities))) @ velocities
-    mixed *= STEP / np.max(np.abs(mixed), axis=1, keepdims=True)
-    start = np.repeat(q[None], count, axis=0)
-    ahead = moved(system.loops, start, mixed, system.held)
-    reached = system.projected(ahead, steps=40)
-    closed = system.error(reached) < 1e-10
-    change = (reached - start)[closed] / (STEP * system.loops.units)
-    if not len(change):
-        return velocities[:0]
-    _, sizes, V = np.linalg.svd(change / np.sqrt(len(change)), full_matrices=False)
-    return np.asarray(V[sizes > MOVED * max(1.0 / np.sqrt(change.shape[1]), float(sizes[0]))])
-
-
 def _further(system: LoopSystem, real: Array, left: int) -> tuple[str, ...]:
     """Coordinates that take the freedoms that are left, those of joints at the ground first."""
     graph = system.graph
@@ -128,6 +103,6 @@ def _further(system: LoopSystem, real: Array, left: int) -> tuple[str, ...]:
     if not left or not len(real):
         return ()
     R, order = qr(real * weights, mode="r", pivoting=True)
-    taken = np.sum(np.abs(np.diagonal(R)) > RANK)
+    taken = np.sum(np.abs(np.diagonal(R)) > EXACT.same)
     names = coordinate_names(graph.mechanism)
     return tuple(names[int(c)] for c in np.sort(order[:left])) if taken >= left else ()

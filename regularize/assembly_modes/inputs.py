@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.model.graph import Graph, coordinate_names
+from regularize.model.graph import ColumnId, Graph, coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 
@@ -164,7 +164,7 @@ def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
         if name in joints:
             own = [c for e in graph.edges if e.joint.name == name for c in e.columns]
         elif name in names:
-            own = [names.index(name)]
+            own = [ColumnId(names.index(name))]
         else:
             raise ModelError(f"there is no joint or coordinate {name!r} in {list(names)}")
         if not own:

@@ -17,11 +17,9 @@ import numpy as np
 from regularize.assembly_modes.common_normals import ROUNDING, AxisLine, frames
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Edge, Graph
-
-#: Sizes of loops below this fraction of the coordinates of their joints are rounding.
-SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +113,7 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
     # Where all axes meet in one point, what is left of their distances is rounding.
     edges = [graph.edges[e] for e in cycle.edges]
     reach = max(np.max(np.abs(T[:3, 3])) for e in edges for T in (e.T_parent, e.T_child))
-    size = size if size > SMALLEST * reach else 1.0
+    size = size if size > EXACT.closed * reach else 1.0
     lines = [replace(line, point=point) for line, point in zip(lines, points, strict=True)]
     befores, afters = frames(lines, closing, size)
     items, links = [], np.zeros((m, 4, 4))
@@ -134,7 +132,8 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
                 befores[i],
                 afters[i],
                 _snap_angle(angle),
-                *(0.0 if abs(x) <= ROUNDING * size else x for x in (shift, line.pitch)),
+                0.0 if abs(shift) <= ROUNDING * size else shift,
+                0.0 if abs(line.pitch) <= ROUNDING * size else line.pitch,
                 line.scale,
             )
         )

@@ -18,8 +18,6 @@ from regularize.manifold.projection import moved, project
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph
 
-#: Singular values by the largest that belong to motions without resistance.
-IDLE = 1e-8
 #: Configurations that are looked at at once: their Jacobians stay in the processor's cache.
 CHUNK = 2048
 
@@ -77,8 +75,12 @@ class LoopSystem:
         """
         if not len(q):
             return q
-        options = {"held": self.held, "damped": damped, "steps": steps, "until": until}
-        return in_parts(lambda some: project(self.loops, some, **options).q, q)
+        return in_parts(
+            lambda some: (
+                project(self.loops, some, held=self.held, damped=damped, steps=steps, until=until).q
+            ),
+            q,
+        )
 
     def closed(self, q: Array) -> NDArray[np.bool_]:
         """Whether all loops are closed, shape (K,)."""
@@ -117,7 +119,7 @@ class LoopSystem:
     def _isolated(self, q: Array) -> NDArray[np.bool_]:
         _, jacobian = self.equations(q)
         sizes = np.linalg.svd(jacobian, compute_uv=False)
-        rank = np.sum(sizes > IDLE * sizes[:, :1], axis=1)
+        rank = np.sum(sizes > EXACT.singular * sizes[:, :1], axis=1)
         return np.asarray(len(self.unknown) - rank <= self.spins)
 
     def _idle(self, q: Array, state: State) -> NDArray[np.bool_]:
@@ -129,7 +131,7 @@ class LoopSystem:
         _, jacobian = self.equations(q)
         _, sizes, V = np.linalg.svd(jacobian, full_matrices=jacobian.shape[1] < u)
         null = np.ones((len(q), u), dtype=bool)
-        null[:, : sizes.shape[1]] = sizes <= IDLE * sizes[:, :1]
+        null[:, : sizes.shape[1]] = sizes <= EXACT.singular * sizes[:, :1]
         if not null.any():
             return idle
         # An arbitrary velocity of the null space moves whatever can move; three do so for sure.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from regularize.model.cycles import Cycle, minimum_cycle_basis, walk
-from regularize.model.graph import Graph, nodes_of
+from regularize.model.graph import EdgeId, Graph, nodes_of
 
 #: Loops with more elementary joints than this are left out when loops are added to each other.
 LONGEST = 16
@@ -44,7 +44,7 @@ def loops_of(graph: Graph) -> tuple[list[Cycle], list[Cycle]]:
         if len(basis) > (24 if count == 2 else 8):
             break
         for group in combinations(sets, count):
-            total: frozenset[int] = frozenset()
+            total: frozenset[EdgeId] = frozenset()
             for edges in group:
                 total = total ^ edges
             if 1 < len(total) <= LONGEST and total not in further and _simple(graph, total):
@@ -52,7 +52,7 @@ def loops_of(graph: Graph) -> tuple[list[Cycle], list[Cycle]]:
     return basis, sorted(further.values(), key=lambda cycle: (cycle.length, cycle.edges))
 
 
-def _simple(graph: Graph, edges: frozenset[int]) -> bool:
+def _simple(graph: Graph, edges: frozenset[EdgeId]) -> bool:
     """Whether the edges form one simple cycle."""
     touched: dict[int, int] = {}
     for e in edges:

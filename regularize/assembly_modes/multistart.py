@@ -20,7 +20,7 @@ from regularize.manifold.tolerances import EXACT
 
 
 @dataclass(frozen=True)
-class Search:
+class Multistart:
     """How long is searched.
 
     Attributes:
@@ -39,7 +39,7 @@ class Search:
 
 
 def searched(
-    system: LoopSystem, q: Array, known: tuple[NDArray[np.intp], Array], search: Search
+    system: LoopSystem, q: Array, known: tuple[NDArray[np.intp], Array], search: Multistart
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
     """Look for configurations of N samples from random starts.
 

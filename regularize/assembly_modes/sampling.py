@@ -66,7 +66,7 @@ def spread_configurations(
     if part is None:
         return nothing
     start, motions = _clearest(loops, starts, rtol)
-    alone = LoopKinematics(part, range(len(part.edges)), spanning_tree(part), length=loops.length)
+    alone = LoopKinematics(part, part.every_edge, spanning_tree(part), length=loops.length)
     for inputs in _inputs(part, motions):
         branch = closed_branch(alone, inputs, start)
         if branch is not None:

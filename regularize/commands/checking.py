@@ -29,7 +29,7 @@ ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one model; plain values that can be sent between processes.
+    """The result of checking one model, in plain values that can be sent between processes.
 
     Attributes:
         path: The file as the user named it.
@@ -66,7 +66,7 @@ class Checking:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, *, single: bool) -> Checking:
-        """Find out about the terminal."""
+        """The work for parsed options, with the width and colours that standard output takes."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         color = arguments.color == "always" or (

@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def report(model: Metamodel) -> str:
-    """What was built, in a few lines."""
+    """Size and cost of the metamodel, its errors by quantity, and its findings, a line each."""
     accuracy = model.accuracy
     lines = [
         f"{model.boxes} boxes, {model.samples} samples of the reduced model, "

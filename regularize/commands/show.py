@@ -43,7 +43,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the file, or open a window."""
+    """Write the picture to a file, or show the mechanism in a browser."""
     out: Path | None = arguments.out
     if out is not None and out.suffix.lower() not in SUFFIXES:
         raise RegularizeError(

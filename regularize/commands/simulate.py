@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import math
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from regularize.commands.files import add_model_options, load_model
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
+    from regularize.dynamics.prescribed import Drive
     from regularize.dynamics.simulation import Simulation
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
@@ -36,6 +38,14 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         default=[],
         metavar="JOINT=RATE",
         help="joint rate to begin with, in rad/s or m/s; the other joints follow",
+    )
+    parser.add_argument(
+        "--drive",
+        action="append",
+        default=[],
+        metavar="JOINT=MOTION",
+        help="prescribed motion in rad or m: an arithmetic expression of the time t such as "
+        "0.3*sin(2*pi*t), or a .csv file with times in seconds and positions",
     )
     parser.add_argument(
         "--coordinates",
@@ -89,6 +99,42 @@ def assignments(entries: list[str], option: str) -> dict[str, float]:
     return values
 
 
+def drives(entries: list[str]) -> dict[str, Drive]:
+    """``JOINT=EXPRESSION`` and ``JOINT=FILE.csv`` entries of ``--drive`` by joint name."""
+    motions: dict[str, Drive] = {}
+    for entry in entries:
+        name, _, motion = entry.partition("=")
+        if not name or not motion:
+            raise RegularizeError(
+                f"--drive {entry}: expected JOINT=EXPRESSION, such as --drive 'crank=0.3*sin(t)', "
+                "or JOINT=FILE.csv"
+            )
+        motions[name] = table(Path(motion)) if motion.lower().endswith(".csv") else motion
+    return motions
+
+
+def table(path: Path) -> tuple[list[float], list[float]]:
+    """Times and positions, the first two columns of a file; a line of headings is passed over."""
+    columns: tuple[list[float], list[float]] = ([], [])
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.reader(file) if row]
+        for number, row in enumerate(rows):
+            try:
+                values = [float(entry) for entry in row[:2]]
+            except ValueError:
+                if number == 0:
+                    continue
+                raise
+            for column, value in zip(columns, values, strict=True):
+                column.append(value)
+    except (OSError, ValueError) as error:
+        raise RegularizeError(
+            f"{path}: expected lines of two numbers, time in s and position in rad or m ({error})"
+        ) from error
+    return columns
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, write what was asked for and print the figures of the run."""
     from rich.console import Console
@@ -102,6 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
     rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)
     torques = assignments(arguments.actuate, "--actuate")
     rates = assignments(arguments.rate, "--rate")
+    driven = drives(arguments.drive)
     if arguments.through and arguments.coordinates != "path":
         raise RegularizeError("--through: goes with --coordinates path only")
     for check, path in ((motion_file, arguments.out), (plot_file, arguments.plot)):
@@ -109,7 +156,9 @@ def run(arguments: argparse.Namespace) -> int:
             check(path).parent.mkdir(parents=True, exist_ok=True)
     mechanism = load_model(arguments.file, arguments)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    shown = console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
         task = bar.add_task(f"{duration:g} s", total=1.0)
 
         def progress(fraction: float) -> None:
@@ -120,6 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
             duration=duration,
             torques=torques,
             rates=rates,
+            drive=driven,
             coordinates=arguments.coordinates,
             engine=arguments.engine,
             rtol=rtol,
@@ -134,7 +184,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def figures(motion: Simulation) -> str:
-    """What to know of a run, in a few lines."""
+    """Steps, evaluations, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
@@ -142,12 +192,14 @@ def figures(motion: Simulation) -> str:
         f"energy drift  {values['energy_drift_J']:.2e} J{_corrected(motion)}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
+    for name, forces in zip(motion.drives, motion.drive_forces.T, strict=True):
+        lines.append(f"largest force of the drive of {name} {max(abs(forces)):.6g} N or N m")
     lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]
     return "\n".join(lines) + "\n"
 
 
 def _corrected(motion: Simulation) -> str:
-    """What was done about it."""
+    """The energy that corrections added up to, in J; empty where nothing was corrected."""
     if motion.correction == 0.0:
         return ""
     return f", after corrections that add up to {motion.correction:.2e} J"

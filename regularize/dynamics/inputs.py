@@ -9,6 +9,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.robot import Robot
 
 #: A joint force in N or a torque in N m: constant, or a function of the time in seconds.
 Actuation: TypeAlias = float | Callable[[float], float]
@@ -68,3 +69,35 @@ def checked_array(values: Array, size: int, name: str) -> Array:
     if not np.all(np.isfinite(result)):
         raise ModelError(f"{name} must consist of finite numbers, got {result}")
     return result
+
+
+def joint_forces(
+    robot: Robot, torques: Mapping[str, Actuation], forces: JointForces | None
+) -> JointForces:
+    """All joint forces of a simulation as one function of time, configuration and velocity.
+
+    Raises:
+        ModelError: A name is unknown or its joint has several freedoms.
+        UnsupportedExport: An actuated joint is a cut; choose other cuts.
+    """
+    constant = np.zeros(robot.model.nv)
+    varying: list[tuple[int, Callable[[float], float]]] = []
+    for name, torque in torques.items():
+        index = robot.velocity_indices([name])
+        if len(index) != 1:
+            raise ModelError(f"joint {name!r} has {len(index)} freedoms; actuate joints with one")
+        if callable(torque):
+            varying.append((int(index[0]), torque))
+        else:
+            constant[index[0]] += torque
+    constant.setflags(write=False)
+    if not varying and forces is None:
+        return lambda t, q, v: constant
+
+    def applied(t: float, q: Array, v: Array) -> Array:
+        tau = constant.copy()
+        for index, torque in varying:
+            tau[index] += torque(t)
+        return tau if forces is None else tau + forces(t, q, v)
+
+    return applied

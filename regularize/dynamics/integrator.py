@@ -9,17 +9,16 @@ after each accepted step both are projected back onto the loops, which keeps the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
 from scipy.integrate import DOP853
 
-from regularize.dynamics.projection import SINGULAR, Projection, balanced
+from regularize.dynamics.all_coordinates import AllCoordinates
+from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.robot import Robot
 
 A, B, C = DOP853.A, DOP853.B, DOP853.C
 E3, E5 = DOP853.E3, DOP853.E5
@@ -31,11 +30,6 @@ LEAP = 0.05
 #: Lengths that are tried to pass it, in usual steps, and the error that is then accepted.
 LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 TOLERATED = 1e4
-#: Fraction of the best conditioning met so far below which the stages are projected, too.
-DEPENDENT = 0.1
-
-#: Joint forces and torques at a time, configuration and velocity, shape (nv,).
-Forces = Callable[[float, Array, Array], Array]
 
 
 class StepTooSmall(RegularizeError):
@@ -55,31 +49,11 @@ class StepTooSmall(RegularizeError):
 
 
 @dataclass
-class Counters:
-    """What an integration has cost.
-
-    Attributes:
-        steps: Accepted steps.
-        leaps: Steps among them that pass a singular configuration beyond the tolerance.
-        rejected: Rejected steps.
-        correction: Sum of what was corrected in the energy balance, without sign, in J.
-        evaluations: Evaluations of the acceleration.
-    """
-
-    steps: int = 0
-    leaps: int = 0
-    rejected: int = 0
-    correction: float = 0.0
-    evaluations: int = 0
-
-
-@dataclass
 class Integrator:
     """Integrates a robot's motion.
 
     Attributes:
-        robot: The robot.
-        forces: Joint forces and torques.
+        equations: The equations of motion.
         rtol: Relative error per step.
         atol: Absolute error per step, in radians, metres and their rates.
         time: Where it stands, in seconds.
@@ -91,8 +65,7 @@ class Integrator:
         counters: What it has cost so far.
     """
 
-    robot: Robot
-    forces: Forces
+    equations: AllCoordinates
     rtol: float
     atol: float
     time: float
@@ -105,39 +78,38 @@ class Integrator:
 
     def __post_init__(self) -> None:
         """Evaluate the beginning and guess a step."""
-        self._projection = Projection(self.robot)
-        self._best = self._look()
-        self._projection.dependent = self._best < SINGULAR
-        self._flat = self.robot.model.nq == self.robot.model.nv
-        self._n = int(self.robot.model.nv)
+        self.equations.look(self.q)
+        self._model = self.equations.robot.model
+        self._flat = self._model.nq == self._model.nv
+        self._n = int(self._model.nv)
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
         self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
-        self._total = self.robot.energy(self.q, self.v) - self.work
+        self._total = self.equations.robot.energy(self.q, self.v) - self.work
         self._h = self._usual = self._first_step()
         self._interval = (self.time, 0.0, self.q)
         self._values: Array = np.zeros((2, 2 * self._n + 1))
+        self._end = (self.time, self.q, self.v, self.work)
 
     def _slope(self, t: float, y: Array, v: Array) -> Array:
         """Derivative of (tangent step, velocity, work)."""
         q = self._at(y[: self._n])
-        if self._projection.careful:
-            q, v = self._projection.project(q, v)
-        tau = self.forces(t, q, v)
+        if self.equations.careful:
+            q, v = self.equations.project(t, q, v)
+        a, power = self.equations.acceleration(t, q, v)
         self.counters.evaluations += 1
         slope = np.zeros(2 * self._n + 1)
         slope[: self._n] = v if self._flat else self._step_rate(q, v)
-        slope[self._n : -1] = self._acceleration(q, v, tau)
-        slope[-1] = tau @ v
+        slope[self._n : -1], slope[-1] = a, power
         return slope
 
     def _at(self, step: Array) -> Array:
         if self._flat:
             return self.q + step
-        return np.asarray(pin.integrate(self.robot.model, self.q, step))
+        return np.asarray(pin.integrate(self._model, self.q, step))
 
     def _step_rate(self, q: Array, v: Array) -> Array:
         """Rate of the tangent step from the step's beginning at a velocity."""
-        rate = pin.dDifference(self.robot.model, self.q, q, pin.ArgumentPosition.ARG1)
+        rate = pin.dDifference(self._model, self.q, q, pin.ArgumentPosition.ARG1)
         return np.asarray(rate @ v)
 
     def _first_step(self) -> float:
@@ -177,7 +149,7 @@ class Integrator:
         factor = min(6.0, 0.9 * norm ** (-1 / 8)) if norm > 0 else 6.0
         self._interval, self._values = (self.time, h, self.q), np.array([start, y])
         self._h = min(self.max_step, max(h * factor, self._h if left < self._h else 0.0))
-        q, v = self._projection.project(self._at(y[:n]), y[n:-1])
+        q, v = self.equations.project(self.time + h, self._at(y[:n]), y[n:-1])
         if self.conserve:
             v = self._balanced(q, v, float(y[-1]))
         self.counters.steps += 1
@@ -205,14 +177,14 @@ class Integrator:
         several lengths are tried, and the one whose stages keep clear of it best is taken.
         """
         lengths = [factor * h for factor in LENGTHS if factor * h <= left]
-        self._projection.always = True
+        self.equations.leaping(True)
         tried = [(self._attempt(length)[1], length) for length in lengths]
         norm, length = min(tried, default=(np.inf, h))
         if norm >= TOLERATED:
-            self._projection.always = False
+            self.equations.leaping(False)
             return None
         y, norm = self._attempt(length)
-        self._projection.always = False
+        self.equations.leaping(False)
         self.counters.leaps += 1
         return length, y, min(norm, 1.0)
 
@@ -232,22 +204,14 @@ class Integrator:
 
     def _balanced(self, q: Array, v: Array, work: float) -> Array:
         """The velocity at which the energy balance holds."""
-        v, missing = balanced(self.robot, q, v, self._total + work)
+        v, missing = self.equations.balanced(q, v, self._total + work)
         self.counters.correction += abs(missing)
         return v
-
-    def _look(self) -> float:
-        """Choose the acceleration's form at a step's beginning; how independent the rows are."""
-        left, ratio = self._projection.rows_at(self.q)
-        self._acceleration = self.robot.acceleration_near(left)
-        return ratio
 
     def advance(self) -> None:
         """Go to the end of the step made last."""
         self.time, self.q, self.v, self.work = self._end
-        ratio = self._look()
-        self._best = max(self._best, ratio)
-        self._projection.dependent = ratio < DEPENDENT * self._best
+        self.equations.look(self.q)
         self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
 
     @property
@@ -255,11 +219,12 @@ class Integrator:
         """End of the step made last, in seconds."""
         return self._end[0]
 
-    def sample(self, t: float) -> tuple[Array, Array, float]:
-        """Configuration, velocity and work within the step made last, by its dense output."""
+    def sample(self, t: float) -> Sample:
+        """The motion within the step made last, by its dense output."""
         start_time, h, q_start = self._interval
         if t == self._end[0]:
-            return self._end[1], self._end[2], self._end[3]
+            _, q, v, work = self._end
+            return Sample(t, q, v, work, self.equations.drive_forces(t, q, v))
         if self._dense is None:
             self._dense = self._polynomial(h)
         x = (t - start_time) / h
@@ -267,11 +232,11 @@ class Integrator:
         for i, coefficients in enumerate(self._dense[::-1]):
             y = (y + coefficients) * (x if i % 2 == 0 else 1 - x)
         y = y + self._values[0]
-        q = np.asarray(pin.integrate(self.robot.model, q_start, y[: self._n]))
-        q, v = self._projection.project(q, y[self._n : -1])
+        q = np.asarray(pin.integrate(self._model, q_start, y[: self._n]))
+        q, v = self.equations.project(t, q, y[self._n : -1])
         if self.conserve:
             v = self._balanced(q, v, float(y[-1]))
-        return q, v, float(y[-1])
+        return Sample(t, q, v, float(y[-1]), self.equations.drive_forces(t, q, v))
 
     def _polynomial(self, h: float) -> Array:
         """Coefficients of the dense output (Hairer, Nørsett, Wanner, II.6)."""

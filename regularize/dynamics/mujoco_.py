@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize.dynamics.integrator import Counters
+from regularize.dynamics.inputs import JointForces
+from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import MissingExtra, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.robot import Robot
@@ -137,45 +138,56 @@ def _add_weld(spec: Any, closure: Any, step: float) -> None:
     weld.data = data
 
 
-def integrate(
-    robot: Robot,
-    q: Array,
-    v: Array,
-    forces: Callable[[float, Array, Array], Array],
-    times: Array,
-    step: float,
-    progress: Callable[[float], None] | None,
-) -> tuple[Array, list[tuple[Array, Array, float]], Counters]:
-    """Step through the motion and record it at the multiples of the step nearest to the times.
+class MujocoEngine:
+    """Steps of MuJoCo.
 
-    Returns:
-        The times recorded, the samples (configuration, velocity, work), and the counters.
+    Args:
+        robot: A robot of the style ``legacy``.
+        forces: Joint forces and torques.
+        q: Configuration to begin with, shape (nq,).
+        v: Velocity to begin with, shape (nv,).
+        step: Length of every step in seconds.
     """
-    compiled = mujoco_model(robot, step)
-    import mujoco
 
-    data = mujoco.MjData(compiled)
-    state = _State(robot)
-    data.qpos[:], data.qvel[:] = state.to_mujoco(q, v)
-    counters, work, samples = Counters(), 0.0, []
-    marks = np.rint(times / step).astype(int)
-    for k in range(int(marks[-1]) + 1):
-        q, v = state.from_mujoco(data.qpos, data.qvel)
-        if k in marks:
-            samples.append((q, v, work))
-        if k == marks[-1]:
-            break
-        tau = forces(k * step, q, v)
-        data.qfrc_applied[:] = state.to_mujoco(q, tau)[1] if state.floating else tau
-        mujoco.mj_step(compiled, data)
-        work += step * float(tau @ (v + state.from_mujoco(data.qpos, data.qvel)[1])) / 2
-        counters.steps += 1
-        counters.evaluations += 4
-        if progress is not None and k % 100 == 99:
-            progress(k / marks[-1])
-    if progress is not None:
-        progress(1.0)
-    return step * np.unique(marks), samples, counters
+    def __init__(self, robot: Robot, forces: JointForces, q: Array, v: Array, step: float) -> None:
+        """Compile the model."""
+        compiled = mujoco_model(robot, step)
+        import mujoco
+
+        self.counters = Counters()
+        self._forces, self._step, self._state = forces, step, _State(robot)
+        self._data = mujoco.MjData(compiled)
+        self._data.qpos[:], self._data.qvel[:] = self._state.to_mujoco(q, v)
+        self._next: Callable[[], None] = lambda: mujoco.mj_step(compiled, self._data)
+        self._q, self._v, self._work = q, v, 0.0
+
+    def times(self, times: Array) -> Array:
+        """Ends of steps nearest to given times."""
+        return self._step * np.unique(np.rint(times / self._step))
+
+    @property
+    def end(self) -> float:
+        """End of the step made last, in seconds."""
+        return self._step * self.counters.steps
+
+    def step(self, until: float) -> None:
+        """Make one step."""
+        tau = self._forces(self.end, self._q, self._v)
+        floating = self._state.floating
+        self._data.qfrc_applied[:] = self._state.to_mujoco(self._q, tau)[1] if floating else tau
+        self._next()
+        before = self._v
+        self._q, self._v = self._state.from_mujoco(self._data.qpos, self._data.qvel)
+        self._work += self._step * float(tau @ (before + self._v)) / 2
+        self.counters.steps += 1
+        self.counters.evaluations += 4
+
+    def sample(self, t: float) -> Sample:
+        """The motion at the end of the step made last."""
+        return Sample(t, self._q, self._v, self._work)
+
+    def advance(self) -> None:
+        """MuJoCo is at the end already."""
 
 
 class _State:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.inputs import Actuation, JointForces, check_numbers, checked_array
-from regularize.dynamics.integrator import Counters, Integrator
-from regularize.dynamics.simulation import Simulation as Simulation
-from regularize.dynamics.simulation import recorded_times
+from regularize.dynamics.all_coordinates import AllCoordinates
+from regularize.dynamics.inputs import (
+    Actuation,
+    JointForces,
+    check_numbers,
+    checked_array,
+    joint_forces,
+)
+from regularize.dynamics.integrator import Integrator
+from regularize.dynamics.minimal.motion import simulate_minimal
+from regularize.dynamics.mujoco_ import MujocoEngine
+from regularize.dynamics.one_freedom.building import path
+from regularize.dynamics.prescribed import Drive, Drives, prescribed
+from regularize.dynamics.recording import record, reported
+from regularize.dynamics.simulation import Simulation, recorded_times
 from regularize.errors import ModelError, NotClosed
-from regularize.lie.screw import Array, read_only
-from regularize.model.graph import coordinate_names
+from regularize.lie.screw import Array
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.robot import Robot, to_pinocchio
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_mechanism
+
+#: Step in seconds of engines whose step is fixed.
+FIXED_STEP = 1e-4
 
 
 def simulate(
@@ -31,6 +43,7 @@ def simulate(
     q: Array | None = None,
     v: Array | None = None,
     rates: Mapping[str, float] | None = None,
+    drive: Mapping[str, Drive] | None = None,
     times: Array | None = None,
     coordinates: str = "all",
     engine: str = "rows",
@@ -53,6 +66,10 @@ def simulate(
         q: Configuration to begin with, shape (nq,); by default the assembled reference.
         v: Velocity to begin with, shape (nv,); by default rest.
         rates: Joint rates to begin with, by name, in place of ``v``; the other joints follow.
+        drive: Prescribed motions of joints with one freedom by name: a value, an expression of the
+            time such as ``"0.3*sin(2*pi*t)"``, a function that returns the position, or position,
+            rate and acceleration, or a pair of times and positions. The mechanism is moved to where
+            they begin. ``drive_forces`` of the result are the forces that they need.
         times: Times at which the motion is recorded, increasing, in seconds; by default 100 per
             second.
         coordinates: What is integrated: ``all`` joint coordinates of the tree; ``minimal``:
@@ -65,7 +82,8 @@ def simulate(
         max_step: Largest step in seconds; with ``mujoco`` the fixed step, 0.1 ms by default.
         conserve: Whether steps end on the energy balance as well as on the loops' closure:
             velocities are lengthened by what a step's error took from them, work and dissipation
-            being part of the balance. What that came to is ``correction`` of the result.
+            being part of the balance. What that came to is ``correction`` of the result. Not with
+            ``drive``.
         through: With ``coordinates="path"``, whether the motion goes straight on at singular
             configurations where it may branch; in minimal coordinates it always does.
         progress: Called after every step with the fraction done.
@@ -73,19 +91,30 @@ def simulate(
     Raises:
         ModelError: A number makes no sense, or a name or a shape does not fit the model.
         NotClosed: The loops are open.
+        NotIndependent: More motions are prescribed than the mechanism has freedoms.
         SingularPath: The path runs through a singular configuration.
         StepTooSmall: The motion cannot be continued.
     """
     check_numbers(duration, rtol, torques, rates, atol=atol, max_step=max_step)
+    if coordinates not in ("all", "minimal", "path"):
+        raise ModelError(f"unknown coordinates {coordinates!r}; known: all, minimal, path")
     if through and coordinates != "path":
         raise ModelError('through=True belongs to coordinates="path"')
-    if coordinates != "all":
-        return _in_few_coordinates(
-            model,
-            coordinates,
-            engine,
-            through,
-            duration=duration,
+    if coordinates != "all" and engine != "rows":
+        raise ModelError(f"the engine {engine!r} integrates all coordinates; leave one of them out")
+    if drive and (coordinates == "path" or engine == "mujoco"):
+        raise ModelError(
+            "prescribed motions are simulated in all coordinates or in minimal ones; leave "
+            + ('coordinates="path"' if coordinates == "path" else 'engine="mujoco"')
+            + " out"
+        )
+    motions = {name: prescribed(name, motion, duration) for name, motion in (drive or {}).items()}
+    both = sorted({*motions} & {*(rates or {})})
+    if both:
+        raise ModelError(f"joint {both[0]!r} is driven, so its rate is given already: {rates}")
+    if coordinates == "path":
+        return path(model, through=through).simulate(
+            duration,
             torques=torques,
             forces=forces,
             q=q,
@@ -95,105 +124,64 @@ def simulate(
             rtol=rtol,
             progress=progress,
         )
-    named = {*(torques or {}), *(rates or {})}
-    robot = _robot(model, "legacy" if engine == "mujoco" else engine, named)
+    recorded = recorded_times(times, duration)
+    if coordinates == "minimal":
+        return simulate_minimal(
+            _cut_elsewhere(model, {*motions}),
+            recorded,
+            torques=torques,
+            forces=forces,
+            q=q,
+            v=v,
+            rates=rates,
+            drives=motions,
+            rtol=rtol,
+            progress=progress,
+        )
+    named = {*(torques or {}), *(rates or {}), *motions}
+    robot = _robot(_cut_elsewhere(model, named), "legacy" if engine == "mujoco" else engine)
     q = robot.q0 if q is None else checked_array(q, robot.model.nq, "q")
     q = close_loops(robot, q) if robot.rows else np.array(q)
+    applied = joint_forces(robot, torques or {}, forces)
+    drives = Drives.of(robot, motions)
+    if drives:
+        q = drives.begun(robot, q)
+        given = dict(zip(drives.names, drives.at(0.0)[1].tolist(), strict=True))
+        rates = {**(rates or {}), **given} if v is None else rates
     if rates:
         v = robot.admissible_velocity(q, rates)
     v = np.zeros(robot.model.nv) if v is None else checked_array(v, robot.model.nv, "v")
-    recorded = recorded_times(times, duration)
-    applied = joint_forces(robot, torques or {}, forces)
     if engine == "mujoco":
-        from regularize.dynamics.mujoco_ import integrate
-
-        step = 1e-4 if np.isinf(max_step) else max_step
-        return _finish(robot, engine, *integrate(robot, q, v, applied, recorded, step, progress))
-    integrator = Integrator(
-        robot,
-        applied,
-        rtol,
-        rtol if atol is None else atol,
-        0.0,
-        q,
-        v,
-        max_step=max_step,
-        conserve=conserve,
-    )
-    samples = [(integrator.q, integrator.v, 0.0)] if recorded[0] == 0.0 else []
-    waiting = list(recorded[len(samples) :])
-    while waiting:
-        integrator.step(duration)
-        while waiting and waiting[0] <= integrator.end:
-            samples.append(integrator.sample(waiting.pop(0)))
-        integrator.advance()
-        if progress is not None:
-            progress(integrator.time / duration)
-    counters = integrator.counters
-    return _finish(robot, engine, recorded, samples, counters)
+        step = FIXED_STEP if np.isinf(max_step) else max_step
+        soft = MujocoEngine(robot, applied, q, v, step)
+        return reported(robot, record(soft, soft.times(recorded), progress), soft.counters, engine)
+    equations = AllCoordinates(robot, applied, drives)
+    if drives:
+        q, v = equations.project(0.0, q, v)
+    atol = rtol if atol is None else atol
+    integrator = Integrator(equations, rtol, atol, 0.0, q, v, max_step=max_step, conserve=conserve)
+    samples = record(integrator, recorded, progress)
+    return reported(robot, samples, integrator.counters, engine, drives=drives.names)
 
 
-def _in_few_coordinates(
-    model: Mechanism | Reduction | Robot,
-    coordinates: str,
-    engine: str,
-    through: bool,
-    **options: Any,
-) -> Simulation:
-    """The motion in independent coordinates, or along the path."""
-    if engine != "rows":
-        raise ModelError(f"the engine {engine!r} integrates all coordinates; leave one of them out")
-    if coordinates == "path":
-        from regularize.dynamics.one_freedom.building import path
-
-        return path(model, through=through).simulate(**options)
-    if coordinates != "minimal":
-        raise ModelError(f"unknown coordinates {coordinates!r}; known: all, minimal, path")
-    from regularize.dynamics.minimal.motion import simulate_minimal
-
-    return simulate_minimal(model, **options)
+def _cut_elsewhere(
+    model: Mechanism | Reduction | Robot, named: set[str]
+) -> Mechanism | Reduction | Robot:
+    """A mechanism whose loops are not cut at the named joints if that can be avoided."""
+    if not isinstance(model, Mechanism):
+        return model
+    for name in named:
+        model.joint(name)
+    joints = [replace(j, actuated=True) if j.name in named else j for j in model.joints]
+    return replace(model, joints=tuple(joints))
 
 
-def _finish(
-    robot: Robot,
-    engine: str,
-    time: Array,
-    samples: Sequence[tuple[Array, Array, float]],
-    counters: Counters,
-) -> Simulation:
-    """The recorded motion with its checks."""
-    q, v = np.array([s[0] for s in samples]), np.array([s[1] for s in samples])
-    work = np.array([s[2] for s in samples])
-    balance = np.array([robot.energy(a, b) for a, b in zip(q, v, strict=True)]) - work
-    errors = [np.max(np.abs(robot.residual(sample)), initial=0.0) for sample in q]
-    return Simulation(
-        robot=robot,
-        time=read_only(time),
-        q=read_only(q),
-        v=read_only(v),
-        coordinates=read_only([robot.coordinates(sample) for sample in q]),
-        names=coordinate_names(robot.reduction.mechanism),
-        energy=read_only(balance),
-        closure=read_only(errors),
-        steps=counters.steps,
-        leaps=counters.leaps,
-        correction=counters.correction,
-        rejected=counters.rejected,
-        evaluations=counters.evaluations,
-        engine=engine,
-        findings=robot.findings,
-    )
-
-
-def _robot(model: Mechanism | Reduction | Robot, style: str, named: set[str]) -> Robot:
-    """The robot; loops of a mechanism are not cut at the named joints if that can be avoided."""
+def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:
+    """The robot in a style, with closed loops."""
     if isinstance(model, Robot):
         robot = model if model.style == style else to_pinocchio(model.reduction, style)
     else:
-        if isinstance(model, Mechanism):
-            joints = [replace(j, actuated=True) if j.name in named else j for j in model.joints]
-            model = reduce_mechanism(replace(model, joints=tuple(joints)))
-        reduction = model
+        reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
         robot = to_pinocchio(reduction, style)
     if robot.model.nv == 0:
         raise ModelError("the mechanism has no joint that could move")
@@ -202,35 +190,3 @@ def _robot(model: Mechanism | Reduction | Robot, style: str, named: set[str]) ->
         gap = max(assembly.after, key=lambda g: g.translation + g.rotation)
         raise NotClosed(gap.joint, gap.translation, gap.rotation)
     return robot
-
-
-def joint_forces(
-    robot: Robot, torques: Mapping[str, Actuation], forces: JointForces | None
-) -> JointForces:
-    """All joint forces of a simulation as one function of time, configuration and velocity.
-
-    Raises:
-        ModelError: A name is unknown or its joint has several freedoms.
-        UnsupportedExport: An actuated joint is a cut; choose other cuts.
-    """
-    constant = np.zeros(robot.model.nv)
-    varying: list[tuple[int, Callable[[float], float]]] = []
-    for name, torque in torques.items():
-        index = robot.velocity_indices([name])
-        if len(index) != 1:
-            raise ModelError(f"joint {name!r} has {len(index)} freedoms; actuate joints with one")
-        if callable(torque):
-            varying.append((int(index[0]), torque))
-        else:
-            constant[index[0]] += torque
-    constant.setflags(write=False)
-    if not varying and forces is None:
-        return lambda t, q, v: constant
-
-    def applied(t: float, q: Array, v: Array) -> Array:
-        tau = constant.copy()
-        for index, torque in varying:
-            tau[index] += torque(t)
-        return tau if forces is None else tau + forces(t, q, v)
-
-    return applied

@@ -36,6 +36,9 @@ class Simulation:
         evaluations: Evaluations of the acceleration.
         engine: What integrated it.
         findings: What could not be carried over, and what should be known of the motion.
+        drives: Names of the joints whose motion is prescribed.
+        drive_forces: Forces in N and torques in N m that the drives need beyond the joint forces,
+            shape (N, drives).
     """
 
     robot: Robot
@@ -53,6 +56,8 @@ class Simulation:
     evaluations: int
     engine: str
     findings: tuple[Diagnostic, ...]
+    drives: tuple[str, ...]
+    drive_forces: Array
 
     @property
     def energy_drift(self) -> float:
@@ -79,7 +84,9 @@ class Simulation:
         }
 
     def save(self, path: str | Path) -> Path:
-        """Write the motion as ``.csv`` (coordinates, energy, closure) or ``.npz`` (all arrays).
+        """Write the motion as ``.csv`` or ``.npz`` (all arrays).
+
+        A table has the coordinates, the energy, the closure error and the forces of the drives.
 
         Raises:
             UnsupportedExport: The file name ends otherwise.
@@ -95,10 +102,14 @@ class Simulation:
                 names=np.array(self.names),
                 energy=self.energy,
                 closure=self.closure,
+                drives=np.array(self.drives),
+                drive_forces=self.drive_forces,
             )
         else:
             columns = [self.time, *self.coordinates.T, self.energy, self.closure]
-            header = ["time_s", *self.names, "energy_J", "closure"]
+            columns += [*self.drive_forces.T]
+            forces = [f"drive force {name}" for name in self.drives]
+            header = ["time_s", *self.names, "energy_J", "closure", *forces]
             np.savetxt(
                 path,
                 np.column_stack(columns),

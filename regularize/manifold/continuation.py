@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from regularize.lie.screw import Array
 from regularize.manifold.constraints import ConstraintSet
 from regularize.manifold.least_norm import least_norm
-from regularize.manifold.projection import Mask, moved, project
+from regularize.manifold.projection import CONTRACTING, Mask, moved, project
 from regularize.manifold.tolerances import EXACT, Tolerances
 
-#: First correction by the length of the step, and correction by correction before, up to which the
-#: solution is the one next to the step. A little more than one half: where loops allow velocities
-#: that no motion follows, Newton's method takes them back by halves, to the right place.
-ASIDE = CONTRACTING = 0.6
+#: First correction by the length of the step up to which the solution is the one next to it.
+ASIDE = CONTRACTING
 #: First correction by the length of the step below which a longer step is tried next.
 EASY = 0.05
 
@@ -103,24 +101,26 @@ class Continuation:
         trial = moved(constraints, q, step / np.maximum(1.0, length)[:, None])
         trial[:, columns] = goal  # exactly, free of rounding
         found = self._judged(step, trial, held)
-        good = found.good & (length <= 1.0)
-        after = constraints.residual_jacobian(constraints.state(found.q)) * units
-        good &= same_side(rows[..., ~held], after[..., ~held], self.tolerances.singular)
+        good = found.good.copy()
+        before, state = rows[good][..., ~held], constraints.state(found.q[good])
+        after = (constraints.residual_jacobian(state) * units)[..., ~held]
+        good[good] = same_side(before, after, self.tolerances.singular)
         return Stepped(found.q, good, found.easy & good)
 
     def _judged(self, step: Array, trial: Array, held: Mask) -> Stepped:
         """Project the ends of steps, and see whether they are where the steps lead."""
+        length, same = np.max(np.abs(step), axis=1, initial=0.0), self.tolerances.same
+        # Steps of more than a radian or a length are never taken.
+        nearby = np.where(length <= 1.0, np.maximum(ASIDE * length, same), -1.0)
         found = project(
             self.constraints,
             trial,
             held=held if held.any() else None,
             tolerances=self.tolerances,
+            nearby=nearby,
         )
-        length = np.max(np.abs(step), axis=1, initial=0.0)
-        short = found.first <= self.tolerances.same
-        contracting = short | (found.contraction <= CONTRACTING)
-        good = found.closed & contracting & (short | (found.first <= ASIDE * length))
-        return Stepped(found.q, good, good & (short | (found.first <= EASY * length)))
+        good = found.closed & (found.first <= nearby) & (found.contraction <= CONTRACTING)
+        return Stepped(found.q, good, good & (found.first <= np.maximum(EASY * length, same)))
 
 
 def same_side(before: Array, after: Array, singular: float) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph import Graph, spanning_tree
+from regularize.model.graph import EdgeId, Graph, spanning_tree
 
 
 def center_and_radius(points: Array) -> tuple[Array, float]:
@@ -32,8 +32,8 @@ def center_and_length(loops: LoopKinematics, q: Array) -> tuple[Array, float]:
 def sized_loops(
     graph: Graph,
     q: Array,
-    edges: Iterable[int] | None = None,
-    tree: Iterable[int] | None = None,
+    edges: Iterable[EdgeId] | None = None,
+    tree: Iterable[EdgeId] | None = None,
     *,
     length: float | None = None,
 ) -> LoopKinematics:
@@ -46,7 +46,7 @@ def sized_loops(
         tree: Those that form the spanning tree; by default the graph's own.
         length: Length to divide by in place of the size, in metres.
     """
-    edges = range(len(graph.edges)) if edges is None else edges
-    loops = LoopKinematics(graph, edges, spanning_tree(graph) if tree is None else tree)
+    every = graph.every_edge if edges is None else edges
+    loops = LoopKinematics(graph, every, spanning_tree(graph) if tree is None else tree)
     center, size = center_and_length(loops, q if len(q) == loops.freedoms else q[loops.columns])
     return loops.measured(size if length is None else length, center)

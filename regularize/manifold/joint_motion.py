@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.model.graph import Edge
+from regularize.model.graph import Edge, EdgeId
 from regularize.model.loop_tree import LoopTree
 
 
@@ -32,9 +32,9 @@ class JointMotions:
         ]
         self._groups = _by_freedoms(loops, [edge for edge in edges if edge.group])
 
-    def factors(self, q: Array) -> dict[int, list[Array]]:
+    def factors(self, q: Array) -> dict[EdgeId, list[Array]]:
         """The exponentials of every edge, one per factor, each of shape (N, 4, 4)."""
-        factors: dict[int, list[Array]] = {index: [] for index in self._edges}
+        factors: dict[EdgeId, list[Array]] = {index: [] for index in self._edges}
         if self._singles:
             coordinates = q[:, [column for _, column, _ in self._singles]]
             twists = coordinates[..., None] * np.array([s for _, _, s in self._singles])
@@ -61,7 +61,7 @@ class JointMotions:
 
 def _by_freedoms(
     loops: LoopTree, edges: list[Edge]
-) -> list[tuple[NDArray[np.intp], Array, list[int]]]:
+) -> list[tuple[NDArray[np.intp], Array, list[EdgeId]]]:
     """Group edges by number of freedoms: coordinates (G, f), screws (G, 6, f), edges (G,)."""
     sizes: dict[int, list[Edge]] = {}
     for edge in edges:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.joint_motion import JointMotions, product
-from regularize.model.graph import Graph
+from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.model.loop_tree import LoopTree
 
 
@@ -66,8 +66,8 @@ class LoopKinematics(LoopTree):
     def __init__(
         self,
         graph: Graph,
-        edges: Iterable[int],
-        tree: Iterable[int],
+        edges: Iterable[EdgeId],
+        tree: Iterable[EdgeId],
         *,
         length: float = 1.0,
         center: Array | None = None,
@@ -156,7 +156,7 @@ class LoopKinematics(LoopTree):
         return State(q, T_world, screws, T_chord, T_target)
 
     def _move(
-        self, index: int, frame: Array, factors: dict[int, list[Array]], screws: Array
+        self, index: EdgeId, frame: Array, factors: dict[EdgeId, list[Array]], screws: Array
     ) -> Array:
         """Frame after the joint's motion; writes the joint's world screws on the way."""
         edge = self.graph.edges[index]
@@ -248,7 +248,7 @@ class LoopKinematics(LoopTree):
         """
         rates = np.zeros_like(screws)
         twists = np.zeros((len(velocity), len(self.nodes), 6))
-        order = [*self.tree, *((chord, -1) for chord in self.chords)]
+        order = [*self.tree, *((chord, NodeId(-1)) for chord in self.chords)]
         for index, node in order:
             edge = self.graph.edges[index]
             local = self.local(index)

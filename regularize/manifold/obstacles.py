@@ -18,7 +18,7 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, project
 from regularize.manifold.starts import first_closed, perturbed
 from regularize.model.cycles import minimum_cycle_basis
-from regularize.model.graph import Graph, spanning_tree
+from regularize.model.graph import EdgeId, Graph, spanning_tree
 
 
 class Culprits:
@@ -30,7 +30,7 @@ class Culprits:
         length: Size of the cell in metres.
     """
 
-    def __init__(self, graph: Graph, cell: Sequence[int], length: float) -> None:
+    def __init__(self, graph: Graph, cell: Sequence[EdgeId], length: float) -> None:
         """Find short loops."""
         self.graph, self.length = graph, length
         blocks = [block for block in graph.blocks if set(block) <= set(cell)]
@@ -38,7 +38,7 @@ class Culprits:
             tuple(cycle.edges) for block in blocks for cycle in minimum_cycle_basis(graph, block)
         ]
 
-    def loops(self, edges: Sequence[int]) -> LoopKinematics:
+    def loops(self, edges: Sequence[EdgeId]) -> LoopKinematics:
         """Kinematics of some edges, the file's own closures as chords."""
         order = sorted(edges, key=lambda e: (self.graph.edges[e].joint.closure, e))
         tree = spanning_tree(self.graph, order)
@@ -71,7 +71,7 @@ class Culprits:
         """
         q = np.array(q)
         waiting = list(self.cycles)
-        edges: set[int] = set()
+        edges: set[EdgeId] = set()
         while waiting:
             # A loop that shares most joints with what is closed already has the least to choose.
             cycle = max(waiting, key=lambda c: (len(edges & set(c)), -len(c)))
@@ -97,7 +97,7 @@ class Culprits:
     def _obstacle(
         self,
         loops: LoopKinematics,
-        edges: Sequence[int],
+        edges: Sequence[EdgeId],
         q: Array,
         free: Mask,
         *,

@@ -30,6 +30,10 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 #: Part of the old error that a step has to get below to count as an improvement.
 IMPROVED = 0.9
+#: Ratio of successive corrections up to which Newton's method stays with the nearest solution: a
+#: little more than one half, for where loops allow velocities that no motion follows, it takes them
+#: back by halves, to the right place.
+CONTRACTING = 0.6
 #: Steps without improvement that are borne far from a solution, where Newton's method may stray.
 PATIENCE = 8
 
@@ -76,6 +80,7 @@ def project(
     damped: bool = False,
     tolerances: Tolerances = EXACT,
     until: float | None = None,
+    nearby: Array | None = None,
     steps: int = 40,
 ) -> Projected:
     """Bring configurations onto the manifold.
@@ -87,6 +92,9 @@ def project(
         damped: Whether the configurations may be far away.
         tolerances: What counts as closed, and which singular values are noise.
         until: Errors at which no further step is made; by default a tenth of what is closed.
+        nearby: Lengths of the first corrections, scaled, beyond which a solution is another one
+            than that wanted, shape (N,). Such projections are given up, and so are those whose
+            corrections do not contract. By default none is.
         steps: Largest number of Newton steps: near a double root each only halves the distance.
     """
     q = np.array(q, dtype=np.float64)
@@ -126,6 +134,11 @@ def project(
             first[active] = length[active]
         elif k == 1:
             contraction[active] = length[active] / np.maximum(first[active], tolerances.same)
+        if nearby is not None and k < 2:
+            stays = (first <= nearby)[active] & (contraction <= CONTRACTING)[active]
+            active, step = active[stays], step[stays]
+            if not len(active):
+                break
         # A correction of more than a radian or a length has left the neighbourhood.
         step /= np.maximum(1.0, length[active])[:, None]
         q[active] = moved(constraints, q[active], step, held)

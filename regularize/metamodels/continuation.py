@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from regularize.assembly_modes.closed_form.closed_branch import ClosedBranch, closed_branch
-from regularize.errors import SingularConfiguration
+from regularize.errors import SingularInputs
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Arrived, Continuation, Stepped, drive
 from regularize.manifold.kinematics import LoopKinematics, State
@@ -70,7 +70,8 @@ class ActuatedLoops(Continuation):
         tolerances: Tolerances = EXACT,
     ) -> None:
         """Index the inputs."""
-        super().__init__(reduced, tolerances)
+        # No direction may be left out: at a crossing, another branch begins along it.
+        super().__init__(reduced, replace(tolerances, singular=tolerances.closed))
         self.loops, self.reduced, self.inputs = loops, reduced, list(inputs)
         self.q = q
         self._closed: ClosedBranch | None = None
@@ -171,7 +172,7 @@ class ActuatedLoops(Continuation):
         if not found.reached.all():
             i = int(np.flatnonzero(~found.reached)[0])
             names = coordinate_names(self.loops.graph.mechanism)
-            raise SingularConfiguration(
+            raise SingularInputs(
                 [names[int(self.loops.columns[c])] for c in self.inputs],
                 theta[i],
                 found.stopped[i],
@@ -182,7 +183,9 @@ class ActuatedLoops(Continuation):
     def driven(self, q: Array, columns: Sequence[int], goal: Array) -> Stepped:
         """A step that the equations which the reduction removed have to bear out as well."""
         found = super().driven(q, columns, goal)
-        return replace(found, good=found.good & self._fulfilled(found.q))
+        good = found.good.copy()
+        good[good] = self._fulfilled(found.q[good])
+        return replace(found, good=good)
 
     def _fulfilled(self, q: Array) -> NDArray[np.bool_]:
         """Whether configurations fulfil every equation, those removed included, shape (N,)."""

@@ -16,16 +16,12 @@ from scipy.spatial import KDTree
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.metamodels.equation_of_motion import count
-from regularize.metamodels.fit import scale_of
-from regularize.metamodels.growth import Settings
-from regularize.metamodels.interpolation import Accuracy, Interpolation, missed_tolerance
-from regularize.metamodels.samples import Samples
-from regularize.metamodels.tree import GRID, Growth
+from regularize.metamodels.growth import FIRST
+from regularize.metamodels.interpolation import Interpolation
+from regularize.metamodels.samples import Samples, Settings
+from regularize.metamodels.tree import GRID, between
 
-#: Intervals per direction of the first grid; doubled until the errors are small enough.
-FIRST = 4
-#: Samples that a radial basis function looks at for one evaluation.
+#: Samples that a radial basis function looks at for one evaluation: two layers in three directions.
 NEIGHBOURS = 48
 
 
@@ -64,60 +60,27 @@ class Continuous(Interpolation):
         return covered
 
 
-class _Refinement:
-    """Doubles a grid until errors at random points are small enough."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings, self.s = settings, len(settings.inputs)
-        self.samples = Samples(
-            settings.sampler,
-            Growth(settings.lower, settings.upper).place,
-            count(self.s),
-            executor=settings.executor,
-            progress=settings.progress,
-        )
-        widths = (settings.upper - settings.lower) / settings.size
-        self.intervals = np.maximum(FIRST, 2 ** np.ceil(np.log2(np.maximum(widths, 1.0)) - 1e-9))
-
-    def run(self, interpolate: Callable[[list[Array], Array], Continuous]) -> Continuous:
-        """The first interpolation that is good enough, or the last one that is affordable."""
-        settings = self.settings
-        rng = np.random.default_rng(settings.seed)
-        while True:
-            axes = [np.linspace(0.0, 1.0, int(n) + 1) for n in self.intervals]
-            grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-            values = self.samples.at(np.round(grid * GRID).astype(np.int64))
-            result = interpolate(axes, values)
-            theta = settings.random_points(rng)
-            truth = self.samples.compute(theta)
-            errors = result.relative_errors(theta, truth)
-            missed = missed_tolerance(settings.inputs, theta, errors, settings.tolerance)
-            result = result.checked(errors, truth, missed)
-            if not missed or np.prod(2 * self.intervals + 1) > settings.max_samples:
-                return result
-            self.intervals = 2 * self.intervals
-
-
-def _continuous(
-    settings: Settings,
-    rows: Array,
-    kind: str,
-    function: Callable[[Array], Array],
-    near: tuple[float, KDTree] | None,
+def _refined(
+    settings: Settings, interpolate: Callable[[Samples, list[Array], Array], Continuous]
 ) -> Continuous:
-    known = rows[np.isfinite(rows[:, 0])]
-    return Continuous(
-        inputs=settings.inputs,
-        lower=settings.lower,
-        upper=settings.upper,
-        samples=len(known),
-        scale=scale_of(known, len(settings.inputs), settings.span),
-        accuracy=Accuracy(0, 0.0, {}, {}),
-        findings=(),
-        kind=kind,
-        function=function,
-        near=near,
-    )
+    """The first interpolation that is good enough, or the last one that is affordable.
+
+    Args:
+        settings: What it is to be.
+        interpolate: Makes an interpolation of all samples so far, the fractions of the bounds at
+            which the grid's lines lie, and the coefficients on the grid, shape (..., t).
+    """
+    samples = Samples(settings)
+    widths = (settings.upper - settings.lower) / settings.size
+    intervals = np.maximum(FIRST, 2 ** np.ceil(np.log2(np.maximum(widths, 1.0)) - 1e-9))
+    while True:
+        axes = [np.linspace(0.0, 1.0, int(n) + 1) for n in intervals]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        values = samples.at(np.round(grid * GRID).astype(np.int64))
+        result, _, _ = samples.checked(interpolate(samples, axes, values))
+        if not result.findings or np.prod(2 * intervals + 1) > settings.max_samples:
+            return result
+        intervals = 2 * intervals
 
 
 def splines(settings: Settings) -> Continuous:
@@ -127,14 +90,14 @@ def splines(settings: Settings) -> Continuous:
         ModelError: The bounds contain inputs that cannot be reached.
     """
 
-    def interpolate(axes: list[Array], values: Array) -> Continuous:
+    def interpolate(samples: Samples, axes: list[Array], values: Array) -> Continuous:
         if not np.isfinite(values).all():
             raise ModelError(
                 "splines need bounds that can be reached everywhere, and these cannot: narrow "
                 'them, or use kind="boxes" or kind="rbf"'
             )
         places = [
-            low + (high - low) * axis
+            between(low, high, axis)
             for low, high, axis in zip(settings.lower, settings.upper, axes, strict=True)
         ]
         weights, knots = values, []
@@ -142,16 +105,16 @@ def splines(settings: Settings) -> Continuous:
             spline = make_interp_spline(place, weights, k=3, axis=d)
             knots.append(spline.t)
             weights = np.moveaxis(spline.c, 0, d)
-        rows = values.reshape(-1, values.shape[-1])
-        return _continuous(settings, rows, "splines", NdBSpline(tuple(knots), weights, 3), None)
+        function = NdBSpline(tuple(knots), weights, 3)
+        return Continuous(**samples.about(), kind="splines", function=function, near=None)
 
-    return _Refinement(settings).run(interpolate)
+    return _refined(settings, interpolate)
 
 
 def rbf(settings: Settings) -> Continuous:
     """Thin-plate splines of the nearest samples of a grid, where they can be reached."""
 
-    def interpolate(axes: list[Array], values: Array) -> Continuous:
+    def interpolate(samples: Samples, axes: list[Array], values: Array) -> Continuous:
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
         rows = values.reshape(-1, values.shape[-1])
         known = np.isfinite(rows[:, 0])
@@ -167,6 +130,7 @@ def rbf(settings: Settings) -> Continuous:
             return np.asarray(interpolator((theta - settings.lower) / span))
 
         radius = 0.5 * float(np.linalg.norm([axis[1] for axis in axes])) * (1 + 1e-9)
-        return _continuous(settings, rows, "rbf", function, (radius, KDTree(places)))
+        near = radius, KDTree(places)
+        return Continuous(**samples.about(), kind="rbf", function=function, near=near)
 
-    return _Refinement(settings).run(interpolate)
+    return _refined(settings, interpolate)

@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.metamodels.boxes import Metamodel
-from regularize.metamodels.equation_of_motion import count
-from regularize.metamodels.fit import (
-    Scale,
-    design,
-    estimate,
-    fit,
-    in_inputs,
-    scale_of,
-)
-from regularize.metamodels.interpolation import Accuracy, missed_tolerance
-from regularize.metamodels.samples import Sampler, Samples
+from regularize.metamodels.fit import design, estimate, fit, in_inputs
+from regularize.metamodels.samples import Samples, Settings
 from regularize.metamodels.tree import Growth, Integers
 from regularize.model.diagnostic import Diagnostic
 
-#: Halvings in every direction before a box may be dropped for having no sample inside.
-FIRST = 2
-#: How often boxes are refined where fresh random points show too large an error.
-CHECKS = 8
+#: Intervals in every direction that the coarsest boxes and grids have: fewer samples could miss the
+#: workspace, or what the dynamics do in it.
+FIRST = 4
 #: Share of the tolerance that the estimate may take, since it knows the leading term only.
 SHARE = 0.7
-
-#: Random points are drawn this much beyond the bounds and then moved onto them.
-BEYOND = 1.1
-
-
-@dataclass(frozen=True, eq=False)
-class Settings:
-    """What a metamodel is to be; see ``metamodel`` for the meaning of the attributes."""
-
-    sampler: Sampler
-    inputs: tuple[str, ...]
-    lower: Array
-    upper: Array
-    tolerance: float | None
-    size: Array
-    smallest: float
-    max_samples: int
-    held_out: int
-    seed: int
-    executor: Executor | None
-    progress: bool
-
-    @property
-    def span(self) -> float:
-        """Largest width of the workspace."""
-        return float(np.max(self.upper - self.lower))
-
-    def random_points(self, rng: np.random.Generator) -> Array:
-        """Inputs spread evenly over the bounds, some of them on faces and edges, (held_out, s)."""
-        spread = rng.uniform(-BEYOND, BEYOND, size=(self.held_out, len(self.inputs)))
-        fraction = 0.5 + 0.5 * np.clip(spread, -1.0, 1.0)
-        return np.asarray(self.lower * (1.0 - fraction) + self.upper * fraction)
 
 
 class Builder:
@@ -75,13 +32,7 @@ class Builder:
         """Start with one box."""
         self.settings, self.s = settings, len(settings.inputs)
         self.growth = Growth(settings.lower, settings.upper)
-        self.samples = Samples(
-            settings.sampler,
-            self.growth.place,
-            count(self.s),
-            executor=settings.executor,
-            progress=settings.progress,
-        )
+        self.samples = Samples(settings)
         self.size = settings.size / (settings.upper - settings.lower)
 
     def build(self) -> Metamodel:
@@ -89,15 +40,8 @@ class Builder:
         self._halve_to_size()
         self._mask()
         self._refine()
-        rng = np.random.default_rng(self.settings.seed)
-        checks = CHECKS if self.settings.tolerance is not None else 1
-        for check in range(checks):
-            result = self._fitted()
-            theta = self.settings.random_points(rng)
-            truth = self.samples.compute(theta)
-            errors = result.relative_errors(theta, truth)
-            if self.settings.tolerance is None or check == checks - 1:
-                break
+        while True:
+            result, theta, errors = self.samples.checked(self._fitted())
             bad = np.nanmax(errors, axis=1, initial=0.0) > self.settings.tolerance
             if not bad.any() or len(self.samples) >= self.settings.max_samples:
                 break
@@ -107,8 +51,7 @@ class Builder:
                 break
             self._mask()
             self._refine()
-        missed = missed_tolerance(self.settings.inputs, theta, errors, self.settings.tolerance)
-        return result.checked(errors, truth, [*self._findings(), *missed])
+        return replace(result, findings=(*self._findings(), *result.findings))
 
     def _findings(self) -> list[Diagnostic]:
         dropped = float(
@@ -154,7 +97,7 @@ class Builder:
             width = self.growth.width(leaves)
             smallest = np.minimum(self.settings.smallest, 1.0)
             large = width.max(axis=1) > smallest * (1 + 1e-9)
-            blind = ~known.any(axis=1) & (width.max(axis=1) <= 0.5**FIRST)
+            blind = ~known.any(axis=1) & (width.max(axis=1) <= 1.0 / FIRST)
             halve = some & large & ~blind
             self.growth.dropped[leaves[some & ~halve]] = True
             if not halve.any():
@@ -168,10 +111,9 @@ class Builder:
 
     def _refine(self) -> None:
         """Halve boxes until the estimated error is below the tolerance."""
-        tolerance = self.settings.tolerance
-        while tolerance is not None and len(self.samples) < self.settings.max_samples:
-            errors, _, _, _ = self._estimated()
-            bad = np.flatnonzero(errors.sum(axis=1) > SHARE * tolerance)
+        while len(self.samples) < self.settings.max_samples:
+            errors, _ = self._estimated()
+            bad = np.flatnonzero(errors.sum(axis=1) > SHARE * self.settings.tolerance)
             nodes = self.growth.leaves[bad]
             if not len(nodes) or not self._bisect(nodes, self._directions(nodes, errors[bad])):
                 return
@@ -193,27 +135,18 @@ class Builder:
             self.growth.halve(nodes[possible], np.argmax(ranked[possible], axis=1))
         return bool(possible.any())
 
-    def _estimated(self) -> tuple[Array, Array, Scale, Integers]:
-        """Errors by direction (L, s), weights on -1 to 1 (L, k, t), scale, nodes."""
-        leaves = self.growth.leaves
-        values = self._values(leaves)
+    def _estimated(self) -> tuple[Array, Array]:
+        """Errors by direction (L, s), and weights on -1 to 1 (L, k, t)."""
+        values = self._values(self.growth.leaves)
         weights = fit(values, self.s)
-        known = self.samples.values[np.isfinite(self.samples.values[:, 0])]
-        scale = scale_of(known, self.s, self.settings.span)
-        return estimate(self.growth.finished(), weights, values, scale), weights, scale, leaves
+        return estimate(self.growth.finished(), weights, values, self.samples.scale), weights
 
     def _fitted(self) -> Metamodel:
-        errors, weights, scale, _ = self._estimated()
+        errors, weights = self._estimated()
         tree = self.growth.finished()
         weights = in_inputs(weights, tree.half)
         return Metamodel(
-            inputs=self.settings.inputs,
-            lower=tree.lower,
-            upper=tree.upper,
-            samples=int(np.isfinite(self.samples.values[:, 0]).sum()),
-            scale=scale,
-            accuracy=Accuracy(0, 0.0, {}, {}),
-            findings=(),
+            **self.samples.about(),
             tree=tree,
             constant=read_only(weights[:, 0]),
             weights=read_only(np.swapaxes(weights[:, 1:], 1, 2)),

@@ -71,9 +71,10 @@ class Interpolation(EquationOfMotion):
         table = self._table(theta)
         return self._covered(table).reshape(np.asarray(theta).shape[:-1])
 
-    def checked(self, errors: Array, truth: Array, findings: Sequence[Diagnostic] = ()) -> Self:
-        """The same with the errors that were found at random points, shape (N, 3)."""
-        return replace(self, accuracy=accuracy_of(errors, truth), findings=tuple(findings))
+    def checked(self, theta: Array, errors: Array, truth: Array, tolerance: float) -> Self:
+        """The same with what its errors (N, 3) at random points (N, s) tell about it."""
+        missed = missed_tolerance(self.inputs, theta, errors, tolerance)
+        return replace(self, accuracy=accuracy_of(errors, truth), findings=missed)
 
     def relative_errors(self, theta: Array, truth: Array) -> Array:
         """Relative errors of H, D and p, NaN where nothing is known, shape (N, 3).
@@ -103,11 +104,11 @@ class Interpolation(EquationOfMotion):
 
 
 def missed_tolerance(
-    inputs: Sequence[str], theta: Array, errors: Array, tolerance: float | None
+    inputs: Sequence[str], theta: Array, errors: Array, tolerance: float
 ) -> tuple[Diagnostic, ...]:
     """A finding where errors at random points (N, 3) exceed the tolerance, else none."""
     largest = np.max(np.nan_to_num(errors), axis=1, initial=0.0)
-    if tolerance is None or largest.max(initial=0.0) <= tolerance:
+    if largest.max(initial=0.0) <= tolerance:
         return ()
     i = int(np.argmax(largest))
     place = ", ".join(f"{n} = {v:.4g}" for n, v in zip(inputs, theta[i], strict=True))

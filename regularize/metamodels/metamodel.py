@@ -21,9 +21,10 @@ from regularize.metamodels.boxes import Metamodel as Metamodel
 from regularize.metamodels.continuous import Continuous as Continuous
 from regularize.metamodels.continuous import rbf, splines
 from regularize.metamodels.equation_of_motion import count
-from regularize.metamodels.growth import Builder, Settings
+from regularize.metamodels.growth import Builder
 from regularize.metamodels.interpolation import Accuracy as Accuracy
 from regularize.metamodels.interpolation import Interpolation
+from regularize.metamodels.samples import Settings
 
 Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Sequence[float]
 Kind = Literal["boxes", "splines", "rbf"]
@@ -125,7 +126,7 @@ def metamodel(
         inputs=reduced.inputs,
         lower=lower,
         upper=upper,
-        tolerance=tolerance,
+        tolerance=np.inf if tolerance is None else tolerance,
         size=widths,
         smallest=smallest,
         max_samples=max_samples,

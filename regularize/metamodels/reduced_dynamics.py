@@ -6,23 +6,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from regularize.errors import ModelError, NotClosed, SingularConfiguration
+from regularize.errors import ModelError, NotClosed, SingularInputs
 from regularize.lie.screw import read_only
 from regularize.manifold.assembly import Assembly, assemble
 from regularize.manifold.extent import sized_loops
+from regularize.manifold.tolerances import Tolerances
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.continuation import ActuatedLoops
 from regularize.metamodels.idle_held import held
 from regularize.metamodels.mass_properties import mass_properties
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph import coordinate_names
+from regularize.model.graph import ColumnId, coordinate_names
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
-
-#: Relative singular value of the equations below which the reference counts as singular.
-SINGULAR = 1e-6
 
 
 def reduced_model(
@@ -68,10 +66,11 @@ def reduced_model(
     loops = sized_loops(graph, q, tree=reduction.tree)
     reduced = ReducedLoops(loops, reduction.cuts)
     _require_closed(assembly)
-    equations = ActuatedLoops(loops, reduced, columns, q, search=closed)
-    if equations.clearance(q[None])[0] < SINGULAR:
+    tolerances = Tolerances.of(reduction.rtol)
+    equations = ActuatedLoops(loops, reduced, columns, q, search=closed, tolerances=tolerances)
+    if equations.clearance(q[None])[0] < tolerances.rank:
         joints = equations.moving_joints(q[None])
-        raise SingularConfiguration(inputs, q[columns].tolist(), q[columns].tolist(), joints)
+        raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
     masses = mass_properties(loops)
     findings += tuple(
         Diagnostic(
@@ -87,9 +86,9 @@ def reduced_model(
     )
 
 
-def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[int]:
+def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
     names = coordinate_names(reduction.mechanism)
-    known = {name: i for i, name in enumerate(names)}
+    known = {name: ColumnId(i) for i, name in enumerate(names)}
     grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
     columns = []
     for name in inputs:

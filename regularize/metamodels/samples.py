@@ -1,52 +1,110 @@
-"""Samples of the reduced model, each computed once, on any executor."""
+"""Samples of the reduced model, each computed once, on any executor; and checks by them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.metamodels.tree import Integers
+from regularize.metamodels.equation_of_motion import count
+from regularize.metamodels.fit import Scale, scale_of
+from regularize.metamodels.interpolation import Accuracy, Interpolation
+from regularize.metamodels.tree import GRID, Integers, between
 
-#: Samples per task of an executor.
+#: Samples per task of an executor: long against sending it, short against all of them.
 TASK = 128
+#: Random points are drawn this much beyond the bounds and then moved onto them, for errors are
+#: largest on faces and edges, and few points would lie there by chance.
+BEYOND = 1.1
 
 Sampler = Callable[[Array], Array]
+Kind = TypeVar("Kind", bound=Interpolation)
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What a metamodel is to be; see ``metamodel`` for the meaning of the attributes.
+
+    Where only the size of the boxes counts, the tolerance is infinite; the sampler gives rows of
+    coefficients at inputs (N, s), NaN outside the workspace, and can be pickled where the
+    executor's workers are processes.
+    """
+
+    sampler: Sampler
+    inputs: tuple[str, ...]
+    lower: Array
+    upper: Array
+    tolerance: float
+    size: Array
+    smallest: float
+    max_samples: int
+    held_out: int
+    seed: int
+    executor: Executor | None
+    progress: bool
+
+    def random_points(self, rng: np.random.Generator) -> Array:
+        """Inputs spread evenly over the bounds, some of them on faces and edges, (held_out, s)."""
+        spread = rng.uniform(-BEYOND, BEYOND, size=(self.held_out, len(self.inputs)))
+        return between(self.lower, self.upper, 0.5 + 0.5 * np.clip(spread, -1.0, 1.0))
 
 
 class Samples:
     """Coefficients at points that are addressed by whole numbers.
 
     Args:
-        sampler: Rows of coefficients at inputs (N, s), NaN outside the workspace; it has to be
-            picklable where the executor's workers are processes.
-        place: Inputs at points in whole numbers.
-        width: Number of coefficients.
-        executor: Where to compute, or None for here.
-        progress: Whether to show on standard error how far sampling is.
+        settings: What is sampled, where, and by whom.
     """
 
-    def __init__(
-        self,
-        sampler: Sampler,
-        place: Callable[[Integers], Array],
-        width: int,
-        *,
-        executor: Executor | None = None,
-        progress: bool = False,
-    ) -> None:
+    def __init__(self, settings: Settings) -> None:
         """Start without samples."""
-        self.sampler, self.place, self.executor, self.progress = sampler, place, executor, progress
-        self.values = np.zeros((0, width))
+        self.settings = settings
+        self.values = np.zeros((0, count(len(settings.inputs))))
         self._index: dict[bytes, int] = {}
+        self._rng = np.random.default_rng(settings.seed)
 
     def __len__(self) -> int:
         """Number of samples computed for boxes."""
         return len(self.values)
+
+    @property
+    def known(self) -> Array:
+        """Those inside the workspace, shape (N, t)."""
+        return self.values[np.isfinite(self.values[:, 0])]
+
+    @property
+    def scale(self) -> Scale:
+        """Sizes that errors are relative to."""
+        span = float(np.max(self.settings.upper - self.settings.lower))
+        return scale_of(self.known, len(self.settings.inputs), span)
+
+    def about(self) -> dict[str, Any]:
+        """What a metamodel made of these samples says about itself before it is checked."""
+        return {
+            "inputs": self.settings.inputs,
+            "lower": self.settings.lower,
+            "upper": self.settings.upper,
+            "samples": len(self.known),
+            "scale": self.scale,
+            "accuracy": Accuracy(0, 0.0, {}, {}),
+            "findings": (),
+        }
+
+    def checked(self, model: Kind) -> tuple[Kind, Array, Array]:
+        """The metamodel with its accuracy at fresh random points.
+
+        Returns:
+            The metamodel; the points, shape (N, s); the relative errors there, shape (N, 3).
+        """
+        theta = self.settings.random_points(self._rng)
+        truth = self.compute(theta)
+        errors = model.relative_errors(theta, truth)
+        return model.checked(theta, errors, truth, self.settings.tolerance), theta, errors
 
     def at(self, points: Integers) -> Array:
         """Coefficients at points of shape (..., s), shape (..., t); new ones are computed."""
@@ -58,7 +116,8 @@ class Samples:
                 new[key] = i
         if new:
             start = len(self.values)
-            computed = self.compute(self.place(flat[list(new.values())]))
+            fraction = flat[list(new.values())] / GRID
+            computed = self.compute(between(self.settings.lower, self.settings.upper, fraction))
             self.values = np.vstack([self.values, computed])
             self._index.update({key: start + i for i, key in enumerate(new)})
         rows = [self._index[key] for key in keys]
@@ -67,10 +126,9 @@ class Samples:
     def compute(self, theta: Array) -> Array:
         """Coefficients at inputs (N, s), in parallel if there is an executor, shape (N, t)."""
         tasks = [theta[i : i + TASK] for i in range(0, len(theta), TASK)]
+        sampler, executor = self.settings.sampler, self.settings.executor
         results: Iterable[Array] = (
-            map(self.sampler, tasks)
-            if self.executor is None
-            else self.executor.map(self.sampler, tasks)
+            map(sampler, tasks) if executor is None else executor.map(sampler, tasks)
         )
         parts = []
         with self._bar(len(theta)) as bar:
@@ -81,7 +139,7 @@ class Samples:
         return np.concatenate(parts)
 
     def _bar(self, total: int) -> AbstractContextManager[Any]:
-        if not self.progress:
+        if not self.settings.progress:
             return nullcontext(None)
         from rich.console import Console
         from rich.progress import Progress

@@ -20,6 +20,11 @@ Integers = NDArray[np.int64]
 GRID = 2**30
 
 
+def between(lower: Array, upper: Array, fraction: Array) -> Array:
+    """Inputs at fractions of the way from the lower to the upper bounds, shape (..., s)."""
+    return np.asarray(lower * (1.0 - fraction) + upper * fraction)
+
+
 @dataclass(frozen=True, eq=False)
 class BoxTree:
     """Which box a point lies in.
@@ -126,8 +131,7 @@ class Growth:
 
     def place(self, points: Integers) -> Array:
         """Inputs at points in whole numbers, shape (..., s)."""
-        fraction = points / GRID
-        return np.asarray(self.lower * (1.0 - fraction) + self.upper * fraction)
+        return between(self.lower, self.upper, points / GRID)
 
     def halve(self, nodes: Integers, axes: Integers) -> None:
         """Bisect each leaf in its direction."""

@@ -1,4 +1,4 @@
-"""Rigid bodies: what they weigh and what they look like."""
+"""Rigid bodies: mass properties and shapes, in the body frame and in SI units."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Inertia:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """What a body looks like. Meshes are named, never opened by a reader.
+    """A shape of a body, for show or for collisions. Meshes are named, never opened by a reader.
 
     Attributes:
         kind: ``box``, ``cylinder``, ``sphere``, ``capsule`` or ``mesh``.

@@ -11,7 +11,10 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regularize.model.graph import Graph, loop_count, nodes_of
+from regularize.model.graph import EdgeId, Graph, NodeId, loop_count, nodes_of
+
+#: Nodes at which a chain of edges starts and ends, and the edges.
+NodeChain = tuple[NodeId, NodeId, tuple[EdgeId, ...]]
 
 
 @dataclass(frozen=True)
@@ -23,15 +26,15 @@ class Cycle:
         nodes: ``nodes[i]`` is left through ``edges[i]``; same length as ``edges``.
     """
 
-    edges: tuple[int, ...]
-    nodes: tuple[int, ...]
+    edges: tuple[EdgeId, ...]
+    nodes: tuple[NodeId, ...]
 
     @property
     def length(self) -> int:
         """Number of joints."""
         return len(self.edges)
 
-    def direction(self, graph: Graph, edge: int) -> int:
+    def direction(self, graph: Graph, edge: EdgeId) -> int:
         """Whether the cycle passes an edge from parent to child (1), back (-1) or not (0)."""
         if edge not in self.edges:
             return 0
@@ -39,10 +42,10 @@ class Cycle:
         return 1 if node == graph.edges[edge].parent else -1
 
 
-def walk(graph: Graph, edges: Sequence[int]) -> Cycle:
+def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
     """Order the edges of a simple cycle, starting at its lowest edge from its parent side."""
     start = min(edges)
-    at: dict[int, list[int]] = {}
+    at: dict[NodeId, list[EdgeId]] = {}
     for e in edges:
         for node in (graph.edges[e].parent, graph.edges[e].child):
             at.setdefault(node, []).append(e)
@@ -56,7 +59,9 @@ def walk(graph: Graph, edges: Sequence[int]) -> Cycle:
     return Cycle(tuple(order), tuple(nodes))
 
 
-def candidate_cycles(graph: Graph, block: Sequence[int], longest: int | None = None) -> list[Cycle]:
+def candidate_cycles(
+    graph: Graph, block: Sequence[EdgeId], longest: int | None = None
+) -> list[Cycle]:
     """Shortest-path cycles of a biconnected part, shortest first, ties by joint order.
 
     Args:
@@ -67,12 +72,12 @@ def candidate_cycles(graph: Graph, block: Sequence[int], longest: int | None = N
     longest = len(block) if longest is None else longest
     chains = contract(graph, block)
     branch = {n for start, end, _ in chains for n in (start, end)}
-    incident: dict[int, list[int]] = {n: [] for n in branch}
+    incident: dict[NodeId, list[int]] = {n: [] for n in branch}
     for i, (start, end, _) in enumerate(chains):
         incident[start].append(i)
         if end != start:
             incident[end].append(i)
-    found: set[frozenset[int]] = set()
+    found: set[frozenset[EdgeId]] = set()
     for start, end, edges in chains:
         if start == end and len(edges) <= longest:
             found.add(frozenset(edges))
@@ -111,7 +116,7 @@ def independent(cycles: Sequence[Cycle], count: int) -> list[Cycle]:
     return chosen
 
 
-def minimum_cycle_basis(graph: Graph, block: Sequence[int]) -> list[Cycle]:
+def minimum_cycle_basis(graph: Graph, block: Sequence[EdgeId]) -> list[Cycle]:
     """Independent loops with the fewest joints, ties by joint order."""
     count, longest = loop_count(graph, block), 8
     while True:
@@ -122,14 +127,14 @@ def minimum_cycle_basis(graph: Graph, block: Sequence[int]) -> list[Cycle]:
         longest *= 2
 
 
-def contract(graph: Graph, block: Sequence[int]) -> list[tuple[int, int, tuple[int, ...]]]:
+def contract(graph: Graph, block: Sequence[EdgeId]) -> list[NodeChain]:
     """Chains (start, end, edges) between the branch nodes of a block."""
     allowed = set(block)
     degree = {n: [e for e in graph.adjacency[n] if e in allowed] for n in nodes_of(graph, block)}
     branch = [n for n, edges in degree.items() if len(edges) != 2]
     if not branch:
         branch = [min(degree)]
-    used: set[int] = set()
+    used: set[EdgeId] = set()
     chains = []
     for start in branch:
         for first in degree[start]:
@@ -148,14 +153,14 @@ def contract(graph: Graph, block: Sequence[int]) -> list[tuple[int, int, tuple[i
 
 
 def _shortest_paths(
-    root: int,
-    chains: Sequence[tuple[int, int, tuple[int, ...]]],
-    incident: dict[int, list[int]],
+    root: NodeId,
+    chains: Sequence[NodeChain],
+    incident: dict[NodeId, list[int]],
     radius: int,
-) -> dict[int, tuple[int, tuple[int, ...]]]:
+) -> dict[NodeId, tuple[int, tuple[int, ...]]]:
     """Length and chains of one shortest path from the root to every branch node within reach."""
-    paths: dict[int, tuple[int, tuple[int, ...]]] = {}
-    queue: list[tuple[int, tuple[int, ...], int]] = [(0, (), root)]
+    paths: dict[NodeId, tuple[int, tuple[int, ...]]] = {}
+    queue: list[tuple[int, tuple[int, ...], NodeId]] = [(0, (), root)]
     while queue:
         length, path, node = heapq.heappop(queue)
         if node in paths:
@@ -169,9 +174,9 @@ def _shortest_paths(
     return paths
 
 
-def _is_simple(graph: Graph, edges: frozenset[int]) -> bool:
+def _is_simple(graph: Graph, edges: frozenset[EdgeId]) -> bool:
     """Whether every node of the edges is touched exactly twice."""
-    touched: dict[int, int] = {}
+    touched: dict[NodeId, int] = {}
     for e in edges:
         for node in (graph.edges[e].parent, graph.edges[e].child):
             touched[node] = touched.get(node, 0) + 1

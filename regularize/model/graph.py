@@ -11,13 +11,20 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NewType
 
 import networkx as nx
 import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Joint, Mechanism
+
+#: Position of an elementary joint in ``Graph.edges``.
+EdgeId = NewType("EdgeId", int)
+#: Position of a rigid group of bodies in ``Graph.nodes``.
+NodeId = NewType("NodeId", int)
+#: Position of a coordinate among all joint coordinates of the mechanism.
+ColumnId = NewType("ColumnId", int)
 
 #: Kinds whose freedoms together form a subgroup, so that they need no splitting.
 SUBGROUP_KINDS = frozenset(
@@ -42,15 +49,15 @@ class Edge:
         group: Whether it moves by one exponential of all its screws.
     """
 
-    index: int
+    index: EdgeId
     joint: Joint
     name: str
-    parent: int
-    child: int
+    parent: NodeId
+    child: NodeId
     screws: Array
     T_parent: Array
     T_child: Array
-    columns: tuple[int, ...]
+    columns: tuple[ColumnId, ...]
     group: bool
 
     @property
@@ -63,7 +70,7 @@ class Edge:
         """Whether it is one part of a joint that had to be split."""
         return self.joint.kind not in SUBGROUP_KINDS
 
-    def other(self, node: int) -> int:
+    def other(self, node: NodeId) -> NodeId:
         """The node at the other end."""
         return self.child if node == self.parent else self.parent
 
@@ -80,7 +87,7 @@ class CouplingRow:
     """
 
     name: str
-    columns: tuple[int, ...]
+    columns: tuple[ColumnId, ...]
     coefficients: tuple[float, ...]
     offset: float
 
@@ -106,17 +113,27 @@ class Graph:
     nodes: tuple[str, ...]
     members: tuple[tuple[str, ...], ...]
     T_node_body: dict[str, Array]
-    node_of: dict[str, int]
-    ground: int
+    node_of: dict[str, NodeId]
+    ground: NodeId
     edges: tuple[Edge, ...]
     freedoms: int
     couplings: tuple[CouplingRow, ...] = ()
     rigid_loops: tuple[Joint, ...] = ()
 
     @cached_property
-    def adjacency(self) -> tuple[tuple[int, ...], ...]:
+    def every_edge(self) -> tuple[EdgeId, ...]:
+        """Indices of all edges."""
+        return tuple(edge.index for edge in self.edges)
+
+    @cached_property
+    def every_node(self) -> tuple[NodeId, ...]:
+        """Indices of all nodes."""
+        return tuple(map(NodeId, range(len(self.nodes))))
+
+    @cached_property
+    def adjacency(self) -> tuple[tuple[EdgeId, ...], ...]:
         """Indices of the edges at each node, in edge order."""
-        incident: list[list[int]] = [[] for _ in self.nodes]
+        incident: list[list[EdgeId]] = [[] for _ in self.nodes]
         for edge in self.edges:
             incident[edge.parent].append(edge.index)
             incident[edge.child].append(edge.index)
@@ -128,7 +145,7 @@ class Graph:
         return np.concatenate([np.zeros(0), *(j.position for j in self.mechanism.joints)])
 
     @cached_property
-    def blocks(self) -> tuple[tuple[int, ...], ...]:
+    def blocks(self) -> tuple[tuple[EdgeId, ...], ...]:
         """Edges of each biconnected part that contains a loop, in edge order."""
         # Edges become vertices, so that two joints between the same two bodies form a cycle too.
         subdivided: Any = nx.Graph()
@@ -143,7 +160,7 @@ class Graph:
         return tuple(sorted(blocks))
 
     @cached_property
-    def cells(self) -> tuple[tuple[int, ...], ...]:
+    def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
         """Sets of edges whose constraints do not touch each other's coordinates.
 
         A cell is a biconnected part with loops, or several that couplings tie together along with
@@ -162,7 +179,7 @@ class Graph:
         """Number of independent loops."""
         return sum(loop_count(self, block) for block in self.blocks)
 
-    def part(self, edges: Iterable[int]) -> Graph | None:
+    def part(self, edges: Iterable[EdgeId]) -> Graph | None:
         """The graph of some edges alone, numbered anew in the same order; nodes stay.
 
         None where a joint with several edges has some of them elsewhere.
@@ -170,7 +187,8 @@ class Graph:
         chosen = [self.edges[e] for e in sorted(edges)]
         names = {edge.joint.name for edge in chosen}
         joints = tuple(joint for joint in self.mechanism.joints if joint.name in names)
-        column = {c: k for k, c in enumerate(self.columns(edge.index for edge in chosen))}
+        taken = self.columns(edge.index for edge in chosen)
+        column = {c: ColumnId(k) for k, c in enumerate(taken)}
         if len(column) != sum(joint.freedoms for joint in joints):
             return None
         kept = [row for row in self.couplings if set(row.columns) <= set(column)]
@@ -180,7 +198,7 @@ class Graph:
             self,
             mechanism=replace(self.mechanism, joints=joints, couplings=couplings),
             edges=tuple(
-                replace(edge, index=k, columns=tuple(column[c] for c in edge.columns))
+                replace(edge, index=EdgeId(k), columns=tuple(column[c] for c in edge.columns))
                 for k, edge in enumerate(chosen)
             ),
             freedoms=len(column),
@@ -190,11 +208,11 @@ class Graph:
             rigid_loops=(),
         )
 
-    def columns(self, edges: Iterable[int]) -> list[int]:
+    def columns(self, edges: Iterable[EdgeId]) -> list[ColumnId]:
         """Coordinates of the given edges, in increasing order."""
         return sorted(c for e in edges for c in self.edges[e].columns)
 
-    def inertia_known(self, node: int) -> bool:
+    def inertia_known(self, node: NodeId) -> bool:
         """Whether some body of the node states its mass properties."""
         return any(self.mechanism.body(name).inertia is not None for name in self.members[node])
 
@@ -209,8 +227,8 @@ def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 def breadth_first(
-    graph: Graph, root: int, edges: Iterable[int] | None = None
-) -> list[tuple[int, int]]:
+    graph: Graph, root: NodeId, edges: Iterable[EdgeId] | None = None
+) -> list[tuple[EdgeId, NodeId]]:
     """(edge, newly reached node) in breadth-first order from ``root``, over the given edges."""
     allowed = None if edges is None else set(edges)
     seen, queue, order = {root}, deque([root]), []
@@ -227,16 +245,14 @@ def breadth_first(
     return order
 
 
-def spanning_tree(graph: Graph, preference: Sequence[int] | None = None) -> tuple[int, ...]:
+def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> tuple[EdgeId, ...]:
     """Edges of a spanning tree, taken in order of preference (Kruskal).
 
     By default the file's own closures come last, then joints with fewer freedoms, then file order.
     """
     if preference is None:
-        preference = sorted(
-            range(len(graph.edges)),
-            key=lambda i: (graph.edges[i].joint.closure, i),
-        )
+        edges = sorted(graph.edges, key=lambda edge: (edge.joint.closure, edge.index))
+        preference = [edge.index for edge in edges]
     sets = nx.utils.UnionFind(range(len(graph.nodes)))
     tree = []
     for index in preference:
@@ -247,11 +263,11 @@ def spanning_tree(graph: Graph, preference: Sequence[int] | None = None) -> tupl
     return tuple(sorted(tree))
 
 
-def nodes_of(graph: Graph, edges: Iterable[int]) -> list[int]:
+def nodes_of(graph: Graph, edges: Iterable[EdgeId]) -> list[NodeId]:
     """Nodes that the edges touch, in increasing order."""
     return sorted({n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)})
 
 
-def loop_count(graph: Graph, block: Sequence[int]) -> int:
+def loop_count(graph: Graph, block: Sequence[EdgeId]) -> int:
     """Number of independent loops of a connected set of edges."""
     return len(block) - len(nodes_of(graph, block)) + 1

@@ -15,9 +15,12 @@ from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
 from regularize.model.graph import (
     SUBGROUP_KINDS,
+    ColumnId,
     CouplingRow,
     Edge,
+    EdgeId,
     Graph,
+    NodeId,
     breadth_first,
 )
 from regularize.model.joint import Joint
@@ -48,13 +51,13 @@ def build(mechanism: Mechanism) -> Graph:
         T_parent = T_node_body[joint.parent] @ joint.T_parent_joint
         for k, screws in enumerate(parts):
             last = k == len(parts) - 1
-            child = node_of[joint.child] if last else len(nodes)
+            child = node_of[joint.child] if last else NodeId(len(nodes))
             if not last:
                 nodes.append(f"{joint.name}/{k + 1}")
                 all_members.append(())
             edges.append(
                 Edge(
-                    index=len(edges),
+                    index=EdgeId(len(edges)),
                     joint=joint,
                     name=joint.name if len(parts) == 1 else f"{joint.name}/{k + 1}",
                     parent=node,
@@ -62,7 +65,7 @@ def build(mechanism: Mechanism) -> Graph:
                     screws=screws,
                     T_parent=T_parent,
                     T_child=T_node_body[joint.child] @ joint.T_child_joint if last else IDENTITY,
-                    columns=tuple(range(column, column + screws.shape[1])),
+                    columns=tuple(map(ColumnId, range(column, column + screws.shape[1]))),
                     group=joint.group,
                 )
             )
@@ -80,7 +83,7 @@ def build(mechanism: Mechanism) -> Graph:
         couplings=tuple(
             CouplingRow(
                 c.name,
-                tuple(first[name] + freedom for name, freedom, _ in c.terms),
+                tuple(ColumnId(first[name] + freedom) for name, freedom, _ in c.terms),
                 tuple(coefficient for _, _, coefficient in c.terms),
                 c.offset,
             )
@@ -115,7 +118,7 @@ def _elementary(joint: Joint) -> list[Array]:
 
 def _merge_fixed(
     mechanism: Mechanism,
-) -> tuple[dict[str, Array], dict[str, int], list[tuple[str, ...]], tuple[Joint, ...]]:
+) -> tuple[dict[str, Array], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
     """Groups of bodies joined by fixed joints, and their frames in the group's first body.
 
     The last result lists fixed joints that join bodies of one group a second time.
@@ -128,20 +131,21 @@ def _merge_fixed(
             neighbours[joint.child].append((joint.parent, screw.inverse(T), joint))
     order = [mechanism.ground, *(b.name for b in mechanism.bodies if b.name != mechanism.ground)]
     T_node_body: dict[str, Array] = {}
-    node_of: dict[str, int] = {}
+    node_of: dict[str, NodeId] = {}
     groups: list[tuple[str, ...]] = []
     used: set[str] = set()
     for start in order:
         if start in node_of:
             continue
-        T_node_body[start], node_of[start] = IDENTITY, len(groups)
+        node = NodeId(len(groups))
+        T_node_body[start], node_of[start] = IDENTITY, node
         group, queue = [start], deque([start])
         while queue:
             body = queue.popleft()
             for other, T, joint in neighbours[body]:
                 if other not in node_of:
                     used.add(joint.name)
-                    T_node_body[other], node_of[other] = T_node_body[body] @ T, len(groups)
+                    T_node_body[other], node_of[other] = T_node_body[body] @ T, node
                     group.append(other)
                     queue.append(other)
         groups.append(tuple(group))

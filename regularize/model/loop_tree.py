@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.model.graph import Graph, breadth_first, nodes_of
+from regularize.model.graph import EdgeId, Graph, NodeId, breadth_first, nodes_of
 
 
 class LoopTree:
@@ -28,7 +28,7 @@ class LoopTree:
         columns: Coordinates of the edges among all of the mechanism, shape (n,).
     """
 
-    def __init__(self, graph: Graph, edges: Iterable[int], tree: Iterable[int]) -> None:
+    def __init__(self, graph: Graph, edges: Iterable[EdgeId], tree: Iterable[EdgeId]) -> None:
         """Order the tree from its root and index the coordinates."""
         self.graph = graph
         self.edges = tuple(sorted(edges))
@@ -41,9 +41,13 @@ class LoopTree:
         self._row = {node: i for i, node in enumerate(self.nodes)}
         self._via = {node: edge for edge, node in self.tree}
 
-    def _grow(self, tree: set[int]) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
+    def _grow(
+        self, tree: set[EdgeId]
+    ) -> tuple[tuple[tuple[EdgeId, NodeId], ...], tuple[NodeId, ...]]:
         """The tree in breadth-first order from one root per connected part, and the roots."""
-        remaining, order, roots = set(self.nodes), [], []
+        remaining = set(self.nodes)
+        order: list[tuple[EdgeId, NodeId]] = []
+        roots: list[NodeId] = []
         while remaining:
             root = self.graph.ground if self.graph.ground in remaining else min(remaining)
             part = breadth_first(self.graph, root, tree)
@@ -57,33 +61,33 @@ class LoopTree:
         """Number of coordinates, chords included."""
         return len(self.columns)
 
-    def local(self, edge: int) -> list[int]:
+    def local(self, edge: EdgeId) -> list[int]:
         """Positions of an edge's coordinates in ``q``."""
         return [self._local[c] for c in self.graph.edges[edge].columns]
 
-    def sign(self, loop: int, edge: int) -> int:
+    def sign(self, loop: int, edge: EdgeId) -> int:
         """Direction in which a loop passes an edge: 1 from parent to child, -1 back, 0 not."""
         if edge == self.chords[loop]:
             return -1
         return self._edge_signs[loop].get(edge, 0)
 
     @cached_property
-    def _edge_signs(self) -> list[dict[int, int]]:
-        signs: list[dict[int, int]] = []
+    def _edge_signs(self) -> list[dict[EdgeId, int]]:
+        signs: list[dict[EdgeId, int]] = []
         for chord in self.chords:
             edge = self.graph.edges[chord]
-            found: dict[int, int] = {}
+            found: dict[EdgeId, int] = {}
             for node, factor in ((edge.child, 1), (edge.parent, -1)):
                 for e, sign in self.path_to_root(node):
                     found[e] = found.get(e, 0) + factor * sign
             signs.append(found)
         return signs
 
-    def row(self, node: int) -> int:
+    def row(self, node: NodeId) -> int:
         """Position of a node in ``nodes``."""
         return self._row[node]
 
-    def path_to_root(self, node: int) -> list[tuple[int, int]]:
+    def path_to_root(self, node: NodeId) -> list[tuple[EdgeId, int]]:
         """(edge, sign) from the node to the root; sign +1 where the node is on the child side."""
         path = []
         while node not in self.roots:

@@ -11,7 +11,7 @@ import pinocchio as pin
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
-from regularize.model.graph import Graph
+from regularize.model.graph import ColumnId, Graph
 from regularize.pinocchio_model.tree import TreeJoint
 
 
@@ -95,7 +95,7 @@ class ModelCoordinates:
                 continue
             if tree_joint.reversed and not tree_joint.edges[0].group:
                 columns = columns[::-1]
-            return int(start + columns.index(first + freedom))
+            return int(start + columns.index(ColumnId(first + freedom)))
         raise UnsupportedExport(
             f"joint {joint!r} closes a loop and has no coordinate in the model; choose other "
             "cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"

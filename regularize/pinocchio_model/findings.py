@@ -1,4 +1,4 @@
-"""What a Pinocchio model does not say of its mechanism, or what its solvers cannot do with it."""
+"""Findings about an export: rows and couplings that a style lacks, singular mass matrices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from regularize.reduction.reduce import Reduction
 
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
-    """What the constraint models of a style do not say."""
+    """A note for each property of the reduction that the constraint models of a style lack."""
     found = []
     if reduction.remaining and style in ("anchors", "slack"):
         found.append(

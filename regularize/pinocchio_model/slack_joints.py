@@ -11,6 +11,7 @@ from regularize.errors import UnsupportedExport
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.graph import NodeId
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
     Body,
@@ -115,7 +116,7 @@ def _slack(
     return changed, ClosureChange(joint.name, "slack", body.name, chain[-1], slack_names)
 
 
-def _carrier(reduction: Reduction, weld: Weld) -> tuple[int, Array]:
+def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Array]:
     """The body to put the slack joints on, and the frame of their axes on it.
 
     The cut's own body, unless that is the ground and the other one serves as well because the

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.lie.screw import Array
-from regularize.model.graph import Edge, Graph
+from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.mechanism import Inertia
 
 #: Pinocchio joint models that move along or about one axis of their frame, linear first.
@@ -30,7 +30,7 @@ class Tip:
     """
 
     edge: Edge
-    node: int
+    node: NodeId
     T_node_frame: Array
     slack: tuple[int, ...] = ()
 
@@ -48,11 +48,11 @@ class SharedInertia:
         """Keep what decides the shares."""
         self.graph, self.tips, self.length = graph, tuple(tips), length
 
-    def _copies(self, node: int) -> int:
+    def _copies(self, node: NodeId) -> int:
         """Number of massive copies of a node."""
         return sum(tip.node == node and bool(tip.edge.freedoms or tip.slack) for tip in self.tips)
 
-    def _own(self, node: int) -> Any:
+    def _own(self, node: NodeId) -> Any:
         """Inertia of a node in its own frame; zero where nothing is known."""
         total = pin.Inertia.Zero()
         for name in self.graph.members[node]:
@@ -61,7 +61,7 @@ class SharedInertia:
                 total += pin.SE3(self.graph.T_node_body[name]).act(_inertia(inertia))
         return total
 
-    def _shared(self, node: int) -> bool:
+    def _shared(self, node: NodeId) -> bool:
         """Whether equal shares of a node's inertia can stand for its copies."""
         if node == self.graph.ground:
             return False
@@ -69,7 +69,7 @@ class SharedInertia:
         principal = np.linalg.eigvalsh(np.array(inertia.inertia))
         return bool(inertia.mass > 0 and principal[0] > 1e-9 * max(principal[-1], 1e-300))
 
-    def of_tip(self, node: int) -> Any:
+    def of_tip(self, node: NodeId) -> Any:
         """Inertia of one copy of a node.
 
         A body with mass in all directions is shared out evenly. A copy of the ground does not
@@ -88,7 +88,7 @@ class SharedInertia:
             return pin.Inertia.Zero()
         return pin.Inertia(mass, np.array(center), 0.4 * mass * self.length**2 * np.eye(3))
 
-    def remaining(self, node: int) -> list[Any]:
+    def remaining(self, node: NodeId) -> list[Any]:
         """What stays of a node's inertia once its copies have theirs, in the node's frame."""
         own = self._own(node)
         copies = self._copies(node)

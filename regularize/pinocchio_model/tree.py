@@ -12,7 +12,7 @@ import pinocchio as pin
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph import Edge, Graph
+from regularize.model.graph import Edge, EdgeId, Graph, NodeId
 from regularize.pinocchio_model.joints import elementary_models
 from regularize.pinocchio_model.tips import SINGLE, SharedInertia, Tip
 
@@ -53,7 +53,7 @@ class TreeBuilder:
     def __init__(
         self,
         graph: Graph,
-        tree: set[int],
+        tree: set[EdgeId],
         tips: Sequence[Tip] = (),
         length: float = 1.0,
         *,
@@ -68,8 +68,8 @@ class TreeBuilder:
         self.model.gravity.linear = np.array(graph.mechanism.gravity)
         self.joints: list[TreeJoint] = []
         self.findings: list[Diagnostic] = []
-        self.place: dict[int, tuple[int, Array]] = {graph.ground: (0, np.eye(4))}
-        self.tip_place: dict[int, tuple[int, Array]] = {}
+        self.place: dict[NodeId, tuple[int, Array]] = {graph.ground: (0, np.eye(4))}
+        self.tip_place: dict[EdgeId, tuple[int, Array]] = {}
         self._add_bodies(graph.ground)
         self._descend(graph.ground)
 
@@ -78,7 +78,7 @@ class TreeBuilder:
         frame = pin.Frame(name, place[0], pin.SE3(place[1] @ T_node_frame), pin.FrameType.OP_FRAME)
         return int(self.model.addFrame(frame))
 
-    def _descend(self, root: int) -> None:
+    def _descend(self, root: NodeId) -> None:
         """Visit nodes depth-first: Pinocchio's algorithms rely on that order."""
         stack = [(root, iter(self._downward(root)))]
         while stack:
@@ -91,14 +91,14 @@ class TreeBuilder:
             self._add_bodies(child)
             stack.append((child, iter(self._downward(child))))
 
-    def _downward(self, node: int) -> list[Edge]:
+    def _downward(self, node: NodeId) -> list[Edge]:
         return [
             self.graph.edges[e]
             for e in self.graph.adjacency[node]
             if e in self.tree and self.graph.edges[e].other(node) not in self.place
         ]
 
-    def _series(self, node: int, edge: Edge) -> list[Edge]:
+    def _series(self, node: NodeId, edge: Edge) -> list[Edge]:
         """The edge with the following parts of the same joint, where they hang on each other."""
         series = [edge]
         while True:
@@ -112,7 +112,7 @@ class TreeBuilder:
                 return series
             series.append(following[0])
 
-    def _add_edges(self, node: int, series: Sequence[Edge]) -> int:
+    def _add_edges(self, node: NodeId, series: Sequence[Edge]) -> NodeId:
         """Add one joint for a series of edges; returns the node at its end."""
         backwards = node == series[0].child
         place = self._add_joint(self.place[node], series, backwards)
@@ -164,7 +164,7 @@ class TreeBuilder:
         self.model.addJointFrame(index)
         return index
 
-    def _add_bodies(self, node: int) -> None:
+    def _add_bodies(self, node: NodeId) -> None:
         """Append what moves with a node, and the tips that hang on it."""
         index, T_joint_node = self.place[node]
         for name in self.graph.members[node]:

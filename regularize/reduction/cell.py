@@ -9,6 +9,7 @@ import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.gaps import CLOSED
+from regularize.model.graph import EdgeId
 from regularize.reduction.certificate import Certificate, Certifier
 from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
@@ -40,7 +41,7 @@ class Cell:
 
 
 def reduce_cell(
-    setting: Setting, edges: Sequence[int], *, numerical: bool, configurations: int
+    setting: Setting, edges: Sequence[EdgeId], *, numerical: bool, configurations: int
 ) -> Cell:
     """Reduce all parts of a cell.
 
@@ -77,7 +78,9 @@ def reduce_cell(
     return _unreduced(setting, edges, blocks)
 
 
-def _unreduced(setting: Setting, edges: Sequence[int], blocks: Sequence[Sequence[int]]) -> Cell:
+def _unreduced(
+    setting: Setting, edges: Sequence[EdgeId], blocks: Sequence[Sequence[EdgeId]]
+) -> Cell:
     """The cell with every constraint kept: its loops are open or no reduction holds."""
     parts = [reduce_part(setting, block, 0.0) for block in blocks]
     loops, _ = setting.loops(edges, _cuts(parts))
@@ -98,7 +101,7 @@ def _cuts(parts: Sequence[Part]) -> list[Cut]:
     return [cut for part in parts for cut in part.cuts]
 
 
-def _closed(setting: Setting, edges: Sequence[int]) -> bool:
+def _closed(setting: Setting, edges: Sequence[EdgeId]) -> bool:
     names = {setting.graph.edges[e].joint.name for e in edges}
     _, length = setting.frame(edges)
     return all(
@@ -109,7 +112,7 @@ def _closed(setting: Setting, edges: Sequence[int]) -> bool:
 
 
 def _mobility(
-    setting: Setting, edges: Sequence[int], parts: Sequence[Part], visited: Array
+    setting: Setting, edges: Sequence[EdgeId], parts: Sequence[Part], visited: Array
 ) -> CellMobility:
     loops, _ = setting.loops(edges, _cuts(parts))
     q = setting.assembly.q[loops.columns]

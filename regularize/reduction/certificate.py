@@ -19,6 +19,7 @@ from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.least_norm import least_norm
 from regularize.manifold.tolerances import Tolerances
+from regularize.model.graph import EdgeId
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.setting import Sampler, Setting
 
@@ -62,7 +63,7 @@ class Certifier:
         configurations: Number of configurations to check.
     """
 
-    def __init__(self, setting: Setting, edges: Sequence[int], configurations: int) -> None:
+    def __init__(self, setting: Setting, edges: Sequence[EdgeId], configurations: int) -> None:
         """Remember the cell."""
         self.setting, self.edges, self.configurations = setting, edges, configurations
         self._found: Array | None = None

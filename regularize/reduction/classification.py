@@ -9,19 +9,19 @@ import numpy as np
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
-from regularize.model.graph import Graph
+from regularize.model.graph import EdgeId, Graph
 
 
-def loop_algebra(screws: dict[int, Array], cycle: Cycle, rtol: float) -> Array:
+def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> Array:
     """Motion algebra of a loop: the Lie closure of all its screws."""
     return subalgebra.lie_closure(np.hstack([screws[e] for e in cycle.edges]), rtol)
 
 
 def topological_redundancy(
     graph: Graph,
-    locked: Sequence[int],
+    locked: Sequence[EdgeId],
     cycles: Sequence[Cycle],
-    screws: dict[int, Array],
+    screws: dict[EdgeId, Array],
     rtol: float,
     rng: np.random.Generator,
 ) -> int:
@@ -44,7 +44,7 @@ def topological_redundancy(
     if len(rigid) < 2:
         return 0
     edges = sorted({e for cycle in rigid for e in cycle.edges})
-    algebras: dict[int, Array] = dict.fromkeys(edges, subalgebra.FULL)
+    algebras: dict[EdgeId, Array] = dict.fromkeys(edges, subalgebra.FULL)
     for cycle in rigid:
         algebra = loop_algebra(screws, cycle, rtol)
         for e in cycle.edges:

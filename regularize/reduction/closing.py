@@ -21,19 +21,20 @@ from regularize.model.cycles import (
     walk,
 )
 from regularize.model.graph import (
+    EdgeId,
     Graph,
     loop_count,
     nodes_of,
     spanning_tree,
 )
-from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
 from regularize.reduction.propagation import Closing, Propagation
 
 #: Orders tried beyond the first two, and the largest part for which that is done.
 TRIES = 12
 LARGEST_SEARCH = 80
 
-Preference = Callable[[int], tuple[int, ...]]
+Preference = Callable[[EdgeId], tuple[int, ...]]
 
 
 class ClosedPart:
@@ -53,13 +54,13 @@ class ClosedPart:
 
 def close_part(
     graph: Graph,
-    block: Sequence[int],
+    block: Sequence[EdgeId],
     spaces: MotionSpaces,
-    freedoms: dict[int, int],
+    freedoms: dict[EdgeId, SpaceId],
     preference: Preference,
     *,
     enough: int | None,
-    cuts: frozenset[int] | None = None,
+    cuts: frozenset[EdgeId] | None = None,
     rng: np.random.Generator,
 ) -> ClosedPart:
     """Close all loops of a biconnected part with as few rows as the search finds.
@@ -94,7 +95,7 @@ def close_part(
 
 
 def _orders(
-    graph: Graph, block: Sequence[int], rng: np.random.Generator
+    graph: Graph, block: Sequence[EdgeId], rng: np.random.Generator
 ) -> Iterator[tuple[list[Cycle], bool]]:
     """Lists of independent cycles, and whether to take the cheapest of them first."""
     count = loop_count(graph, block)
@@ -137,10 +138,10 @@ def _best_cut(propagation: Propagation, cycle: Cycle, preference: Preference) ->
 
 def _close_at(
     graph: Graph,
-    block: Sequence[int],
+    block: Sequence[EdgeId],
     spaces: MotionSpaces,
-    freedoms: dict[int, int],
-    cuts: frozenset[int],
+    freedoms: dict[EdgeId, SpaceId],
+    cuts: frozenset[EdgeId],
 ) -> ClosedPart:
     """Close the loops at prescribed cuts, the cheapest first."""
     propagation = Propagation(graph, spaces, freedoms)
@@ -162,7 +163,7 @@ def _close_at(
     return ClosedPart(closings, propagation)
 
 
-def _loop_of(graph: Graph, present: Any, cut: int) -> Cycle:
+def _loop_of(graph: Graph, present: Any, cut: EdgeId) -> Cycle:
     """A shortest loop through the cut and joints that are in place."""
     edge = graph.edges[cut]
     path = nx.shortest_path(present, edge.parent, edge.child)

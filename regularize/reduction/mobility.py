@@ -16,9 +16,10 @@ import numpy as np
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.projection import moved, project
-from regularize.manifold.tolerances import Tolerances
+from regularize.manifold.projection import Mask, moved, project
+from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.cycles import Cycle
+from regularize.model.graph import EdgeId
 
 #: Configurations whose equations are decomposed together, to keep within memory.
 CHUNK = 10_000
@@ -72,7 +73,7 @@ class CellMobility:
         configurations: Those that were visited, the assembled one first, shape (N, n).
     """
 
-    edges: tuple[int, ...]
+    edges: tuple[EdgeId, ...]
     freedoms: int
     equations: int
     here: Rank
@@ -213,15 +214,34 @@ def finite_mobility(
     off_loop = [decide_rank(s, rtol).rank for s in singular_values(loops, nearby, cycles)]
     if max(off_loop) == rank:
         return tangent_dimension
+    start = np.repeat(q[None], 3 * tangent_dimension + 6, axis=0)
+    along = Continuation(loops, Tolerances.of(rtol))
+    headings = along.tangents(start, rng.normal(size=start.shape))
+    return min(tangent_dimension, len(followed_velocities(loops, q, headings)))
+
+
+def followed_velocities(
+    loops: LoopKinematics, q: Array, headings: Array, held: Mask | None = None
+) -> Array:
+    """A basis of the velocities that motions really follow, scaled, shape (k, n).
+
+    Where a mechanism is shaky, loops allow velocities that no motion follows: corrections of small
+    steps take nearly all of them back.
+
+    Args:
+        loops: Kinematics of the loops.
+        q: A closed configuration, shape (n,).
+        headings: Velocities that the loops allow, in general position among them, largest entry
+            one, scaled, shape (m, n).
+        held: Velocities that stay zero, shape (n,).
+    """
     step = 0.01
-    count = 3 * tangent_dimension + 6
-    start = np.repeat(q[None], count, axis=0)
-    tolerances = Tolerances.of(rtol)
-    headings = Continuation(loops, tolerances).tangents(start, rng.normal(size=start.shape))
-    untruncated = replace(tolerances, singular=1e-13)
-    reached = project(loops, moved(loops, start, step * headings), tolerances=untruncated)
+    start = np.repeat(q[None], len(headings), axis=0)
+    untruncated = replace(EXACT, singular=1e-13)
+    ends = moved(loops, start, step * headings, held)
+    reached = project(loops, ends, held=held, tolerances=untruncated)
     followed = (reached.q - start)[reached.closed] / (step * loops.units)
     if len(followed) == 0:
-        return 0
-    s = np.linalg.svd(followed, compute_uv=False) / np.sqrt(len(followed))
-    return min(tangent_dimension, int(np.sum(s > 0.1 * s[0])))
+        return followed
+    _, sizes, V = np.linalg.svd(followed / np.sqrt(len(followed)), full_matrices=False)
+    return np.asarray(V[sizes > 0.1 * max(1.0 / np.sqrt(loops.freedoms), float(sizes[0]))])

@@ -6,10 +6,15 @@ a number, and sums, intersections, Lie closures and saturations of numbers are r
 
 from __future__ import annotations
 
+from typing import NewType
+
 import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array, read_only
+
+#: Number of a subspace in the store.
+SpaceId = NewType("SpaceId", int)
 
 
 class MotionSpaces:
@@ -19,17 +24,17 @@ class MotionSpaces:
         rtol: Tolerance of every comparison; see ``subalgebra``.
     """
 
-    ZERO = 0
-    FULL = 1
+    ZERO = SpaceId(0)
+    FULL = SpaceId(1)
 
     def __init__(self, rtol: float) -> None:
         """Start with the two improper subspaces."""
         self.rtol = rtol
         self._bases: list[Array] = [subalgebra.ZERO, subalgebra.FULL]
-        self._numbers: dict[bytes, int] = {}
-        self._memory: dict[tuple[str, int, int], int] = {}
+        self._numbers: dict[bytes, SpaceId] = {}
+        self._memory: dict[tuple[str, SpaceId, SpaceId], SpaceId] = {}
 
-    def number(self, basis: Array) -> int:
+    def number(self, basis: Array) -> SpaceId:
         """Number of the subspace with this orthonormal basis."""
         if basis.shape[1] in (0, 6):
             return self.ZERO if basis.shape[1] == 0 else self.FULL
@@ -37,23 +42,23 @@ class MotionSpaces:
         key = (np.round(basis @ basis.T, 6) + 0.0).tobytes()
         found = self._numbers.get(key)
         if found is None:
-            found = self._numbers[key] = len(self._bases)
+            found = self._numbers[key] = SpaceId(len(self._bases))
             self._bases.append(read_only(basis))
         return found
 
-    def basis(self, number: int) -> Array:
+    def basis(self, number: SpaceId) -> Array:
         """Orthonormal basis, shape (6, d)."""
         return self._bases[number]
 
-    def dimension(self, number: int) -> int:
+    def dimension(self, number: SpaceId) -> int:
         """Dimension of a numbered subspace."""
         return int(self._bases[number].shape[1])
 
-    def closure(self, screws: Array) -> int:
+    def closure(self, screws: Array) -> SpaceId:
         """Number of the Lie closure of the columns."""
         return self.number(subalgebra.lie_closure(screws, self.rtol))
 
-    def join(self, a: int, b: int) -> int:
+    def join(self, a: SpaceId, b: SpaceId) -> SpaceId:
         """Lie closure of the sum of two subalgebras."""
         if a == b or b == self.ZERO or a == self.FULL:
             return a
@@ -65,7 +70,7 @@ class MotionSpaces:
             self._memory[key] = self.closure(columns)
         return self._memory[key]
 
-    def add(self, a: int, b: int) -> int:
+    def add(self, a: SpaceId, b: SpaceId) -> SpaceId:
         """Sum of two subspaces, not closed under the bracket."""
         if a == b or b == self.ZERO or a == self.FULL:
             return a
@@ -78,7 +83,7 @@ class MotionSpaces:
             )
         return self._memory[key]
 
-    def meet(self, a: int, b: int) -> int:
+    def meet(self, a: SpaceId, b: SpaceId) -> SpaceId:
         """Intersection of two subspaces."""
         if a == b or b == self.FULL or a == self.ZERO:
             return a
@@ -91,7 +96,7 @@ class MotionSpaces:
             )
         return self._memory[key]
 
-    def saturate(self, space: int, freedoms: int) -> int:
+    def saturate(self, space: SpaceId, freedoms: SpaceId) -> SpaceId:
         """Smallest superspace of ``space`` invariant under the bracket with ``freedoms``."""
         if space in (self.ZERO, self.FULL) or freedoms == self.ZERO or space == freedoms:
             return space
@@ -102,7 +107,7 @@ class MotionSpaces:
             )
         return self._memory[key]
 
-    def contains(self, space: int, other: int) -> bool:
+    def contains(self, space: SpaceId, other: SpaceId) -> bool:
         """Whether ``other`` lies in ``space``."""
         return self.meet(space, other) == other or (
             subalgebra.contains(self._bases[space], self._bases[other], self.rtol)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from regularize.lie import subalgebra
@@ -12,11 +14,13 @@ from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.cycles import Cycle, minimum_cycle_basis
+from regularize.model.graph import ColumnId, EdgeId
 from regularize.reduction.classification import loop_algebra, topological_redundancy
 from regularize.reduction.closing import close_part
 from regularize.reduction.cuts import (
     Cut,
     Kind,
+    ReducedLoops,
     cut_of,
     without_rows,
 )
@@ -45,15 +49,15 @@ class Part:
             because the loops are open or the certificate failed.
     """
 
-    edges: tuple[int, ...]
+    edges: tuple[EdgeId, ...]
     center: Array
     length: float
-    screws: dict[int, Array]
+    screws: dict[EdgeId, Array]
     cycles: tuple[Cycle, ...]
     cuts: tuple[Cut, ...]
     rank: int
     dimension: int
-    locked: tuple[int, ...]
+    locked: tuple[EdgeId, ...]
     trivial: int
     topological: int
     rtol: float
@@ -65,7 +69,7 @@ class Part:
 
 
 def reduce_part(
-    setting: Setting, block: Sequence[int], tolerance: float, enough: int | None = None
+    setting: Setting, block: Sequence[EdgeId], tolerance: float, enough: int | None = None
 ) -> Part:
     """Reduce one biconnected part.
 
@@ -133,7 +137,7 @@ def with_rank(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     if loops.freedoms == mobility.freedoms and 6 * len(loops.chords) == mobility.equations:
         return replace(part, rank=mobility.generic.rank)
     columns = graph.columns(mobility.edges)
-    own = [columns.index(int(c)) for c in loops.columns]
+    own = [columns.index(ColumnId(c)) for c in loops.columns]
     q = mobility.configurations[:, own]
     loops = sized_loops(graph, q[0], part.edges, tree)
     values = singular_values(loops, q, part.cycles, couplings=False)
@@ -166,17 +170,40 @@ def searched(setting: Setting, part: Part, mobility: CellMobility) -> Part:
 
 
 def thinned(setting: Setting, part: Part) -> Part:
-    """The part without dependent rows of loops in which every joint is locked.
+    """The part without dependent rows of loops that lock themselves.
 
-    Such a loop never changes, so the rank at the pose is its rank for ever, and a full set of
-    independent rows keeps locking it. Topological redundancy is left to be reported as such.
+    Where all joints of some loops are locked, their rows on these joints form a constant matrix.
+    If it has as many independent rows as there are coordinates, that many of them keep locking the
+    joints for ever, without the help of any loop that moves. Topological redundancy is left to be
+    reported as such.
     """
-    locked = {*part.locked, *(e for e in part.edges if not setting.graph.edges[e].freedoms)}
-    chosen = [i for i, cut in enumerate(part.cuts) if set(cut.cycle.edges) <= locked]
-    count = part.dimension - part.rank - part.topological
-    if not chosen or count <= 0:
-        return part
-    return _without(setting, part, chosen, count, "thinned", setting.assembly.q)
+    for chosen in _self_locking(setting, part):
+        kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
+        count = kept - part.rank - part.topological
+        if count > 0:
+            part = _without(setting, part, chosen, count, "thinned", setting.assembly.q)
+    return part
+
+
+def _self_locking(setting: Setting, part: Part) -> Iterator[list[int]]:
+    """Sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
+    loops, cuts = setting.loops(part.edges, part.cuts)
+    movable = np.ones(loops.freedoms, dtype=bool)
+    movable[[column for e in part.locked for column in loops.local(e)]] = False
+    seen = loops.incidence != 0.0
+    still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
+    together: Any = nx.Graph()
+    together.add_nodes_from(still)
+    together.add_edges_from((i, j) for i in still for j in still if (seen[i] & seen[j]).any())
+    state = loops.state(setting.assembly.q[loops.columns])
+    rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
+    owner = np.repeat(np.arange(len(cuts)), [cut.kept + cut.edge.freedoms for cut in cuts])
+    for chosen in map(sorted, nx.connected_components(together)):
+        columns = seen[chosen].any(axis=0)
+        own = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
+        values = np.linalg.svd(own, compute_uv=False)
+        if decide_rank(values, setting.rtol).rank == int(columns.sum()):
+            yield chosen
 
 
 def numerically_reduced(setting: Setting, part: Part, mobility: CellMobility) -> Part:

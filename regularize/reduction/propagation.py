@@ -40,8 +40,8 @@ from typing import Any
 import networkx as nx
 
 from regularize.model.cycles import Cycle
-from regularize.model.graph import Graph
-from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.model.graph import EdgeId, Graph, NodeId
+from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Closing:
         cycle: The loop.
     """
 
-    edge: int
-    node: int
-    space: int
+    edge: EdgeId
+    node: NodeId
+    space: SpaceId
     cycle: Cycle
 
 
@@ -70,20 +70,22 @@ class Propagation:
         freedoms: Number of the space spanned by the screws of each edge at the reference pose.
     """
 
-    def __init__(self, graph: Graph, spaces: MotionSpaces, freedoms: dict[int, int]) -> None:
+    def __init__(self, graph: Graph, spaces: MotionSpaces, freedoms: dict[EdgeId, SpaceId]) -> None:
         """Start with no joint in place."""
         self.graph, self.spaces, self.freedoms = graph, spaces, freedoms
-        self.present: set[int] = set()
-        self._relation: dict[tuple[int, int], int] = {}
-        self._neighbours: dict[int, set[int]] = {}
+        self.present: set[EdgeId] = set()
+        self._relation: dict[tuple[NodeId, NodeId], SpaceId] = {}
+        self._neighbours: dict[NodeId, set[NodeId]] = {}
         self._parts: Any = nx.utils.UnionFind()
-        self._closed: set[int] = set()
+        self._closed: set[NodeId] = set()
 
-    def relation(self, i: int, j: int) -> int:
+    def relation(self, i: NodeId, j: NodeId) -> SpaceId:
         """Number of the algebra that holds the relative motion of two bodies."""
         return self._relation.get((min(i, j), max(i, j)), MotionSpaces.FULL)
 
-    def _tighten(self, i: int, j: int, algebra: int, queue: list[tuple[int, int]]) -> None:
+    def _tighten(
+        self, i: NodeId, j: NodeId, algebra: SpaceId, queue: list[tuple[NodeId, NodeId]]
+    ) -> None:
         pair = (min(i, j), max(i, j))
         old = self._relation.get(pair)
         new = algebra if old is None else self.spaces.meet(old, algebra)
@@ -93,14 +95,14 @@ class Propagation:
             self._neighbours.setdefault(j, set()).add(i)
             queue.append(pair)
 
-    def add_tree_edge(self, index: int) -> None:
+    def add_tree_edge(self, index: EdgeId) -> None:
         """Put a joint in place that closes no loop."""
         edge = self.graph.edges[index]
         self.present.add(index)
         self._parts.union(edge.parent, edge.child)
         self._tighten(edge.parent, edge.child, self.freedoms[index], [])
 
-    def missing(self, cycle: Cycle) -> list[int]:
+    def missing(self, cycle: Cycle) -> list[EdgeId]:
         """Joints of the cycle that are not in place yet."""
         return [e for e in cycle.edges if e not in self.present]
 
@@ -116,7 +118,7 @@ class Propagation:
             merged.union(a, b)
         return surplus == 1
 
-    def best_cut(self, cycle: Cycle, cuts: Sequence[int]) -> Closing:
+    def best_cut(self, cycle: Cycle, cuts: Sequence[EdgeId]) -> Closing:
         """The cut that sees the smallest space; the first of several equally good ones.
 
         Args:
@@ -143,7 +145,7 @@ class Propagation:
             raise ValueError("a loop needs at least one joint to cut")
         return best
 
-    def _closings(self, cycle: Cycle, cut: int, reach: _Reach) -> Iterator[Closing]:
+    def _closings(self, cycle: Cycle, cut: EdgeId, reach: _Reach) -> Iterator[Closing]:
         """The spaces that a cut sees from either of its bodies."""
         m, spaces = cycle.length, self.spaces
         p = cycle.edges.index(cut)
@@ -164,7 +166,7 @@ class Propagation:
         """Whether the loop runs through loops that are closed already."""
         return len(self._closed & set(cycle.nodes)) > 1
 
-    def step(self, cycle: Cycle, i: int) -> int:
+    def step(self, cycle: Cycle, i: int) -> SpaceId:
         """Algebra of the relative motion across one joint of the cycle."""
         edge = cycle.edges[i]
         following = cycle.nodes[(i + 1) % cycle.length]
@@ -172,7 +174,7 @@ class Propagation:
 
     def close(self, cycle: Cycle) -> None:
         """Put all joints of a cycle in place and propagate what its closure implies."""
-        queue: list[tuple[int, int]] = []
+        queue: list[tuple[NodeId, NodeId]] = []
         for e in self.missing(cycle):
             edge = self.graph.edges[e]
             self.present.add(e)
@@ -193,7 +195,7 @@ class Propagation:
         self._propagate(queue)
         self._closed |= set(nodes)
 
-    def _propagate(self, queue: list[tuple[int, int]]) -> None:
+    def _propagate(self, queue: list[tuple[NodeId, NodeId]]) -> None:
         """Path consistency on the pairs that are kept, from the changed ones on."""
         spaces = self.spaces
         while queue:
@@ -206,11 +208,11 @@ class Propagation:
                 self._tighten(i, k, spaces.join(across, j_k), queue)
                 self._tighten(j, k, spaces.join(across, i_k), queue)
 
-    def lock(self, cycles: Sequence[Cycle]) -> frozenset[int]:
+    def lock(self, cycles: Sequence[Cycle]) -> frozenset[EdgeId]:
         """Joints of closed cycles that can never move, with all that follows from their locking."""
-        locked: set[int] = set()
+        locked: set[EdgeId] = set()
         while True:
-            queue: list[tuple[int, int]] = []
+            queue: list[tuple[NodeId, NodeId]] = []
             for cycle in cycles:
                 for e in cycle.edges:
                     if e not in locked and self._is_locked(cycle, e):
@@ -221,7 +223,7 @@ class Propagation:
                 return frozenset(locked)
             self._propagate(queue)
 
-    def _is_locked(self, cycle: Cycle, e: int) -> bool:
+    def _is_locked(self, cycle: Cycle, e: EdgeId) -> bool:
         edge = self.graph.edges[e]
         if self.freedoms[e] == MotionSpaces.ZERO:
             return False
@@ -244,9 +246,9 @@ class _Reach:
         self._propagation, self._cycle = propagation, cycle
         self._product = propagation.is_product(cycle)
         self._steps = [propagation.step(cycle, i) for i in range(cycle.length)]
-        self._reached: dict[tuple[int, int], list[int]] = {}
+        self._reached: dict[tuple[int, int], list[SpaceId]] = {}
 
-    def __call__(self, start: int, direction: int, steps: int) -> int:
+    def __call__(self, start: int, direction: int, steps: int) -> SpaceId:
         """Space of the body that lies so many steps from body ``start``, seen from there."""
         spaces, m = self._propagation.spaces, self._cycle.length
         reached = self._reached.setdefault((start, direction), [MotionSpaces.ZERO])

@@ -17,7 +17,7 @@ from regularize.lie import subalgebra
 from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly, assemble
 from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.model.graph import Graph, spanning_tree
+from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cell import reduce_cell
@@ -72,7 +72,7 @@ class Reduction:
         return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
 
     @cached_property
-    def tree(self) -> tuple[int, ...]:
+    def tree(self) -> tuple[EdgeId, ...]:
         """Edges of the spanning tree that remains when the cuts are open."""
         cut = {c.edge.index for c in self.cuts}
         return tuple(e.index for e in self.graph.edges if e.index not in cut)
@@ -80,7 +80,7 @@ class Reduction:
     @cached_property
     def loops(self) -> LoopKinematics:
         """Kinematics of the whole mechanism, cut at the cuts, in metres."""
-        return LoopKinematics(self.graph, range(len(self.graph.edges)), self.tree)
+        return LoopKinematics(self.graph, self.graph.every_edge, self.tree)
 
     @cached_property
     def reference(self) -> State:
@@ -225,16 +225,18 @@ def reduce(
     )
 
 
-def _prescribed(graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None) -> frozenset[int] | None:
+def _prescribed(
+    graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None
+) -> frozenset[EdgeId] | None:
     """Edges that have to be cuts, or None."""
     if cuts is None:
-        every = frozenset(range(len(graph.edges)))
+        every = frozenset(graph.every_edge)
         return every - set(spanning_tree(graph)) if keep_cuts else None
     chosen = []
     for name in cuts:
         edges = [e.index for e in graph.edges if e.joint is graph.mechanism.joint(name)]
         chosen.append(edges[0])
-    rest = spanning_tree(graph, [e for e in range(len(graph.edges)) if e not in set(chosen)])
+    rest = spanning_tree(graph, [e for e in graph.every_edge if e not in set(chosen)])
     if len(rest) != len(graph.nodes) - 1 or len(set(chosen)) != graph.loops:
         raise ModelError(
             f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"

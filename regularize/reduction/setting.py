@@ -14,7 +14,7 @@ from regularize.manifold.assembly import Assembly
 from regularize.manifold.extent import center_and_radius, sized_loops
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.tolerances import Tolerances
-from regularize.model.graph import Graph, spanning_tree
+from regularize.model.graph import EdgeId, Graph, NodeId, spanning_tree
 from regularize.reduction.cuts import Cut
 
 #: Closed configurations of some loops on the branch of given ones, where they can be had without a
@@ -38,7 +38,7 @@ class Setting:
 
     graph: Graph
     assembly: Assembly
-    prescribed: frozenset[int] | None
+    prescribed: frozenset[EdgeId] | None
     rtol: float
     length_scale: float | None
     seed: int
@@ -47,8 +47,7 @@ class Setting:
     @cached_property
     def whole(self) -> LoopKinematics:
         """Kinematics of the whole mechanism."""
-        edges = range(len(self.graph.edges))
-        return LoopKinematics(self.graph, edges, spanning_tree(self.graph))
+        return LoopKinematics(self.graph, self.graph.every_edge, spanning_tree(self.graph))
 
     @cached_property
     def reference(self) -> State:
@@ -64,7 +63,7 @@ class Setting:
         """A fresh generator: every part sees the same random numbers whatever came before."""
         return np.random.default_rng(self.seed)
 
-    def frame(self, edges: Sequence[int]) -> tuple[Array, float]:
+    def frame(self, edges: Sequence[EdgeId]) -> tuple[Array, float]:
         """Centre and size of some joints at the assembled pose, world coordinates."""
         points = []
         for e in edges:
@@ -73,24 +72,26 @@ class Setting:
         center, length = center_and_radius(np.array(points))
         return center, self.length_scale or length
 
-    def T_world_node(self, node: int) -> Array:
+    def T_world_node(self, node: NodeId) -> Array:
         """Assembled pose of a node, shape (4, 4)."""
         return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
 
-    def scaled_screws(self, e: int, center: Array, length: float) -> Array:
+    def scaled_screws(self, e: EdgeId, center: Array, length: float) -> Array:
         """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
         screws = self.reference.screws[0, self.whole.local(e)]
         linear = screws[:, :3] + np.cross(screws[:, 3:], center)
         return np.concatenate([linear / length, screws[:, 3:]], axis=1).T
 
-    def loops(self, edges: Sequence[int], cuts: Iterable[Cut]) -> tuple[LoopKinematics, list[Cut]]:
+    def loops(
+        self, edges: Sequence[EdgeId], cuts: Iterable[Cut]
+    ) -> tuple[LoopKinematics, list[Cut]]:
         """Kinematics of some edges with the given cuts as chords, and the cuts in its order."""
         cut_at = {cut.edge.index: cut for cut in cuts}
         tree = [e for e in edges if e not in cut_at]
         loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
         return loops, [cut_at[chord] for chord in loops.chords]
 
-    def preference(self, e: int) -> tuple[int, ...]:
+    def preference(self, e: EdgeId) -> tuple[int, ...]:
         """Sort key of a cut among those that keep equally few rows.
 
         Uncoupled and passive joints first, whole joints, those that leave no massless end, those

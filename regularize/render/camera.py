@@ -1,4 +1,4 @@
-"""From where a mechanism is best looked at."""
+"""Parallel projections of mechanisms: along the common normal of the axes, else from a corner."""
 
 from __future__ import annotations
 

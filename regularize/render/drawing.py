@@ -16,7 +16,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.manifold.extent import center_and_length
-from regularize.model.graph import Edge
+from regularize.model.graph import Edge, EdgeId, NodeId
 from regularize.render import glyphs
 from regularize.render.shapes import mesh_of
 from regularize.report.analysis import Analysis
@@ -54,7 +54,7 @@ class Piece:
 
     name: str
     kind: str
-    node: int
+    node: NodeId
     mesh: Any
     color: Color
 
@@ -71,7 +71,7 @@ class Label:
     """
 
     text: str
-    node: int
+    node: NodeId
     point: Array
     cut: bool
 
@@ -111,7 +111,7 @@ class _Artist:
         self.colors = {loop.name: PALETTE[i % len(PALETTE)] for i, loop in enumerate(report.loops)}
 
     def drawing(self) -> Drawing:
-        """Everything."""
+        """Shapes, bars, joints, axes and redundant directions of all loops, with labels."""
         shaped = {piece.node for piece in self.shapes}
         pieces = [*self.shapes, *self.bars(shaped), *self.joints(), *self.redundant()]
         return Drawing(self.report, self.length, tuple(pieces), tuple(self.labels()), self.colors)
@@ -143,16 +143,17 @@ class _Artist:
                     color = (r, g, b, a)
                 yield Piece(f"body/{body.name}/{i}", "shape", node, mesh, color)
 
-    def bars(self, shaped: set[int]) -> Iterator[Piece]:
+    def bars(self, shaped: set[NodeId]) -> Iterator[Piece]:
         """Bars between the joints of each body, in the colours of the loops through them."""
-        done: set[tuple[int, int, int]] = set()
+        done: set[tuple[NodeId, EdgeId, EdgeId]] = set()
         for loop in self.report.loops:
             cycle = loop.cut.cycle
             for k, node in enumerate(cycle.nodes):
                 yield from self._bar(
                     node, cycle.edges[k - 1], cycle.edges[k], self.colors[loop.name], shaped, done
                 )
-        for node, incident in enumerate(self.graph.adjacency):
+        for node in self.graph.every_node:
+            incident = self.graph.adjacency[node]
             linked = {e for n, a, b in done if n == node for e in (a, b)}
             loose = [e for e in incident if e not in linked]
             if node == self.graph.ground or not loose:
@@ -164,12 +165,12 @@ class _Artist:
 
     def _bar(
         self,
-        node: int,
-        a: int,
-        b: int,
+        node: NodeId,
+        a: EdgeId,
+        b: EdgeId,
         color: Color,
-        shaped: set[int],
-        done: set[tuple[int, int, int]],
+        shaped: set[NodeId],
+        done: set[tuple[NodeId, EdgeId, EdgeId]],
     ) -> Iterator[Piece]:
         key = (node, min(a, b), max(a, b))
         if key in done:
@@ -184,7 +185,7 @@ class _Artist:
             name = f"bar/{self.graph.nodes[node]}/{key[1]}-{key[2]}"
             yield Piece(name, "line" if thin else "bar", node, mesh, drawn)
 
-    def point(self, node: int, e: int) -> Array:
+    def point(self, node: NodeId, e: EdgeId) -> Array:
         """Where a joint sits on a body, in the frame of its node."""
         edge = self.graph.edges[e]
         T = edge.T_parent if edge.parent == node else edge.T_child

@@ -24,7 +24,7 @@ def bar(start: Array, end: Array, radius: float) -> Any:
 
 
 def ball(center: Array, radius: float) -> Any:
-    """A ball."""
+    """A sphere, which stands for a spherical joint."""
     mesh = creation.uv_sphere(radius, count=(8, 12))
     mesh.apply_translation(center)
     return mesh

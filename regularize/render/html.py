@@ -1,4 +1,4 @@
-"""The report as one HTML file: no network, light and dark, to be read, printed and filed."""
+"""The report as one HTML file: scripts, styles and data inside, in light and dark colours."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from regularize.lie.screw import Array
+from regularize.model.graph import NodeId
 from regularize.render.animation import DrivenMotion, motions
 from regularize.render.camera import camera
 from regularize.render.drawing import draw
@@ -26,7 +27,7 @@ class Live:
     def __init__(self, server: Any, report: Analysis) -> None:
         """Put up the bodies and one slider for each motion."""
         self.server, self.report = server, report
-        self.frames: dict[int, Any] = {}
+        self.frames: dict[NodeId, Any] = {}
         drawing = draw(report)
         gravity = report.mechanism.gravity
         if np.any(gravity):

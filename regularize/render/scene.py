@@ -1,4 +1,4 @@
-"""A mechanism as a ``trimesh.Scene``: everything else that shows it starts here.
+"""A mechanism as a ``trimesh.Scene``, which is what GLB files are written from.
 
 The graph of the scene has one frame ``body/…`` for every body, so that whoever shows it can move
 the bodies by changing those frames.

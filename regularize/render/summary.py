@@ -1,4 +1,4 @@
-"""One table for many models."""
+"""The table of ``regularize check`` for several models: counts and worst findings, a line each."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
 
 
 def render(lines: Sequence[SummaryLine], width: int, color: bool) -> str:
-    """The table and one sentence."""
+    """The table, and one sentence that adds it up; ``width`` is in columns of text."""
     stream = io.StringIO()
     console = Console(
         file=stream,

@@ -17,7 +17,7 @@ from regularize.lie import subalgebra
 from regularize.lie.directions import TOLERANCE
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.model.graph import Graph
+from regularize.model.graph import EdgeId, Graph
 from regularize.reduction.cuts import Cut
 from regularize.reduction.part import Part
 
@@ -36,7 +36,7 @@ class FixingChain:
 
 
 def causes(
-    graph: Graph, part: Part, cut: Cut, edges: tuple[int, ...], covector: Array, rtol: float
+    graph: Graph, part: Part, cut: Cut, edges: tuple[EdgeId, ...], covector: Array, rtol: float
 ) -> tuple[FixingChain, ...]:
     """The chains of a loop that together never move along a covector.
 
@@ -67,7 +67,7 @@ def causes(
     return ()
 
 
-def _partitions(edges: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
+def _partitions(edges: tuple[EdgeId, ...]) -> Iterator[tuple[tuple[EdgeId, ...], ...]]:
     """The chain as a whole, then its splits at a body, the most even ones first."""
     yield (edges,)
     middle = len(edges) / 2

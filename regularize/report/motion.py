@@ -17,6 +17,7 @@ from regularize.lie.directions import TOLERANCE, axis_words
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
 from regularize.manifold.extent import center_and_length, sized_loops
+from regularize.model.graph import ColumnId, NodeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
@@ -108,16 +109,16 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
         axis=1,
     )
     held = floating(reduction)
-    algebras: dict[int, Array] = {}
-    found: dict[int, BodyMotion] = {}
+    algebras: dict[NodeId, Array] = {}
+    found: dict[NodeId, BodyMotion] = {}
     motions = {root: np.zeros((len(q), 6, velocities.shape[2])) for root in loops.roots}
     for e, node in loops.tree:
         edge, local = graph.edges[e], loops.local(e)
         sign = 1.0 if edge.child == node else -1.0
         step = scaled[:, :, local] @ velocities[:, local]
         motions[node] = motions[edge.other(node)] + sign * step
-    for node, members in enumerate(graph.members):
-        if not members or node == graph.ground:
+    for node in graph.every_node:
+        if not graph.members[node] or node == graph.ground:
             continue
         own = motions[node]
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
@@ -134,7 +135,9 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
 
-def _at_joint(reduction: Reduction, node: int, entry: BodyMotion, resting: set[int]) -> BodyMotion:
+def _at_joint(
+    reduction: Reduction, node: NodeId, entry: BodyMotion, resting: set[NodeId]
+) -> BodyMotion:
     """The same with the joint at which the body hangs on something at rest."""
     graph = reduction.graph
     if entry.motion.dimension not in (1, 2):
@@ -151,8 +154,8 @@ def _samples(reduction: Reduction) -> tuple[Array, Array]:
     loops = reduction.loops
     rng = np.random.default_rng(reduction.seed)
     q = np.repeat(reduction.q[None], SAMPLES, axis=0)
-    blocks: list[tuple[list[int], Array]] = []
-    in_cells: set[int] = set()
+    blocks: list[tuple[list[ColumnId], Array]] = []
+    in_cells: set[ColumnId] = set()
     for cell in reduction.cells:
         columns, configurations, bases = _cell(reduction, cell)
         q[:, columns] = configurations
@@ -184,11 +187,11 @@ def floating(reduction: Reduction) -> set[int]:
     }
 
 
-def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[int], Array, Array]:
+def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[ColumnId], Array, Array]:
     """Columns of a cell, configurations of it and its null spaces there."""
     edges = [e for e in cell.edges if e in set(reduction.tree)]
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, edges)
-    columns = [int(c) for c in loops.columns]
+    columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
     picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), SAMPLES).astype(int)
     jacobian = loops.jacobian(loops.state(visited[picked])) * loops.units

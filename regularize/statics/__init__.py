@@ -1,1 +1,1 @@
-"""Joint reactions, self-stress, and what would make a mechanism isostatic."""
+"""Joint reactions, self-stress, and changes of joint types that make a mechanism isostatic."""

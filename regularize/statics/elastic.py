@@ -1,4 +1,4 @@
-"""How self-stress settles: least elastic energy where stiffnesses are known, else least norm."""
+"""How much of each self-stress state there is: that of least elastic energy, else of least norm."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+from regularize.model.graph import EdgeId
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 
@@ -17,7 +18,7 @@ Stiffness: TypeAlias = "float | tuple[float, float] | Array"
 
 
 def settle(
-    equilibrium: Equilibrium, fields: Array, free: Array, compliances: Mapping[int, list[Array]]
+    equilibrium: Equilibrium, fields: Array, free: Array, compliances: Mapping[EdgeId, list[Array]]
 ) -> Array:
     """Amounts of the self-stress states with the least energy, then the least norm, (states,)."""
     states = free.shape[2]
@@ -54,7 +55,7 @@ def settle(
     return np.asarray(amounts)
 
 
-def _weighted(equilibrium: Equilibrium, edge: int, wrenches: Array) -> Array:
+def _weighted(equilibrium: Equilibrium, edge: EdgeId, wrenches: Array) -> Array:
     """Wrenches at a joint's origin with moments divided by the size of the mechanism."""
     at_origin = equilibrium.at_point(wrenches, equilibrium.origin(edge)[:3, 3])
     at_origin[3:] /= equilibrium.loops.length
@@ -63,10 +64,10 @@ def _weighted(equilibrium: Equilibrium, edge: int, wrenches: Array) -> Array:
 
 def compliance_roots(
     reduction: Reduction, stiffness: Mapping[str, Stiffness]
-) -> dict[int, list[Array]]:
+) -> dict[EdgeId, list[Array]]:
     """Square roots of compliance matrices in the frame of each edge on its parent, by edge."""
     graph, mechanism = reduction.graph, reduction.mechanism
-    found: dict[int, list[Array]] = {}
+    found: dict[EdgeId, list[Array]] = {}
     for name, value in stiffness.items():
         root = _root_of_compliance(name, value)
         edges = [e.index for e in graph.edges if e.joint.name == name]

@@ -19,6 +19,7 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask
+from regularize.model.graph import EdgeId, NodeId
 from regularize.model.mechanism import Inertia
 from regularize.reduction.mobility import decide_rank
 
@@ -64,7 +65,7 @@ class Equilibrium:
         u, s, _ = np.linalg.svd(self.jacobian * self.loops.units, full_matrices=True)
         return np.asarray(u[:, decide_rank(s, self.rtol).rank :])
 
-    def motion(self, v: Array, a: Array) -> tuple[dict[int, Array], dict[int, Array]]:
+    def motion(self, v: Array, a: Array) -> tuple[dict[NodeId, Array], dict[NodeId, Array]]:
         """Twist and acceleration of every node about the origin, world axes, shapes (6,)."""
         loops, graph = self.loops, self.graph
         S = self.state.screws[0]
@@ -104,7 +105,7 @@ class Equilibrium:
         a[~given] = -np.linalg.lstsq(rest, self.jacobian @ a + bias, rcond=self.rtol)[0]
         return v, a
 
-    def needed(self, v: Array, a: Array, loads: Mapping[str, Array]) -> dict[int, Array]:
+    def needed(self, v: Array, a: Array, loads: Mapping[str, Array]) -> dict[NodeId, Array]:
         """Wrench that the joints of every node have to bring: inertia less gravity and loads.
 
         Args:
@@ -143,13 +144,13 @@ class Equilibrium:
         moment = wrenches[3:] + screw.cross_matrix(arm) @ force
         return np.vstack([force, moment])
 
-    def origin(self, edge: int) -> Array:
+    def origin(self, edge: EdgeId) -> Array:
         """Pose of a joint's frame on its parent, world axes, shape (4, 4)."""
         e = self.graph.edges[edge]
         pose = self.state.T_world_node[0, self.loops.row(e.parent)]
         return np.asarray(pose @ e.T_parent)
 
-    def open_tree(self, needed: Mapping[int, Array]) -> Array:
+    def open_tree(self, needed: Mapping[NodeId, Array]) -> Array:
         """Wrench in every edge when the chords transmit nothing, shape (edges, 6)."""
         position = {e: i for i, e in enumerate(self.loops.edges)}
         behind = {node: np.array(wrench) for node, wrench in needed.items()}

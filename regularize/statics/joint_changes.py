@@ -11,6 +11,7 @@ from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.manifold.assembly import with_coordinates
 from regularize.manifold.extent import sized_loops
+from regularize.model.graph import EdgeId
 from regularize.model.joint import joint_screws, perpendiculars
 from regularize.model.mechanism import Joint
 from regularize.reduction.reduce import Reduction
@@ -50,7 +51,7 @@ class JointChange:
 
     @property
     def cost(self) -> int:
-        """Small where an axis is kept and the part is a standard one."""
+        """Rank of the new kind from 1 on: least where the axis is kept and the part is standard."""
         return COST[self.after]
 
     def __str__(self) -> str:
@@ -73,7 +74,7 @@ class Stressed:
         self.equilibrium = Equilibrium(loops, q, reduction.rtol)
 
     def options(
-        self, edges: Sequence[int], keep: set[str], kinds: Collection[str], motors: bool = False
+        self, edges: Sequence[EdgeId], keep: set[str], kinds: Collection[str], motors: bool = False
     ) -> list[JointChange]:
         """Every single change that is allowed, in the order of the joints."""
         mechanism = with_coordinates(self.reduction.mechanism, self.reduction.q)
@@ -93,7 +94,9 @@ class Stressed:
                     )
         return found
 
-    def seen(self, edges: Sequence[int], options: Sequence[JointChange]) -> tuple[list[Array], int]:
+    def seen(
+        self, edges: Sequence[EdgeId], options: Sequence[JointChange]
+    ) -> tuple[list[Array], int]:
         """New freedoms as the self-stress states of one cell see them, (states, gain) each."""
         position = {e: i for i, e in enumerate(self.loops.edges)}
         fields = self.equilibrium.fields(self.equilibrium.self_stress)

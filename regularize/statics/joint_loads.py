@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.dynamics.minimal.pivoting import columns_of
 from regularize.errors import ModelError
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
+from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 from regularize.statics.elastic import Stiffness, compliance_roots, settle
 from regularize.statics.equilibrium import Equilibrium

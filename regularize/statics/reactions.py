@@ -16,6 +16,7 @@ from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph import EdgeId, NodeId
 from regularize.reduction.mobility import decide_rank
 from regularize.reduction.reduce import Reduction
 
@@ -83,14 +84,14 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
     )
 
 
-def _root(loops: LoopKinematics, node: int) -> int:
+def _root(loops: LoopKinematics, node: NodeId) -> NodeId:
     path = loops.path_to_root(node)
     for e, _ in path:
         node = loops.graph.edges[e].other(node)
     return node
 
 
-def _through(loops: LoopKinematics, e: int, stress: Array) -> Array:
+def _through(loops: LoopKinematics, e: EdgeId, stress: Array) -> Array:
     """Wrench of each self-stress state in one joint, shape (6, states)."""
     total = np.zeros((6, stress.shape[1]))
     for row in range(len(loops.chords)):

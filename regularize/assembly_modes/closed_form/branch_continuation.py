@@ -57,7 +57,7 @@ class BranchContinuation:
         self._evaluation, self._joints, self._turns = evaluation, joints, turns
         self._path, self._tolerance = path, tolerance
         self._indeterminate = Indeterminate(evaluation, turns, path, tolerance)
-        self._by_signs = {branch.signs: branch for branch in branches}
+        self._all = branches
         N = len(path)
         self._q = np.full((N, evaluation.freedoms), np.nan)
         self._branches = np.zeros(N, dtype=np.intp)
@@ -66,10 +66,10 @@ class BranchContinuation:
 
     def track(self, branch: Branch) -> Track:
         """The whole path, beginning on a branch."""
-        start, last, size = 0, -1.0, CHUNK // 4
+        start, last = 0, -1.0
         while start < len(self._path):
             # One sample before and one behind tell where discriminants are lowest.
-            low, high = max(0, start - 1), min(len(self._path), start + size)
+            low, high = max(0, start - 1), min(len(self._path), start + CHUNK // 4)
             stop = min(len(self._path), high + 1)
             found = self._evaluation.many(self._path[low:stop], branch)
             margin = found.margin[:, 0]
@@ -233,11 +233,13 @@ class BranchContinuation:
     def _poses(self, branch: Branch, positions: Array) -> Array | None:
         """Poses of all bodies, (K, nodes, 3, 4); None where any is not assembled."""
         found = self._evaluation.many(self._at(positions), branch)
-        return self._evaluation.poses(found.q[:, 0]) if found.assembled.all() else None
+        return self._evaluation.closure.poses(found.q[:, 0]) if found.assembled.all() else None
 
     def _branch_at(self, i: int) -> Branch:
-        return next(b for b in self._by_signs.values() if b.index == self._branches[i])
+        return self._all[int(self._branches[i])]
 
     def _flipped(self, branch: Branch, steps: Sequence[int]) -> Branch:
-        signs = [-s if k in steps else s for k, s in enumerate(branch.signs)]
-        return self._by_signs[tuple(signs)]
+        """The branch with other signs of some steps; the last step is the last bit of the index."""
+        last = len(branch.signs) - 1
+        other = sum(1 << (last - k) for k in steps)
+        return self._all[branch.index ^ other]

@@ -47,6 +47,12 @@ class Evaluation:
         self._every = np.ones(2**self._steps, dtype=bool)
         self._every.setflags(write=False)
 
+    @cached_property
+    def closure(self) -> Refinement:
+        """The closure equations, lengths divided by the size of the loops."""
+        length = max((chain.size for chain in self._plan.chains), default=1.0)
+        return Refinement(self._graph, self.columns, length)
+
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input."""
         try:
@@ -91,7 +97,7 @@ class Evaluation:
             self._where_any_angle_solves(x, branch, results, assembled)
         near &= assembled
         if near.any():
-            refined, closed = self._refinement(q[:, near].T)
+            refined, closed = self.closure(q[:, near].T)
             q[:, near] = refined.T
             assembled[near] = closed
         if not assembled.all():
@@ -103,23 +109,6 @@ class Evaluation:
         results = np.empty((self._rows, 1, len(x)))
         self._positions(self._programs.array, x, branch, results)
         return self._margin(results)[:, 0].T
-
-    def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Configurations (N, n) corrected with the inputs held, and whether each is closed."""
-        return self._refinement(q)
-
-    def closure_error(self, q: Array) -> Array:
-        """Largest gap of a loop at configurations (N, n), lengths scaled, shape (N,)."""
-        return self._refinement.error(q)
-
-    @property
-    def units(self) -> Array:
-        """One radian, or the size of the loops, of each coordinate, shape (n,)."""
-        return self._refinement.units
-
-    def poses(self, q: Array) -> Array:
-        """Poses of all nodes, lengths scaled by the size of the loops, (N, nodes, 3, 4)."""
-        return self._refinement.poses(q)
 
     @property
     def _rows(self) -> int:
@@ -137,39 +126,29 @@ class Evaluation:
         assembled: NDArray[np.bool_],
         lost: NDArray[np.bool_],
     ) -> None:
-        """Solutions near divisions by zero, by iteration from those at inputs a little aside."""
-        b, s = np.nonzero(lost & assembled)
+        """Solutions near divisions by zero, by projection from those there or a little aside."""
+        n, columns, units = self._n, list(self.columns), self.closure.units
         error = np.full(lost.shape, np.inf)
-        error[b, s] = self.closure_error(results[: self._n, b, s].T)
-
-        def take(q: Array, b: NDArray[np.intp], s: NDArray[np.intp]) -> None:
-            """Refined configurations where they are closed better and lie near."""
-            refined, _ = self._refinement(q)
-            left = self.closure_error(refined)
-            near = np.max(np.abs(refined - q) / self.units, axis=1) < 100 * ASIDE
-            better = near & (left < np.minimum(error[b, s], CLOSED))
-            results[: self._n, b[better], s[better]] = refined[better].T
-            assembled[b[better], s[better]] = True
-            error[b[better], s[better]] = left[better]
-
-        b, s = np.nonzero(lost & (error > 0.1 * EXACT.closed) & (error <= EXACT.same))
-        if len(b):
-            take(results[: self._n, b, s].T, b, s)
-        columns = list(self.columns)
+        b, s = np.nonzero(lost & assembled)
+        error[b, s] = self.closure.error(results[:n, b, s].T)
         weights = np.cos(1.0 + np.arange(len(columns)))  # no direction that is special
-        for sense in (1.0, -1.0):
+        for aside in (0.0, ASIDE, -ASIDE):
             samples = np.flatnonzero((lost & (error > 0.1 * EXACT.closed)).any(axis=0))
             if not len(samples):
                 break
             others = np.empty((*results.shape[:2], len(samples)))
-            beside = x[samples] + sense * ASIDE * self.units[columns] * weights
+            beside = x[samples] + aside * units[columns] * weights
             found = self._positions(self._programs.array, beside, branch, others)
             b, s = np.nonzero(found & lost[:, samples])
-            if not len(b):
-                continue
-            q = others[: self._n, b, s].T.copy()
-            q[:, columns] = x[samples[s]]
-            take(q, b, samples[s])
+            start, s = others[:n, b, s].T.copy(), samples[s]
+            start[:, columns] = x[s]
+            q, _ = self.closure(start)
+            left = self.closure.error(q)
+            near = np.max(np.abs(q - start) / units, axis=1, initial=0.0) < 100 * ASIDE
+            better = near & (left < np.minimum(error[b, s], CLOSED))
+            b, s = b[better], s[better]
+            results[:n, b, s], error[b, s] = q[better].T, left[better]
+            assembled[b, s] = True
         # What is left is a place where formulas and iteration fail.
         assembled &= ~lost | (error <= EXACT.same)
 
@@ -223,14 +202,9 @@ class Evaluation:
             b, s = np.nonzero(known)
             if len(b):
                 given = [a[part][s] for a in arrays[1:]]
-                rates = self._refinement.derivatives(results[: self._n, b, s].T, given)
+                rates = self.closure.derivatives(results[: self._n, b, s].T, given)
                 derivatives[..., part][:, b, s] = rates.T
         return derivatives.T
-
-    @cached_property
-    def _refinement(self) -> Refinement:
-        length = max((chain.size for chain in self._plan.chains), default=1.0)
-        return Refinement(self._graph, self.columns, length)
 
 
 def _parts(samples: int, branches: int) -> Iterator[slice]:

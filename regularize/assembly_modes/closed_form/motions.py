@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form import equations, vectors
+from regularize.assembly_modes.closed_form import operations, vectors
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
-from regularize.assembly_modes.closed_form.vectors import Element, Motion, Vector
+from regularize.assembly_modes.closed_form.vectors import SymbolicElement, SymbolicMotion, Vector
 from regularize.assembly_modes.invariance import UnmovedElement
 from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie import screw
@@ -49,9 +49,9 @@ class Known:
         self.tape = tape
         self.coordinates: dict[int, Scalar] = {}
         self.rotations: dict[int, Rotation] = {}
-        self.groups: dict[int, Motion] = {}
-        self._links: dict[tuple[LoopChain, int], Motion] = {}
-        self._seen: dict[tuple[LoopChain, UnmovedElement, int, int], Element] = {}
+        self.groups: dict[int, SymbolicMotion] = {}
+        self._links: dict[tuple[LoopChain, int], SymbolicMotion] = {}
+        self._seen: dict[tuple[LoopChain, UnmovedElement, int, int], SymbolicElement] = {}
 
     def has(self, item: ElementaryMotion) -> bool:
         """Whether all coordinates of a motion are known."""
@@ -64,11 +64,13 @@ class Known:
     def give_angle(self, item: ElementaryMotion, c: Scalar, s: Scalar) -> None:
         """Set the angle between the two frames of a revolute motion."""
         (column,) = item.columns
-        coordinate = equations.angle(self.tape, c, s, item.angle)
+        coordinate = operations.angle(self.tape, c, s, item.angle)
         self.coordinates[column] = coordinate
         self.rotations[column] = Rotation(c, s, item.angle, coordinate)
 
-    def give_group(self, columns: Sequence[int], motion: Motion, q: Sequence[Scalar]) -> None:
+    def give_group(
+        self, columns: Sequence[int], motion: SymbolicMotion, q: Sequence[Scalar]
+    ) -> None:
         """Set the motion of a spherical or free joint from parent to child and its coordinates."""
         self.groups[columns[0]] = motion
         self.coordinates.update(zip(columns, q, strict=True))
@@ -77,7 +79,7 @@ class Known:
         """Set a spherical or free joint from its exponential coordinates."""
         self.give_group(edge.columns, _exponential(self.tape, edge.screws, q), q)
 
-    def motion(self, item: ElementaryMotion) -> Motion | None:
+    def motion(self, item: ElementaryMotion) -> SymbolicMotion | None:
         """Motion between the frames of an item, or None while it is not known."""
         tape = self.tape
         if not self.has(item):
@@ -87,9 +89,8 @@ class Known:
             if item.sign > 0:
                 return motion
             assert motion.rotation is not None
-            back = vectors.columns(motion.rotation)
-            shift = vectors.scale(-1.0, vectors.apply(back, motion.translation))
-            return Motion(back, shift)
+            back = motion.rotation.T
+            return SymbolicMotion(back, -(back @ motion.translation))
         coordinate = self.coordinates[item.columns[0]] * item.scale
         if item.kind == "P":
             c, s = (tape.scalar(v) for v in cosine_sine(item.angle))
@@ -108,22 +109,26 @@ class Known:
         a, b = cosine_sine(item.angle - known.offset)
         return known.c * a - known.s * b, known.s * a + known.c * b
 
-    def rotation(self, item: ElementaryMotion) -> Motion | None:
+    def rotation(self, item: ElementaryMotion) -> SymbolicMotion | None:
         """Motion of an item as directions see it: translations need not be known."""
         if item.kind == "P":
             c, s = (self.tape.scalar(v) for v in cosine_sine(item.angle))
             return vectors.about_z(c, s, self.tape.scalar(0.0))
         return self.motion(item)
 
-    def element(self, place_kind: str, position: Array | None, direction: Array | None) -> Element:
+    def element(
+        self, place_kind: str, position: Array | None, direction: Array | None
+    ) -> SymbolicElement:
         """An element with constant components."""
-        return Element(
+        return SymbolicElement(
             place_kind,
-            None if position is None else vectors.vector(self.tape, position),
-            None if direction is None else vectors.vector(self.tape, direction),
+            None if position is None else vectors.constants(self.tape, position),
+            None if direction is None else vectors.constants(self.tape, direction),
         )
 
-    def carried(self, chain: LoopChain, element: Element, start: int, end: int) -> Element:
+    def carried(
+        self, chain: LoopChain, element: SymbolicElement, start: int, end: int
+    ) -> SymbolicElement:
         """An element given in frame ``start`` seen from frame ``end`` of the loop.
 
         The frames are counted around the loop, without reducing them to one turn.
@@ -133,7 +138,9 @@ class Known:
             element = self._stepped(chain, element, frame, step)
         return element
 
-    def seen(self, chain: LoopChain, place: UnmovedElement, start: int, end: int) -> Element:
+    def seen(
+        self, chain: LoopChain, place: UnmovedElement, start: int, end: int
+    ) -> SymbolicElement:
         """The same of an element with constant components; what was carried once is kept."""
         key = (chain, place, start, end)
         if key not in self._seen:
@@ -145,11 +152,13 @@ class Known:
                 self._seen[key] = self._stepped(chain, before, end - step, step)
         return self._seen[key]
 
-    def _stepped(self, chain: LoopChain, element: Element, frame: int, step: int) -> Element:
+    def _stepped(
+        self, chain: LoopChain, element: SymbolicElement, frame: int, step: int
+    ) -> SymbolicElement:
         """An element given in a frame seen from the next one, or from the one before."""
         k = frame if step > 0 else frame - 1
         index = (k // 2) % len(chain)
-        motion: Motion | None
+        motion: SymbolicMotion | None
         if k % 2:
             motion = self._links.get((chain, index))
             if motion is None:
@@ -164,7 +173,7 @@ class Known:
 
     def direction_around(self, chain: LoopChain, item: int, direction: Vector) -> Vector:
         """A direction behind a motion seen from in front of it, around the rest of the loop."""
-        element = Element("direction", None, direction)
+        element = SymbolicElement("direction", None, direction)
         carried = self.carried(chain, element, 2 * item + 1, 2 * (item + len(chain)))
         return vectors.direction_of(carried)
 
@@ -177,14 +186,12 @@ def cosine_sine(angle: float) -> tuple[float, float]:
     return float(np.cos(angle)), float(np.sin(angle))
 
 
-def _exponential(tape: Tape, screws: Array, q: Sequence[Scalar]) -> Motion:
+def _exponential(tape: Tape, screws: Array, q: Sequence[Scalar]) -> SymbolicMotion:
     """Exponential of a twist with the given coordinates."""
     held = [x.constant for x in q]
     if None not in held:
         T = screw.exp(screws @ np.array(held, dtype=np.float64))
-        return Motion(vectors.matrix(tape, T[:3, :3]), vectors.vector(tape, T[:3, 3]))
-    twist = [sum((x * float(row[k]) for k, x in enumerate(q)), tape.scalar(0.0)) for row in screws]
-    r = equations.exponential(tape, twist)
-    return Motion(
-        ((r[0], r[1], r[2]), (r[3], r[4], r[5]), (r[6], r[7], r[8])), (r[9], r[10], r[11])
-    )
+        return SymbolicMotion(vectors.constants(tape, T[:3, :3]), vectors.constants(tape, T[:3, 3]))
+    twist = vectors.constants(tape, screws) @ vectors.array(q)
+    r = vectors.array(operations.exponential(tape, [*twist]))
+    return SymbolicMotion(r[:9].reshape(3, 3), r[9:])

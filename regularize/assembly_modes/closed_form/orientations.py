@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form import equations, vectors
-from regularize.assembly_modes.closed_form.coefficients import vanishes
+from regularize.assembly_modes.closed_form import operations, vectors
+from regularize.assembly_modes.closed_form.equation import vanishes
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.vectors import Matrix, Vector
 from regularize.assembly_modes.loop_chain import LoopChain
@@ -22,9 +22,9 @@ def last_rotation(chain: LoopChain, known: Known) -> Orientation | None:
     left = [i for i, item in enumerate(chain.items) if item.kind != "P" and not known.has(item)]
     if len(left) != 1 or chain.items[left[0]].kind != "S":
         return None
-    axes = (vectors.vector(known.tape, e) for e in np.eye(3))
+    axes = vectors.constants(known.tape, np.eye(3))
     x, y, z = (known.direction_around(chain, left[0], e) for e in axes)
-    return left[0], vectors.columns((x, y, z))
+    return left[0], np.column_stack([x, y, z])
 
 
 def rod(chain: LoopChain, known: Known) -> Orientation | None:
@@ -40,23 +40,24 @@ def rod(chain: LoopChain, known: Known) -> Orientation | None:
     center = known.element("point", np.zeros(3), None)
     v = vectors.position_of(known.carried(chain, center, 2 * w, 2 * u + 1))
     goal = vectors.position_of(known.carried(chain, center, 2 * w + 1, 2 * u + 2 * m))
-    length = vectors.dot(v, v)
+    length = v @ v
     if vanishes([length], chain.size**2):
         return None
     # The turn from v to the goal about their common normal: two reflections. Where they are
     # opposite to each other, any normal will do.
-    middle = equations.across(tape, vectors.add(v, goal), vectors.subtract(v, goal))
-    first = vectors.scale(tape.scalar(-2.0) / length, v)
-    second = vectors.scale(-2.0, middle)
+    middle = vectors.array([*operations.across(tape, v + goal, v - goal)])
+    first = v * (tape.scalar(-2.0) / length)
+    second = middle * -2.0
     x, y, z = (
-        _reflected(_reflected(vectors.vector(tape, e), v, first), middle, second) for e in np.eye(3)
+        _reflected(_reflected(e, v, first), middle, second)
+        for e in vectors.constants(tape, np.eye(3))
     )
-    return u, vectors.columns((x, y, z))
+    return u, np.column_stack([x, y, z])
 
 
 def _reflected(x: Vector, normal: Vector, scaled: Vector) -> Vector:
     """X + (normal . x) scaled, where scaled is normal by -2 over its square."""
-    return vectors.add(x, vectors.scale(vectors.dot(normal, x), scaled))
+    return np.asarray(x + scaled * (normal @ x))
 
 
 #: Ways to find an orientation, by the reason that is given for it; the first come first.

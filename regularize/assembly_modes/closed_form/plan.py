@@ -9,16 +9,14 @@ from functools import reduce
 import numpy as np
 
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.coefficients import size_of
+from regularize.assembly_modes.closed_form.equation import size_of
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.loop_chain import LoopChain
 from regularize.assembly_modes.loop_projections import LoopProjection
+from regularize.manifold.tolerances import EXACT
 from regularize.model.cycles import Cycle
 from regularize.model.graph import CouplingRow
-
-#: Closure errors below this, relative to the size of a loop, are rounding.
-CLOSED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +122,14 @@ def checked(
     gaps = [gap for chain in plan.chains for gap in _gaps(plan.known, chain)]
     rows = [row for row in couplings if set(row.columns) <= set(plan.known.coordinates)]
     direct = [_coupling_gap(plan.known, row, plain) for row in rows if set(row.columns) <= plain]
-    gaps += [gap for gap in direct if not float(np.max(np.abs(gap.probe))) <= CLOSED]
+    gaps += [gap for gap in direct if not float(np.max(np.abs(gap.probe))) <= EXACT.singular]
     turned = [
         _coupling_gap(plan.known, row, plain) for row in rows if not set(row.columns) <= plain
     ]
     if not gaps:
         return replace(plan, gaps=turned)
     worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps])
-    return replace(plan, gaps=[*gaps, *turned], inconsistent=bool(np.all(worst > CLOSED)))
+    return replace(plan, gaps=[*gaps, *turned], inconsistent=bool(np.all(worst > EXACT.singular)))
 
 
 def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scalar:
@@ -157,7 +155,7 @@ def _closes(known: Known, chain: LoopChain) -> bool:
         assert motion is not None
         closing = closing @ motion.probe @ link
     closing[..., :3, 3] /= chain.size
-    return bool(np.max(np.abs(closing - np.eye(4))) <= CLOSED)
+    return bool(np.max(np.abs(closing - np.eye(4))) <= EXACT.singular)
 
 
 def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
@@ -173,6 +171,6 @@ def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
     for start, size in starts:
         end = known.carried(chain, start, 0, 2 * len(chain))
         of = vectors.direction_of if start.kind == "direction" else vectors.position_of
-        for x in vectors.subtract(of(end), of(start)):
-            if not float(np.max(np.abs(x.probe))) <= CLOSED * size:
+        for x in of(end) - of(start):
+            if not float(np.max(np.abs(x.probe))) <= EXACT.singular * size:
                 yield x * (1.0 / size)

@@ -7,12 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from regularize.assembly_modes.closed_form import equations, vectors
-from regularize.assembly_modes.closed_form.coefficients import (
+from regularize.assembly_modes.closed_form import operations, vectors
+from regularize.assembly_modes.closed_form.equation import (
     equation,
     rotated,
     sight,
-    size_of,
     vanishes,
 )
 from regularize.assembly_modes.closed_form.motions import Known
@@ -27,7 +26,7 @@ from regularize.assembly_modes.closed_form.spin import spins
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.assembly_modes.closed_form.vectors import (
     Matrix,
-    Motion,
+    SymbolicMotion,
     direction_of,
     position_of,
 )
@@ -198,15 +197,11 @@ class Planner:
     def _spun(self) -> bool:
         """A spherical joint of a body that turns about the line to another one."""
         for spin in spins(self.all_loops, self.known):
-            chain, p = spin.chain, spin.projection
-            size = size_of(chain, p)
-            if vanishes(spin.coefficients[:2], size):
+            if spin.equation.vanishes():
                 continue
-            sign = self.tape.sign()
-            slack = ROUNDING * size
-            c, s, discriminant = equations.circle(self.tape, *spin.coefficients, sign, slack)
+            c, s, discriminant = spin.equation.solved()
             self._give_rotation(spin.columns, spin.turned(c, s))
-            self.steps.append(step_of(chain, p, 2, discriminant))
+            self.steps.append(step_of(spin.chain, spin.projection, 2, discriminant))
             return True
         return False
 
@@ -215,7 +210,7 @@ class Planner:
         left = {item.columns for item in chain.items if not self.known.has(item)}
         graph, cycle = self.graph, chain.cycle
         cut = [e for e in cycle.edges if graph.edges[e].columns in left]
-        rest = set(range(len(graph.edges))) - set(cut)
+        rest = set(graph.every_edge) - set(cut)
         ends = graph.edges[cut[0]].parent, graph.edges[cut[0]].child
         return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
 
@@ -233,12 +228,12 @@ class Planner:
         left, right = sight(chain, self.known, p)
         if item.kind == "P":
             right = rotated(self.known, item, right)
-            gap = vectors.subtract(position_of(left), position_of(right))
+            gap = position_of(left) - position_of(right)
             shift = gap[2]
             if left.direction is not None:
                 if vanishes([left.direction[2]], 1.0):
                     return False
-                shift = self._quotient(vectors.dot(gap, left.direction), left.direction[2])
+                shift = self._quotient(gap @ left.direction, left.direction[2])
             self.known.give(item.columns[0], shift)
             self.steps.append(step_of(chain, p, 1))
             return True
@@ -254,13 +249,13 @@ class Planner:
         if square.constant is None and self._all_turned_but(chain, p.unknown):
             # The element may come to lie on the axis. The x axis behind the motion never does.
             across, size = False, 1.0
-            v = vectors.vector(tape, np.array([1.0, 0.0, 0.0]))
+            v = vectors.constants(tape, np.array([1.0, 0.0, 0.0]))
             w = self.known.direction_around(chain, p.unknown, v)
             square = tape.scalar(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         if square.constant is None:
             self._squares.append(square * (1.0 / size**2))
-        c, s = equations.unit(tape, x, y, square.probe, (10 * ROUNDING * size) ** 2)
+        c, s = operations.unit(tape, x, y, square.probe, (10 * ROUNDING * size) ** 2)
         self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 1))
         return True
@@ -269,23 +264,19 @@ class Planner:
         self, chain: LoopChain, p: LoopProjection, least: Callable[[Array], float] = np.min
     ) -> bool:
         """Solutions of the equation of two segments."""
-        item, tape = chain.items[p.unknown], self.tape
-        coefficients = equation(chain, self.known, p)
-        size = size_of(chain, p)
-        if coefficients is None or vanishes(coefficients[:2], size, least):
+        item, found = chain.items[p.unknown], equation(chain, self.known, p)
+        if found is None or found.vanishes(least):
             return False
-        A, B, C = coefficients
-        if item.kind == "P" and A.constant == 0.0:
+        A, B, C = found.coefficients
+        if not found.turning and A.constant == 0.0:
             self.known.give(item.columns[0], self._quotient(-C, B * 2.0))
             self.steps.append(step_of(chain, p, 1))
             return True
-        sign = tape.sign()
-        if item.kind == "P":
-            shift, discriminant = equations.quadratic(tape, A, B, C, sign, ROUNDING * size)
-            self.known.give(item.columns[0], shift)
+        *solution, discriminant = found.solved()
+        if found.turning:
+            self.known.give_angle(item, *solution)
         else:
-            c, s, discriminant = equations.circle(tape, A, B, C, sign, ROUNDING * size)
-            self.known.give_angle(item, c, s)
+            self.known.give(item.columns[0], *solution)
         self.steps.append(step_of(chain, p, 2, discriminant))
         return True
 
@@ -297,11 +288,11 @@ class Planner:
 
     def _give_rotation(self, columns: tuple[int, ...], forward: Matrix) -> None:
         """Set a spherical joint by its rotation from child to parent."""
-        motion = Motion(forward, vectors.vector(self.tape, np.zeros(3)))
-        self.known.give_group(columns, motion, equations.rotation_vector(self.tape, forward))
+        motion = SymbolicMotion(forward, vectors.constants(self.tape, np.zeros(3)))
+        self.known.give_group(columns, motion, operations.rotation_vector(self.tape, forward))
 
     def _give_ball(self, chain: LoopChain, u: int, turn: Matrix, reason: str) -> None:
         item = chain.items[u]
-        forward = turn if item.sign > 0 else vectors.columns(turn)
+        forward = turn if item.sign > 0 else turn.T
         self._give_rotation(item.columns, forward)
         self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))

@@ -33,8 +33,7 @@ class Refinement:
 
     def __init__(self, graph: Graph, inputs: Sequence[int], length: float) -> None:
         """Order the mechanism's joints."""
-        edges = range(len(graph.edges))
-        self._loops = LoopKinematics(graph, edges, spanning_tree(graph), length=length)
+        self._loops = LoopKinematics(graph, graph.every_edge, spanning_tree(graph), length=length)
         self._columns = self._loops.columns
         self._inputs = list(inputs)
         self._held = np.isin(self._columns, self._inputs)

@@ -111,7 +111,8 @@ class ClosedForm:
     ) -> Array:
         """Joint velocities of all branches, or of one, shape (..., branches, n).
 
-        They are NaN where a branch cannot be assembled or meets another.
+        They are NaN where a branch cannot be assembled or meets another. Links that can turn by
+        themselves, such as a rod between two spherical joints, turn as little as they can.
 
         Args:
             values: Inputs, as of ``solve``.
@@ -209,7 +210,7 @@ class ClosedForm:
     def _unclosed(self) -> Branch | None:
         """A branch that does not close the loops, if there is one."""
         columns = list(self.columns)
-        stored, units = self.graph.position[columns], self._compiled.units[columns]
+        stored, units = self.graph.position[columns], self._compiled.closure.units[columns]
         return unclosed_branch(self._compiled, self.branches, stored, units)
 
     def _require_solved(self) -> None:

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
 from regularize.assembly_modes.closed_form import vectors
-from regularize.assembly_modes.closed_form.coefficients import Coefficients, views
+from regularize.assembly_modes.closed_form.equation import UnivariateEquation, size_of, views
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.orientations import rod
 from regularize.assembly_modes.closed_form.tape import Scalar
@@ -30,7 +32,7 @@ class Spin:
         columns: Coordinates of the joint.
         turn: Rotation from the child's to the parent's frame without the turn.
         axis: Unit vector of the turn in the child's frame.
-        coefficients: A, B and C.
+        equation: That for the turn.
         chain: The loop that gives the equation.
         projection: What is equated in it.
     """
@@ -38,14 +40,13 @@ class Spin:
     columns: tuple[int, ...]
     turn: Matrix
     axis: Vector
-    coefficients: Coefficients
+    equation: UnivariateEquation
     chain: LoopChain
     projection: LoopProjection
 
     def turned(self, c: Scalar, s: Scalar) -> Matrix:
         """Rotation from the child's to the parent's frame with the turn."""
-        about = _rotation(self.axis, c, s)
-        return vectors.multiply(self.turn, about)
+        return np.asarray(self.turn @ _rotation(self.axis, c, s))
 
 
 def spins(loops: Sequence[Invariance], known: Known) -> Iterator[Spin]:
@@ -57,8 +58,8 @@ def spins(loops: Sequence[Invariance], known: Known) -> Iterator[Spin]:
         columns, turn, axis = found
         for other in loops:
             for p in _distances(other, known, columns):
-                coefficients = _equation(other.chain, known, p, turn, axis)
-                yield Spin(columns, turn, axis, coefficients, other.chain, p)
+                equation = _equation(other.chain, known, p, turn, axis)
+                yield Spin(columns, turn, axis, equation, other.chain, p)
 
 
 def _known_up_to_a_turn(
@@ -75,16 +76,15 @@ def _known_up_to_a_turn(
         line = _center(chain, known, 2 * w, 2 * u + 1)
     else:
         # Traversed from child to parent, the child's frame is the one in front.
-        turn, line = vectors.columns(turn), _center(chain, known, 2 * w + 1, 2 * u + 2 * m)
-    square = vectors.dot(line, line).constant
+        turn, line = turn.T, _center(chain, known, 2 * w + 1, 2 * u + 2 * m)
+    square = (line @ line).constant
     if square is None:
         return None
-    return item.columns, turn, vectors.scale(1.0 / square**0.5, line)
+    return item.columns, turn, line * (1.0 / square**0.5)
 
 
 def _center(chain: LoopChain, known: Known, start: int, end: int) -> Vector:
-    zero = known.tape.scalar(0.0)
-    center = vectors.Element("point", (zero, zero, zero), None)
+    center = known.element("point", np.zeros(3), None)
     return position_of(known.carried(chain, center, start, end))
 
 
@@ -111,28 +111,20 @@ def _distances(
 
 def _equation(
     chain: LoopChain, known: Known, p: LoopProjection, turn: Matrix, axis: Vector
-) -> Coefficients:
-    """Coefficients of the distance of two points, one of them turned by the unknown angle."""
+) -> UnivariateEquation:
+    """That of the distance of two points, one of them turned by the unknown angle."""
     left, right, other, base = (position_of(e) for e in views(chain, known, p))
     forward = chain.items[p.unknown].sign > 0
     on_parent, on_child = (left, right) if forward else (right, left)
-    dot, seen = vectors.dot, vectors.apply(vectors.columns(turn), on_parent)
-    along = vectors.scale(dot(axis, on_child), axis)
-    across, ahead = vectors.subtract(on_child, along), vectors.cross(axis, on_child)
-    gap = vectors.subtract(other, base)
-    C = dot(on_parent, on_parent) + dot(on_child, on_child) - dot(seen, along) * 2.0
-    return dot(seen, across) * -2.0, dot(seen, ahead) * -2.0, C - dot(gap, gap)
+    seen, along = turn.T @ on_parent, axis * (axis @ on_child)
+    across, ahead, gap = on_child - along, vectors.cross(axis, on_child), other - base
+    C = on_parent @ on_parent + on_child @ on_child - (seen @ along) * 2.0
+    coefficients = (seen @ across) * -2.0, (seen @ ahead) * -2.0, C - gap @ gap
+    return UnivariateEquation(True, coefficients, size_of(chain, p))
 
 
 def _rotation(axis: Vector, c: Scalar, s: Scalar) -> Matrix:
     """Rotation about a unit vector (Rodrigues)."""
-    rest = c.tape.scalar(1.0) - c
     x, y, z = axis
-    around = ((c * 0.0, -z * s, y * s), (z * s, c * 0.0, -x * s), (-y * s, x * s, c * 0.0))
-    rows = []
-    for i in range(3):
-        a, b, d = (axis[i] * axis[k] * rest + around[i][k] for k in range(3))
-        entries = [a, b, d]
-        entries[i] = entries[i] + c
-        rows.append((entries[0], entries[1], entries[2]))
-    return rows[0], rows[1], rows[2]
+    around = vectors.array([[c, -z * s, y * s], [z * s, c, -x * s], [-y * s, x * s, c]])
+    return np.asarray(np.outer(axis, axis) * (c.tape.scalar(1.0) - c) + around)

@@ -92,7 +92,7 @@ class Scalar:
 class Tape:
     """The program; quantities are created by its methods and by arithmetic on ``Scalar``.
 
-    Solutions of equations are entered by the functions of ``equations``.
+    Solutions of equations are entered by the functions of ``operations``.
     """
 
     def __init__(self, seed: int = 0) -> None:

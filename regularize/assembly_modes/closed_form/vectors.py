@@ -1,7 +1,11 @@
-"""Vectors and rigid motions whose components are quantities of a program."""
+"""Elements and rigid motions whose components are quantities of a program.
+
+Vectors and matrices are arrays of quantities, with which numpy does the algebra.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,72 +15,29 @@ from numpy.typing import NDArray
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
 from regularize.lie.screw import Array
 
-Vector: TypeAlias = tuple[Scalar, Scalar, Scalar]
-Matrix: TypeAlias = tuple[Vector, Vector, Vector]
+#: Quantities, shape (3,).
+Vector: TypeAlias = NDArray[np.object_]
+#: Quantities, shape (3, 3).
+Matrix: TypeAlias = NDArray[np.object_]
 
 
-def vector(tape: Tape, values: Array) -> Vector:
-    """Constant components."""
-    x, y, z = (tape.scalar(float(value)) for value in values)
-    return x, y, z
+def constants(tape: Tape, values: Array) -> NDArray[np.object_]:
+    """Numbers as quantities, any shape."""
+    return array([tape.scalar(float(value)) for value in values.flat]).reshape(values.shape)
 
 
-def add(a: Vector, b: Vector) -> Vector:
-    """A + b."""
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-def subtract(a: Vector, b: Vector) -> Vector:
-    """A - b."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-def dot(a: Vector, b: Vector) -> Scalar:
-    """A . b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+def array(quantities: Sequence[Scalar] | Sequence[Sequence[Scalar]]) -> NDArray[np.object_]:
+    """Quantities as a vector, or rows of them as a matrix."""
+    return np.array(quantities, dtype=object)
 
 
 def cross(a: Vector, b: Vector) -> Vector:
     """A x b."""
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
+    return np.asarray(a[[1, 2, 0]] * b[[2, 0, 1]] - a[[2, 0, 1]] * b[[1, 2, 0]])
 
 
-def scale(factor: Scalar | float, a: Vector) -> Vector:
-    """Factor a."""
-    return a[0] * factor, a[1] * factor, a[2] * factor
-
-
-def apply(R: Matrix, a: Vector) -> Vector:
-    """R a."""
-    return dot(R[0], a), dot(R[1], a), dot(R[2], a)
-
-
-def columns(R: Matrix) -> Matrix:
-    """The transposed matrix."""
-    return (
-        (R[0][0], R[1][0], R[2][0]),
-        (R[0][1], R[1][1], R[2][1]),
-        (R[0][2], R[1][2], R[2][2]),
-    )
-
-
-def multiply(a: Matrix, b: Matrix) -> Matrix:
-    """A b."""
-    x, y, z = (apply(a, column) for column in columns(b))
-    return columns((x, y, z))
-
-
-def matrix(tape: Tape, R: Array) -> Matrix:
-    """Constant entries."""
-    return vector(tape, R[0]), vector(tape, R[1]), vector(tape, R[2])
-
-
-@dataclass(frozen=True)
-class Element:
+@dataclass(frozen=True, eq=False)
+class SymbolicElement:
     """A point, a direction, an oriented plane or a line, in some frame.
 
     Attributes:
@@ -90,20 +51,20 @@ class Element:
     direction: Vector | None
 
 
-def position_of(element: Element) -> Vector:
+def position_of(element: SymbolicElement) -> Vector:
     """The point of an element that has one."""
     assert element.position is not None
     return element.position
 
 
-def direction_of(element: Element) -> Vector:
+def direction_of(element: SymbolicElement) -> Vector:
     """The direction of an element that has one."""
     assert element.direction is not None
     return element.direction
 
 
-@dataclass(frozen=True)
-class Motion:
+@dataclass(frozen=True, eq=False)
+class SymbolicMotion:
     """Rotation and translation: x in frame b becomes R x + p in frame a.
 
     Attributes:
@@ -118,8 +79,8 @@ class Motion:
     def probe(self) -> NDArray[np.complex128]:
         """Homogeneous transforms at the random inputs, shape (..., 4, 4)."""
         entries = {(i, 3): x.probe for i, x in enumerate(self.translation)}
-        for i, row in enumerate(self.rotation or ()):
-            entries.update({(i, k): x.probe for k, x in enumerate(row)})
+        if self.rotation is not None:
+            entries.update({place: x.probe for place, x in np.ndenumerate(self.rotation)})
         shape = np.broadcast_shapes(*(probe.shape for probe in entries.values()))
         T = np.zeros((*shape, 4, 4), dtype=complex)
         T[...] = np.eye(4)
@@ -127,34 +88,41 @@ class Motion:
             T[(..., *place)] = probe
         return T
 
-    def element(self, element: Element) -> Element:
+    def element(self, element: SymbolicElement) -> SymbolicElement:
         """The element carried from frame b to frame a."""
         position, direction = element.position, element.direction
-        if self.rotation is not None:
-            position = position and apply(self.rotation, position)
-            direction = direction and apply(self.rotation, direction)
-        return Element(element.kind, position and add(position, self.translation), direction)
+        if position is not None:
+            position = self._turned(position) + self.translation
+        if direction is not None:
+            direction = self._turned(direction)
+        return SymbolicElement(element.kind, position, direction)
 
-    def back(self, element: Element) -> Element:
+    def back(self, element: SymbolicElement) -> SymbolicElement:
         """The element carried from frame a to frame b."""
         position, direction = element.position, element.direction
-        position = position and subtract(position, self.translation)
-        if self.rotation is not None:
-            inverse = columns(self.rotation)
-            position = position and apply(inverse, position)
-            direction = direction and apply(inverse, direction)
-        return Element(element.kind, position, direction)
+        inverse = SymbolicMotion(
+            None if self.rotation is None else self.rotation.T, self.translation
+        )
+        if position is not None:
+            position = inverse._turned(position - self.translation)
+        if direction is not None:
+            direction = inverse._turned(direction)
+        return SymbolicElement(element.kind, position, direction)
+
+    def _turned(self, x: Vector) -> Vector:
+        return x if self.rotation is None else self.rotation @ x
 
 
-def constant_motion(tape: Tape, T: Array) -> Motion:
+def constant_motion(tape: Tape, T: Array) -> SymbolicMotion:
     """A link."""
-    rotation = None if np.array_equal(T[:3, :3], np.eye(3)) else matrix(tape, T[:3, :3])
-    return Motion(rotation, vector(tape, T[:3, 3]))
+    unturned = np.array_equal(T[:3, :3], np.eye(3))
+    rotation = None if unturned else constants(tape, T[:3, :3])
+    return SymbolicMotion(rotation, constants(tape, T[:3, 3]))
 
 
-def about_z(c: Scalar, s: Scalar, d: Scalar) -> Motion:
+def about_z(c: Scalar, s: Scalar, d: Scalar) -> SymbolicMotion:
     """Rotation about z by an angle and translation along z."""
     zero, one = c.tape.scalar(0.0), c.tape.scalar(1.0)
-    identity = c.constant == 1.0
-    rotation = None if identity else ((c, -s, zero), (s, c, zero), (zero, zero, one))
-    return Motion(rotation, (zero, zero, d))
+    rows = [[c, -s, zero], [s, c, zero], [zero, zero, one]]
+    rotation = None if c.constant == 1.0 else array(rows)
+    return SymbolicMotion(rotation, array([zero, zero, d]))

@@ -12,8 +12,8 @@ import numpy as np
 
 from regularize.assembly_modes.closed_form.branches import Branch
 from regularize.assembly_modes.closed_form.evaluation import Evaluation
-from regularize.assembly_modes.closed_form.plan import CLOSED
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 
 
 def unclosed_branch(
@@ -43,11 +43,11 @@ def unclosed_branch(
     if len(branches) <= most:
         found = evaluation.many(x, None)
         at, wrong = np.nonzero(found.assembled)
-        open_ = evaluation.closure_error(found.q[at, wrong]) > CLOSED
+        open_ = evaluation.closure.error(found.q[at, wrong]) > EXACT.singular
         return branches[int(wrong[open_][0])] if open_.any() else None
     tried = (branches[int(k)] for k in rng.choice(len(branches), most, replace=False))
     for branch in tried:
         found = evaluation.many(x, branch)
-        if np.any(evaluation.closure_error(found.q[found.assembled]) > CLOSED):
+        if np.any(evaluation.closure.error(found.q[found.assembled]) > EXACT.singular):
             return branch
     return None

@@ -22,16 +22,15 @@ from regularize.assembly_modes.six_motions.line_motions import (
     carried,
     elementary,
 )
-from regularize.assembly_modes.six_motions.pencil import Arrangement, Pencil
+from regularize.assembly_modes.six_motions.pencil import NOTHING, Arrangement, Pencil
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 
 #: Singular values by the largest below which a null space may have one more dimension.
 NULL = 1e-4
 #: Largest dimension of a null space that is taken apart.
 MOST = 6
-#: Ratio of singular values at which an equation is one of two, size at which it is none.
-ONE, NOTHING = 1e-6, 1e-9
 #: Slides that stand for infinite ones, in sizes of the loop.
 REACH = 1e4
 
@@ -131,7 +130,7 @@ def fitted(
     U, sizes, V = np.linalg.svd(np.stack(parts[1:], axis=-1), full_matrices=False)
     seen = (np.swapaxes(U, 1, 2) @ (goal - parts[0])[..., None])[..., 0]
     determined = sizes[:, 0] > NOTHING
-    one = determined & (sizes[:, 1] <= ONE * sizes[:, 0])
+    one = determined & (sizes[:, 1] <= EXACT.same * sizes[:, 0])
     along = seen / np.maximum(sizes, NOTHING)
     f = np.einsum("kj,kji->ki", along, V)
     unique = np.arctan2(f[:, 1], f[:, 0]) if kind == "R" else f[:, 0]

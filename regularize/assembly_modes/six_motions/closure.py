@@ -25,13 +25,10 @@ import numpy as np
 from regularize.assembly_modes.six_motions.line_motions import elementary
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT, ROUNDING
 
-#: Rounding errors of F that are allowed for, its translation in units of all lengths of the loop.
-ROUNDING = 5e-15
-#: Longest step of Newton's method, in radians and sizes of the loop.
+#: Longest step of Newton's method, in radians and sizes of the loop: a longer one leaves the place.
 STRIDE = 0.5
-#: Steps below this are the last one.
-SETTLED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +91,7 @@ def newton(kinds: str, C: Array, x: Array, steps: int = 15) -> Array:
         step = -(np.linalg.pinv(derivative, rcond=1e-13) @ F[..., None])[..., 0]
         length = np.max(np.abs(step), axis=1)
         x[active] += step * np.minimum(1.0, STRIDE / np.maximum(length, STRIDE))[:, None]
-        active = active[length > SETTLED]
+        active = active[length > 0.1 * EXACT.closed]
         if not len(active):
             break
     return x

@@ -34,7 +34,7 @@ from regularize.assembly_modes.six_motions.candidates import (
     gap,
     remaining,
 )
-from regularize.assembly_modes.six_motions.closure import Closed, certified, newton
+from regularize.assembly_modes.six_motions.closure import STRIDE, Closed, certified, newton
 from regularize.assembly_modes.six_motions.pencil import (
     Arrangement,
     Pencil,
@@ -45,19 +45,14 @@ from regularize.assembly_modes.six_motions.pencil import (
     turned,
 )
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 
 #: Ratio of singular values below which a matrix polynomial counts as singular.
 REGULAR = 1e-11
 #: Imaginary parts of angles of candidates, and of those that have to be accounted for.
 BAND, REAL = 0.1, 1e-4
-#: Closure errors of solutions, lengths in sizes of the loop.
-CLOSED = 1e-12
 #: Errors of candidates that cannot be solutions, and distances of solutions from candidates.
 FAR = 1e-3
-#: Distance of variables below which configurations that are not proved are the same one.
-SAME = 1e-7
-#: Errors of candidates that Newton's method is not tried on.
-HOPE = 0.5
 #: Angles at which matrices are tried.
 _ANGLES = np.linspace(-np.pi, np.pi, 8, endpoint=False)
 
@@ -143,10 +138,10 @@ class EigenLoop:
         remote = np.max(np.abs(x), axis=1, initial=0.0) > REACH
         # Of a null space that is not taken apart, one candidate says nothing about the others.
         far = remote | (determined & (gaps > FAR) & (nullity[candidate] <= MOST))
-        worth = np.flatnonzero(determined & (gaps < HOPE) & ~remote)
+        worth = np.flatnonzero(determined & (gaps < STRIDE) & ~remote)
         which = rows[candidate[worth]]
         closed = certified(kinds, C[which], newton(kinds, C[which], x[worth]))
-        good = closed.error <= CLOSED
+        good = closed.error <= EXACT.closed
         proved = good & np.isfinite(closed.h)
         # Newton's method may have gone to the solution of another eigenvalue.
         angle = P.angle(0, closed.x[:, arrangement.roles[0]]) - angles.real[candidate[worth]]
@@ -205,7 +200,7 @@ def _labels(kinds: str, rows: NDArray[np.intp], closed: Closed) -> NDArray[np.in
     """Equal numbers for equal solutions of one loop: the first one within the proved radius."""
 
     def same(i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[np.bool_]:
-        radius = np.maximum(np.maximum(closed.radius[i], closed.radius[j]), SAME)
+        radius = np.maximum(np.maximum(closed.radius[i], closed.radius[j]), EXACT.same)
         distance = np.linalg.norm(_apart(kinds, closed.x[i], closed.x[j]), axis=1)
         return np.asarray(distance < radius)
 

@@ -20,12 +20,8 @@ from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.assembly_modes.six_motions.line_motions import elementary
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Edge, Graph
-
-#: Number of unknown motions of a loop whose configurations are isolated in general.
-SIX = 6
-#: Angles of auxiliary turns that count as zero before the last corrections.
-ZERO = 1e-5
 
 #: A motion, (N, 4, 4) or (4, 4), by the coordinates of all joints, (N, n).
 Part: TypeAlias = Callable[[Array], Array]
@@ -86,14 +82,14 @@ class ElementaryLoop:
             self._exchange(chain)
         self.columns = tuple(c for c in graph.columns(chain.cycle.edges) if c not in known)
         self.size = 1.0
-        self._walk([0] * SIX, np.random.default_rng(seed))
+        self._walk([0] * 6, np.random.default_rng(seed))
         count = len(self.motions)
-        if not 0 < count <= SIX:
+        if not 0 < count <= 6:
             raise NotElementary(f"{count} unknown elementary motions instead of one to six")
         gaps = self._between(graph.position[None])[0, :, :3, 3]
         self.size = float(np.max(np.linalg.norm(gaps, axis=1))) or 1.0
-        if count < SIX:
-            extra = [(SIX - count + k) // count for k in range(count)]
+        if count < 6:
+            extra = [(6 - count + k) // count for k in range(count)]
             self._walk(extra, np.random.default_rng(seed))
 
     @property
@@ -115,7 +111,7 @@ class ElementaryLoop:
         """Which configurations leave the auxiliary turns at zero, shape (K,)."""
         turns = x[:, [k for k, motion in enumerate(self.motions) if motion.of is None]]
         turns = turns - 2 * np.pi * np.round(turns / (2 * np.pi))
-        return np.asarray(np.max(np.abs(turns), axis=1, initial=0.0) < ZERO)
+        return np.asarray(np.max(np.abs(turns), axis=1, initial=0.0) < EXACT.rank)
 
     def coordinates(self, x: Array, q: Array) -> Array:
         """Coordinates of all joints with the unknown ones entered, shape (K, n).
@@ -155,7 +151,7 @@ class ElementaryLoop:
                 continue
             for motion in _taken_apart(item, self._rods.get(item)):
                 self._append(motion)
-                for _ in range(extra[own] if own < SIX else 0):
+                for _ in range(extra[own] if own < 6 else 0):
                     direction = screw.unit(rng.normal(size=3))
                     point = 0.5 * self.size * rng.normal(size=3)
                     self._append(Unknown("R", _along(direction, point)))

@@ -42,8 +42,9 @@ from regularize.assembly_modes.six_motions.line_motions import (
 from regularize.lie import screw
 from regularize.lie.screw import Array
 
-#: Singular values below this fraction of the largest are none when equations are combined.
-RANK = 1e-9
+#: Singular values below this fraction of the largest are none when equations are combined: what
+#: a dozen products leave of rounding.
+NOTHING = 1e-9
 #: Products 1, f1, f2 by cos², cos sin, sin² of half the angle of the circle.
 _CIRCLE = {
     "R": np.array([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [0.0, 2.0, 0.0]]),
@@ -118,7 +119,7 @@ class Equations:
         left = self.left.copy()
         left[:, :, 0, 0, 0] -= right[:, :, 0]
         U, sizes, _ = np.linalg.svd(right[:, :, 1:], full_matrices=True)
-        rank = np.sum(sizes > RANK * sizes[:, :1], axis=1)
+        rank = np.sum(sizes > NOTHING * sizes[:, :1], axis=1)
         combined = U[:, :, 8:].copy()
         rng = np.random.default_rng(14)
         mixing = np.linalg.qr(rng.normal(size=(14, 14)))[0]

@@ -21,20 +21,16 @@ import pinocchio as pin
 from regularize.dynamics.minimal.kinematics import (
     PartitionedKinematics,
     Pose,
-    Prescribed,
     choice_at,
 )
-from regularize.dynamics.minimal.pivoting import columns_of
-from regularize.errors import ModelError, NotClosed
+from regularize.dynamics.prescribed import Prescribed
+from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
 from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
-
-
-class NoInertia(ModelError):
-    """The mechanism can move without moving any mass, so its accelerations are not determined."""
 
 
 @dataclass(frozen=True, eq=False)

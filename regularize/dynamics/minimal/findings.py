@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regularize.dynamics.minimal.passage import Passage
+from regularize.dynamics.minimal.engine import Passage
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 

@@ -13,37 +13,28 @@ reference configuration, so that quaternions need no treatment of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
-from regularize.dynamics.minimal.pivoting import Choice, choose, columns_of
 from regularize.dynamics.minimal.pose import Pose as Pose
-from regularize.errors import ModelError
+from regularize.dynamics.prescribed import Prescribed
+from regularize.errors import ClosureLost, SingularConfiguration
 from regularize.lie.screw import Array, read_only
+from regularize.manifold.constraints import ConstraintSet, View
+from regularize.manifold.continuation import Continuation, drive
+from regularize.manifold.projection import project
+from regularize.manifold.tolerances import ROUNDING
+from regularize.pinocchio_model.constraints import RobotConstraints
 from regularize.pinocchio_model.robot import Robot
-
-#: Closure errors to which Newton's method goes, lengths scaled, and those that are accepted.
-EXACT, CLOSED = 1e-14, 1e-12
-NEWTON_STEPS = 25
-
-#: A prescribed motion: time to position, velocity and acceleration.
-Prescribed = Callable[[float], tuple[float, float, float]]
-
+from regularize.reduction.pivoting import Choice, choose, columns_of
 
 Self = TypeVar("Self", bound="PartitionedKinematics")
-
-
-class ClosureLost(ModelError):
-    """The dependent coordinates cannot follow the independent ones: there is no such pose."""
-
-
-class SingularConfiguration(ModelError):
-    """More coordinates could move than elsewhere, so none can be chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +67,23 @@ class PartitionedKinematics:
     def known(self) -> list[int]:
         """Columns of the independent and the forced coordinates, increasing."""
         return list(self.choice.independent)
+
+    @cached_property
+    def whole(self) -> RobotConstraints:
+        """The closed loops, in displacements from the reference."""
+        return RobotConstraints(self.robot, self.units, self.reference)
+
+    @cached_property
+    def constraints(self) -> ConstraintSet:
+        """The rows that tie the dependent coordinates."""
+        return View(self.whole, np.array(self.choice.rows, dtype=np.intp))
+
+    @cached_property
+    def _held(self) -> NDArray[np.bool_]:
+        """Which coordinates are known, shape (nv,)."""
+        held = np.zeros(len(self.units), dtype=bool)
+        held[self.known] = True
+        return held
 
     @cached_property
     def _split(self) -> tuple[Array, Array, Array, Array]:
@@ -125,57 +133,47 @@ class PartitionedKinematics:
         """Displacement from the reference configuration, shape (nv,)."""
         return np.asarray(pin.difference(self.robot.model, self.reference, q))
 
-    def close(self, displacement: Array, steps: int = NEWTON_STEPS) -> Pose:
+    def close(self, displacement: Array) -> Pose:
         """Solve for the dependent coordinates by Newton's method (eq. 16).
 
         Args:
             displacement: From the reference, shape (nv,); the dependent entries are a first guess.
-            steps: Most steps that are made.
 
         Raises:
             ClosureLost: The guess is too far away, or there is no such configuration.
         """
-        model = self.robot.model
-        x = np.array(displacement)
-        rows, dependent = list(self.choice.rows), list(self.choice.dependent)
-        previous = np.inf
-        for _ in range(steps):
-            q = pin.integrate(model, self.reference, x)
-            jacobian = self.robot.jacobian(q)
-            error = self.robot.residual(q)[rows]
-            worst = float(np.max(np.abs(error), initial=0.0))
-            if not np.isfinite(worst):
-                break
-            # Beyond the last digits Newton's steps get no better: that is where it stops.
-            if worst <= EXACT or (worst <= CLOSED and worst >= 0.5 * previous):
-                return self._pose(q, jacobian)
-            previous = worst
-            by_displacement = jacobian[rows] @ self.rates(x)[:, dependent]
-            step = np.linalg.lstsq(by_displacement, error, rcond=1e-10)[0]
-            x[dependent] -= step / max(1.0, float(np.max(np.abs(step))))
-        raise ClosureLost(
-            f"the loops do not close for the given {', '.join(self.independent) or 'coordinates'}: "
-            "the mechanism is at a limit of its motion, or the step was too large"
-        )
+        found = project(self.constraints, displacement[None], held=self._held, until=ROUNDING)
+        if not found.closed[0]:
+            raise ClosureLost(
+                f"the loops do not close for the given {self._given}: the mechanism is at a limit "
+                "of its motion, or the step was too large"
+            )
+        return self.pose_of(found.q[0])
+
+    @property
+    def _given(self) -> str:
+        """Names of the independent coordinates, for messages."""
+        return ", ".join(self.independent) or "coordinates"
 
     def rates(self, displacement: Array) -> Array:
         """Velocities by rates of the displacement, shape (nv, nv): one but for group joints."""
-        model = self.robot.model
-        if model.nq == model.nv:
-            return np.eye(model.nv)
-        first = pin.ArgumentPosition.ARG1
-        return np.asarray(pin.dIntegrate(model, self.reference, displacement, first))
+        return self.whole.rates(displacement)
+
+    def pose_of(self, displacement: Array) -> Pose:
+        """What follows from a displacement at which the loops are closed, shape (nv,)."""
+        return self._pose(displacement, self.whole.configuration(displacement))
 
     def pose_at(self, q: Array) -> Pose:
         """What follows from a configuration that is closed, shape (nq,)."""
-        return self._pose(q, self.robot.jacobian(q))
+        return self._pose(self.displacement(q), q)
 
-    def _pose(self, q: Array, jacobian: Array) -> Pose:
+    def _pose(self, x: Array, q: Array) -> Pose:
+        jacobian = self.robot.jacobian(q)
         rows, dependent, given, units = self._split
         transmission = np.zeros((self.robot.model.nv, len(self.known)))
         transmission[self.known, range(len(self.known))] = 1.0
         if not len(rows):
-            return Pose(np.asarray(q), transmission, 1.0, np.zeros((0, 0)), 1.0)
+            return Pose(x, q, transmission, 1.0, np.zeros((0, 0)), 1.0)
         matrix = jacobian[rows, dependent]
         try:
             inverse = np.linalg.inv(matrix)
@@ -184,45 +182,34 @@ class PartitionedKinematics:
         norms = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
         if not np.isfinite(norms):
             raise ClosureLost(
-                f"{', '.join(self.independent) or 'the given coordinates'} do not determine the "
-                "others at a singular configuration"
+                f"{self._given} do not determine the others at a singular configuration"
             )
         transmission[dependent[0]] = -inverse @ jacobian[rows, given]
         side = float(np.sign(np.linalg.det(matrix)))
-        return Pose(np.asarray(q), transmission, float(norms) / len(units), inverse, side)
+        return Pose(x, q, transmission, float(norms) / len(units), inverse, side)
 
     def moved(self, q: Array, time: float) -> Pose:
-        """The closed configuration near ``q`` in which the forced joints are where they have to be.
-
-        They are moved there in small steps.
-        """
-        x = self.displacement(q)
+        """The closed configuration near ``q`` with the forced joints where they have to be."""
         columns = [self.known[i] for i in self.driven]
         target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
-        change = target - self.positions(self.reference, columns) - x[columns]
-        largest = float(np.max(np.abs(change) / self.units[columns], initial=0.0))
-        steps = max(1, int(np.ceil(10 * largest)))
-        for _ in range(steps):
-            x[columns] += change / steps
-            pose = self.close(x)
-            x = self.displacement(pose.q)
-        return pose
+        start = self.pose(q).x
+        if columns:
+            goal = (target - self.positions(self.reference, columns))[None]
+            held = self._held.copy()
+            held[columns] = False
+            way = Continuation(self.constraints, held=held)
+            arrived = drive(way, start[None], columns, goal)
+            if not arrived.reached[0]:
+                raise ClosureLost(
+                    f"{', '.join(self.forced)} cannot be moved to where their motions begin: the "
+                    "mechanism comes to a limit of its motion or to a singularity before"
+                )
+            start = arrived.q[0]
+        return self.close(start)
 
     def positions(self, q: Array, columns: list[int]) -> Array:
         """Positions of coordinates that are one number each, shape (columns,)."""
-        model = self.robot.model
-        result = []
-        for column in columns:
-            j = next(
-                j for j in range(1, model.njoints) if 0 <= column - model.idx_vs[j] < model.nvs[j]
-            )
-            if model.nqs[j] != model.nvs[j]:
-                raise ModelError(
-                    f"the motion of {self.names[column]!r} cannot be prescribed: the joint's "
-                    "coordinates are no separate numbers; model it by hinges in series"
-                )
-            result.append(q[model.idx_qs[j] + column - model.idx_vs[j]])
-        return np.array(result)
+        return q[[self.robot.position_index(column) for column in columns]]
 
     def pose(self, q: Array) -> Pose:
         """The closed configuration with the known coordinates of ``q``, shape (nq,)."""

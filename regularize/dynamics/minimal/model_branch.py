@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 
 import numpy as np
 
@@ -21,7 +20,8 @@ NEAR = 0.3
 CLEAR = 0.3
 #: Configurations nearer to each other than this are the same.
 SAME = 1e-7
-#: Mechanisms with more ways to assemble are not followed: all of them are looked at.
+#: Mechanisms with more ways to assemble are sooner solved by iteration: all of them are looked at,
+#: and what a dozen of them take, Newton's method takes.
 BRANCHES = 16
 
 
@@ -79,15 +79,6 @@ class ModelBranch:
             apart = np.max(np.abs(q[rivals] - q[best]) * self._per_unit, axis=1)
             return q[best], bool(np.all(apart <= SAME))
         return q[best], True
-
-    def seconds(self, q: Array) -> float:
-        """Time that a configuration takes, the shortest of a few."""
-        times = []
-        for _ in range(3):
-            begun = perf_counter()
-            self.near(q)
-            times.append(perf_counter() - begun)
-        return min(times)
 
 
 def model_branch(robot: Robot, known: Sequence[int], units: Array, q: Array) -> ModelBranch | None:

@@ -12,6 +12,7 @@ class Pose:
     """A closed configuration with what follows from it.
 
     Attributes:
+        x: Displacement from the reference, shape (nv,).
         q: Configuration of the Pinocchio model, shape (nq,).
         transmission: Velocities of all coordinates by those of the known ones, shape (nv, known).
         condition: Condition number of the Jacobian of the dependent coordinates, lengths scaled,
@@ -21,26 +22,14 @@ class Pose:
             the known coordinates determine the others all along.
         bend: Accelerations of all coordinates at constant rates of the known ones, as a quadratic
             form, shape (nv, known, known), where they do not follow from the inverse.
+        crossings: Singular configurations passed on the way to it, those passed back taken off.
     """
 
+    x: Array
     q: Array
     transmission: Array
     condition: float
     inverse: Array
     side: float
     bend: Array | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """A closed configuration.
-
-    Attributes:
-        x: Its displacement from the reference, shape (nv,).
-        pose: What follows from it.
-        crossings: Singular configurations passed on the way to it, those passed back taken off.
-    """
-
-    x: Array
-    pose: Pose
     crossings: int = 0

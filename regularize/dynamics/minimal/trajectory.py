@@ -10,21 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from regularize.dynamics.inputs import JointForces
 from regularize.dynamics.minimal.dynamics import MinimalDynamics
-from regularize.dynamics.minimal.integration import Integration
-from regularize.dynamics.minimal.passage import Passage
-from regularize.dynamics.minimal.pivoting import columns_of
-from regularize.dynamics.minimal.segment import Row, Segment, Torque
+from regularize.dynamics.minimal.engine import MinimalEngine, Passage
+from regularize.dynamics.recording import record, simulation_of
 from regularize.lie.screw import Array, read_only
-
-#: Largest change of a prescribed coordinate in one step, in radians and sizes of the mechanism, so
-#: that the pose stays on its branch.
-STRIDE = 0.05
+from regularize.reduction.pivoting import columns_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +55,7 @@ def simulate(
     times: Sequence[float] | Array,
     q: Array | None = None,
     v: Mapping[str, float] | Array | None = None,
-    torque: Torque | None = None,
+    torque: JointForces | None = None,
     *,
     method: Any = "DOP853",
     rtol: float = 1e-9,
@@ -89,51 +85,53 @@ def simulate(
         IntegrationFailed: The integrator gave up.
     """
     times = np.asarray(times, dtype=np.float64)
+    tolerances = {"rtol": rtol, "atol": atol}
+    engine = started(
+        dynamics, float(times[0]), q, v, torque, method, tolerances, degradation, options
+    )
+    samples = record(engine, times)
+    robot = dynamics.robot
+    t, work = times, np.zeros(len(times))
+    q = np.array([sample.q for sample in samples])
+    v = np.array([sample.v for sample in samples])
+    checked = simulation_of(robot, t, q, v, work, engine.counters, "minimal coordinates")
+    return Trajectory(
+        read_only(t),
+        read_only(q),
+        read_only(v),
+        read_only([sample.a for sample in samples]),
+        checked.closure,
+        read_only([sample.drive_forces for sample in samples]),
+        checked.energy,
+        tuple(engine.partitions),
+        tuple(engine.passages),
+    )
+
+
+def started(
+    dynamics: MinimalDynamics,
+    time: float,
+    q: Array | None,
+    v: Mapping[str, float] | Array | None,
+    forces: JointForces | None,
+    method: Any = "DOP853",
+    tolerances: Mapping[str, float] = MappingProxyType({}),
+    degradation: float = 10.0,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> MinimalEngine:
+    """An engine that stands at the beginning of a motion; arguments as of ``simulate``."""
     start = dynamics.reference if q is None else np.asarray(q)
-    pose = dynamics.moved(start, float(times[0]))
-    velocity = _velocities(dynamics, v)
-    dynamics = dynamics.repartitioned(pose.q)
-    if not dynamics.free:
-        return _driven(Segment(dynamics, torque, explicit=False), times)
-    integration = Integration(
-        dynamics,
-        torque,
-        velocity,
-        times,
+    pose = dynamics.moved(start, time)
+    return MinimalEngine(
+        dynamics.repartitioned(pose.q),
+        forces,
+        _velocities(dynamics, v),
+        time,
         method,
-        {"rtol": rtol, "atol": atol},
+        dict(tolerances),
         degradation,
-        options,
+        dict(options),
     )
-    integration.run()
-    return _trajectory(integration.samples, integration.partitions, integration.passages)
-
-
-def _trajectory(
-    samples: Sequence[Row],
-    partitions: Sequence[tuple[float, tuple[str, ...]]],
-    passages: Sequence[Passage],
-) -> Trajectory:
-    t, q, v, a, closure, forced, energy = (
-        read_only(np.array(column)) for column in zip(*samples, strict=True)
-    )
-    return Trajectory(t, q, v, a, closure, forced, energy, tuple(partitions), tuple(passages))
-
-
-def _driven(segment: Segment, times: Array) -> Trajectory:
-    """The motion where every freedom is prescribed: nothing is left to integrate."""
-    nothing = np.zeros(0)
-    samples, passages = [segment.sample(times[0], nothing)], []
-    units = segment.dynamics.units[segment.driven]
-    for before, after in pairwise(times):
-        change = np.array([motion(after)[0] - motion(before)[0] for motion in segment.motions])
-        steps = 2 + int(np.max(np.abs(change) / units, initial=0.0) / STRIDE)
-        for t in np.linspace(before, after, steps)[1:]:
-            decided = segment.accept(float(t), nothing)[2]
-            if decided is not None:
-                passages.append(Passage(float(t), decided))
-        samples.append(segment.sample(after, nothing))
-    return _trajectory(samples, [(float(times[0]), ())], passages)
 
 
 def _velocities(dynamics: MinimalDynamics, v: Mapping[str, float] | Array | None) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from regularize.dynamics.minimal.dynamics import NoInertia
 from regularize.dynamics.one_freedom.bifurcations import bifurcations
 from regularize.dynamics.one_freedom.collocation_nodes import TAIL, Nodes, Unresolved, nodes_on
 from regularize.dynamics.one_freedom.continuation import once_around
@@ -13,7 +12,7 @@ from regularize.dynamics.one_freedom.functions import PathFunctions
 from regularize.dynamics.one_freedom.path import Path
 from regularize.dynamics.one_freedom.states import States
 from regularize.dynamics.one_freedom.table import PIECES, ROUND, Table, table_of, tail
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.metamodels.idle_held import held
 from regularize.model.diagnostic import Diagnostic

@@ -17,6 +17,7 @@ from numpy.polynomial import Chebyshev, chebyshev
 
 from regularize.dynamics.integrator import StepTooSmall
 from regularize.dynamics.one_freedom.table import Table
+from regularize.dynamics.recording import Counters
 from regularize.lie.screw import Array, read_only
 
 #: Points of an interval: with fewer the evaluations are too few to be worth the overhead of
@@ -38,17 +39,13 @@ class Travel:
         s: Path coordinates, shape (N,).
         rate: Their rates, shape (N,).
         work: Work of the forces without potential so far in J, shape (N,).
-        steps: Intervals.
-        rejected: Intervals that were too long.
-        evaluations: States at which the equation of motion was evaluated.
+        counters: What it has cost; steps are intervals.
     """
 
     s: Array
     rate: Array
     work: Array
-    steps: int
-    rejected: int
-    evaluations: int
+    counters: Counters
 
 
 @cache
@@ -76,8 +73,7 @@ class Collocation:
     ) -> None:
         """Remember them."""
         self._motion, self._drive, self._rtol, self._max_step = motion, drive, rtol, max_step
-        self._evaluations = 0
-        self._fastest = 0.0
+        self._counters, self._fastest = Counters(), 0.0
 
     def travel(
         self,
@@ -94,7 +90,6 @@ class Collocation:
         end, t, h = float(times[-1]), 0.0, self._first(s, rate)
         state = np.array([s, rate, 0.0])
         parts = [np.repeat(state[:, None], int(np.sum(times <= 0.0)), axis=1)]
-        steps = rejected = 0
         while t < end:
             left = end - t
             h = min(h, self._max_step)
@@ -103,10 +98,10 @@ class Collocation:
                 raise StepTooSmall(t)
             acceleration, power, fit = self._interval(t, state, wanted)
             if not fit >= 1.0:
-                rejected += 1
+                self._counters.rejected += 1
                 h = wanted * float(np.clip(fit, 0.2, 0.8))
                 continue
-            steps += 1
+            self._counters.steps += 1
             stop = t + wanted if wanted < left else end
             inside = times[(times > t) & (times <= stop)]
             s, rate, work = state.tolist()
@@ -122,7 +117,7 @@ class Collocation:
             if progress is not None:
                 progress(t / end)
         s_all, rates, works = np.concatenate(parts, axis=1)
-        return Travel(s_all, rates, works, steps, rejected, self._evaluations)
+        return Travel(s_all, rates, works, self._counters)
 
     def _first(self, s: float, rate: float) -> float:
         """An interval in which the mechanism goes a small part of the path."""
@@ -136,7 +131,7 @@ class Collocation:
 
     def _equation(self, t: Array, s: Array, rate: Array) -> tuple[Array, Array, Array, Array]:
         """Acceleration, its derivatives by place and by rate, and power, shapes (K,)."""
-        self._evaluations += len(s)
+        self._counters.evaluations += len(s)
         (m, _), (dm, dW), (ddm, ddW) = (self._motion(s, k).T for k in range(3))
         Q = self._force(t, s, rate)
         force = Q - 0.5 * dm * rate**2 - dW

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.inputs import Actuation, JointForces
 from regularize.dynamics.one_freedom.collocation import Collocation, Travel
 from regularize.dynamics.one_freedom.functions import PathFunctions
 from regularize.dynamics.one_freedom.quadrature import orbit
+from regularize.dynamics.recording import Counters, simulation_of
 from regularize.dynamics.simulation import Simulation
 from regularize.errors import ModelError
-from regularize.lie.screw import Array, read_only
+from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.pinocchio_model.robot import to_pinocchio
 
@@ -124,13 +124,13 @@ class PathMotion:
         largest = float(np.max(np.abs(motion.coefficients[-1, :, 1])))
         # A force that is nothing but rounding of the potential keeps the balance.
         if rate == 0.0 and abs(slope) <= 1e-11 * largest:
-            return Travel(np.full(N, s), np.zeros(N), np.zeros(N), 0, 0, 1)
+            return Travel(np.full(N, s), np.zeros(N), np.zeros(N), Counters(evaluations=1))
         energy = 0.5 * float(mass) * rate**2 + float(potential)
         found = orbit(motion, energy, s, rate, -float(slope), 0.1 * rtol)
         if found is None:
             return None
         place, speed = found.at(times)
-        return Travel(place, speed, np.zeros(N), 1, 0, found.points)
+        return Travel(place, speed, np.zeros(N), Counters(1, evaluations=found.points))
 
     def _drive(self, t: Array, s: Array, rate: Array) -> Array:
         """Generalised force of what changes over time or with the motion, shape (N,)."""
@@ -159,33 +159,22 @@ class PathMotion:
         v = path.states.velocities(coordinates, velocities)
         moved = coordinates[:, self._constant] - path.configuration(s)[self._constant]
         work = travel.work + moved @ self._amounts
-        model, data = robot.model, robot.data
-        energy = [
-            pin.computeKineticEnergy(model, data, a, b) + pin.computePotentialEnergy(model, data, a)
-            for a, b in zip(q, v, strict=True)
-        ]
-        if len(q) < 10:
-            # One by one is quicker then.
-            closure = np.array([np.max(np.abs(robot.residual(a)), initial=0.0) for a in q])
-        else:
+        closure = None
+        if len(q) > 10:
+            # Few are quicker one by one.
             errors = np.abs(loops.residual(loops.state(coordinates)))
             closure = np.max(errors, axis=1, initial=0.0)
-        return Simulation(
-            robot=robot,
-            time=read_only(times),
-            q=read_only(q),
-            v=read_only(v),
-            coordinates=read_only(coordinates),
-            names=path.names,
-            energy=read_only(np.array(energy) - work),
-            closure=read_only(closure),
-            steps=travel.steps,
-            leaps=0,
-            correction=0.0,
-            rejected=travel.rejected,
-            evaluations=travel.evaluations,
-            engine="path",
-            findings=(*robot.findings, *findings),
+        return simulation_of(
+            robot,
+            times,
+            q,
+            v,
+            work,
+            travel.counters,
+            "path",
+            coordinates=coordinates,
+            closure=closure,
+            findings=findings,
         )
 
 

@@ -1,4 +1,4 @@
-r"""A way through a singular configuration, at which independent coordinates determine nothing.
+r"""Singularity crossing: through configurations at which independent coordinates determine nothing.
 
 Where two motions of a mechanism cross (a parallelogram folded flat), the Jacobian of the dependent
 coordinates is singular, and close by the velocities and accelerations that it yields lose their
@@ -19,11 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pinocchio as pin
 
-from regularize.dynamics.minimal.kinematics import ClosureLost, PartitionedKinematics
+from regularize.dynamics.minimal.kinematics import PartitionedKinematics
 from regularize.dynamics.minimal.polynomial import Polynomial
-from regularize.dynamics.minimal.pose import Place, Pose
+from regularize.dynamics.minimal.pose import Pose
+from regularize.errors import ClosureLost
 from regularize.lie.screw import Array
 
 #: Distances of the configurations from the singular one, relative to the largest.
@@ -35,20 +35,29 @@ REACHES = (0.1, 0.04)
 #: written in a file do not tell whether they do.
 EXACT = np.array([1e-11, 1e-8, 1e-5])
 ROUNDED = np.array([1e-8, 1e-4, 1e-2])
-#: How much nearer than the step to a configuration it has to be to what is expected there.
+#: Part of a step by which what is reached may differ from what is expected there.
 EXPECTED = 0.05
 #: Farthest singular configuration that is looked for, in reaches.
 AHEAD = 4.0
 #: Relative singular value below which directions are left out of corrections on the polynomial.
 WEAK = 1e-2
+#: Distance from where no crossing was found in which no other one is looked for.
+BARRED = 0.1
+#: Crossings that are kept for the way back.
+KEPT = 16
+#: Largest distance from a crossing on the same motion; the other one is farther away.
+BESIDE = 1e-4
+#: Distance from an end within which a pose may belong to a crossing.
+NEXT = 0.2
 
-
-#: Goes from a place to where the known coordinates have given values, shape (known,).
-Walk = Callable[[Place, Array], Place]
+#: Goes from a pose to where the known coordinates have given values, shape (known,).
+Walk = Callable[[Pose, Array], Pose]
+#: The same in one step, if it can.
+Step = Callable[[Pose, Array], Pose | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Bridge:
+class Crossing:
     """Configurations along a straight line of known coordinates through a singular one.
 
     Attributes:
@@ -66,7 +75,7 @@ class Bridge:
     centre: Array
     direction: Array
     reach: float
-    ends: tuple[Place, Place]
+    ends: tuple[Pose, Pose]
     singular: bool
     decided: bool
     polynomial: Polynomial = field(repr=False)
@@ -74,33 +83,38 @@ class Bridge:
     @property
     def condition(self) -> float:
         """The greater condition number at the ends."""
-        return max(end.pose.condition for end in self.ends)
+        return max(end.condition for end in self.ends)
 
     def parameter(self, known: Array) -> float:
         """Distance from the centre along the line of known coordinates, shape (known,)."""
         units = self.kinematics.units[self.kinematics.known]
         return float(((known - self.centre) / units) @ (self.direction / units))
 
-    def __call__(self, known: Array) -> Place:
+    def __call__(self, known: Array) -> Pose:
         """The configuration with given known coordinates on the line, shape (known,)."""
         kinematics = self.kinematics
         n, m = kinematics.robot.model.nv, len(known)
         values = self.polynomial(self.parameter(known))
         x = values[:n]
         x[kinematics.known] = known
-        x, q = _corrected(kinematics, x)
+        # Close the loops in all directions but those that are free at the singular configuration.
+        state = x[None]
+        rows = kinematics.whole.residual_jacobian(state)[0] * kinematics.units
+        rows[:, kinematics.known] = 0.0
+        errors = kinematics.whole.residual(state)[0]
+        x = x - kinematics.units * np.linalg.lstsq(rows, errors, rcond=WEAK)[0]
         transmission = values[n : n + n * m].reshape(n, m)
         bend = values[n + n * m :].reshape(n, m, m)
         # As well conditioned as the polynomial: no other coordinates are any better here.
-        best = min((end.pose for end in self.ends), key=lambda pose: pose.condition)
-        pose = Pose(q, transmission, best.condition, best.inverse, 0.0, bend)
-        return Place(x, pose)
+        best = min(self.ends, key=lambda end: end.condition)
+        q = kinematics.whole.configuration(x)
+        return Pose(x, q, transmission, best.condition, best.inverse, 0.0, bend)
 
 
-def bridge(
-    kinematics: PartitionedKinematics, start: Place, direction: Array, walk: Walk
-) -> Bridge | None:
-    """A bridge across a singular configuration ahead; None where there is none or no way through.
+def crossing(
+    kinematics: PartitionedKinematics, start: Pose, direction: Array, walk: Walk
+) -> Crossing | None:
+    """The way across a singular configuration ahead; None where there is none or no way through.
 
     Args:
         kinematics: Of the mechanism.
@@ -123,13 +137,13 @@ def bridge(
     return None
 
 
-def _clearance(place: Place) -> float:
+def _clearance(pose: Pose) -> float:
     """What changes its sign at a singular configuration, and is smooth there."""
-    return place.pose.side / place.pose.condition
+    return pose.side / pose.condition
 
 
 def _centre(
-    kinematics: PartitionedKinematics, start: Place, direction: Array, reach: float, walk: Walk
+    kinematics: PartitionedKinematics, start: Pose, direction: Array, reach: float, walk: Walk
 ) -> Array | None:
     """Known coordinates of the singular configuration ahead, by the rule of false position."""
     known = kinematics.known
@@ -149,13 +163,13 @@ def _centre(
 
 def _built(
     kinematics: PartitionedKinematics,
-    start: Place,
+    start: Pose,
     centre: Array,
     direction: Array,
     reach: float,
     walk: Walk,
-) -> Bridge | None:
-    """The bridge about a centre, or None where it does not stand the tests."""
+) -> Crossing | None:
+    """The crossing about a centre, or None where it does not stand the tests."""
     places = [start]
     for node in NODES[::-1]:
         places.append(walk(places[-1], centre - node * reach * direction))
@@ -171,7 +185,7 @@ def _built(
     values = np.array([_values(kinematics, place) for place in places])
     polynomial = Polynomial(parameters, values)
     singular = _loses_rank(kinematics, places, polynomial(0.0))
-    result = Bridge(
+    result = Crossing(
         kinematics,
         centre,
         direction,
@@ -188,73 +202,125 @@ def _built(
 
 
 def _expected(
-    kinematics: PartitionedKinematics, s: list[float], places: list[Place], known: Array
-) -> Place | None:
+    kinematics: PartitionedKinematics, s: list[float], places: list[Pose], known: Array
+) -> Pose | None:
     """The configuration to which those before lead; None where the nearest one is elsewhere."""
     before = np.array(s[:-1])
     x = Polynomial(before, np.array([place.x for place in places]))(s[-1])
     x[kinematics.known] = known
-    pose = kinematics.close(x)
-    there = Place(kinematics.displacement(pose.q), pose)
-    last = places[-1]
+    there, last = kinematics.close(x), places[-1]
     step = float(np.max(np.abs(there.x - last.x) / kinematics.units))
     gap = float(np.max(np.abs(there.x - x) / kinematics.units))
     return there if gap <= EXPECTED * step else None
 
 
-def _values(kinematics: PartitionedKinematics, place: Place) -> Array:
+def _values(kinematics: PartitionedKinematics, pose: Pose) -> Array:
     """Displacement, transmission and its rates in one row."""
-    columns = place.pose.transmission.T
+    columns = pose.transmission.T
     m = len(columns)
-    squares = [kinematics.bias(place.pose, column) for column in columns]
+    squares = [kinematics.bias(pose, column) for column in columns]
     bend = np.zeros((kinematics.robot.model.nv, m, m))
     for i in range(m):
         bend[:, i, i] = squares[i]
         for j in range(i):
-            both = kinematics.bias(place.pose, columns[i] + columns[j])
+            both = kinematics.bias(pose, columns[i] + columns[j])
             bend[:, i, j] = bend[:, j, i] = 0.5 * (both - squares[i] - squares[j])
-    return np.concatenate([place.x, place.pose.transmission.ravel(), bend.ravel()])
+    return np.concatenate([pose.x, pose.transmission.ravel(), bend.ravel()])
 
 
-def _corrected(kinematics: PartitionedKinematics, x: Array) -> tuple[Array, Array]:
-    """Closes the loops in all directions but those that are free at the singular configuration."""
-    robot, known = kinematics.robot, kinematics.known
-    q = pin.integrate(robot.model, kinematics.reference, x)
-    rows = robot.jacobian(q) @ kinematics.rates(x) * kinematics.units
-    rows[:, known] = 0.0
-    x = x - kinematics.units * np.linalg.lstsq(rows, robot.residual(q), rcond=WEAK)[0]
-    return x, np.asarray(pin.integrate(robot.model, kinematics.reference, x))
-
-
-def _loses_rank(kinematics: PartitionedKinematics, places: list[Place], middle: Array) -> bool:
+def _loses_rank(kinematics: PartitionedKinematics, places: list[Pose], middle: Array) -> bool:
     """Whether the rows depend on each other in the middle, and not at the ends."""
-    robot = kinematics.robot
+    n = kinematics.robot.model.nv
 
     def smallest(x: Array) -> float:
-        q = pin.integrate(robot.model, kinematics.reference, x)
-        values = np.linalg.svd(robot.jacobian(q) * kinematics.units, compute_uv=False)
+        rows = kinematics.whole.jacobian(x[None])[0] * kinematics.units
+        values = np.linalg.svd(rows, compute_uv=False)
         return float(values[len(kinematics.choice.dependent) - 1])
 
-    x = middle[: robot.model.nv]
-    return smallest(x) < 0.1 * min(smallest(places[0].x), smallest(places[-1].x))
+    return smallest(middle[:n]) < 0.1 * min(smallest(places[0].x), smallest(places[-1].x))
 
 
-def _errors(result: Bridge) -> Array:
+def _errors(result: Crossing) -> Array:
     """Errors of loops on the polynomial, and of velocities and accelerations, shape (3,)."""
     kinematics = result.kinematics
     errors = np.zeros(3)
     for part in (-0.25, 0.0, 0.25):
         s = part * result.reach
-        place = result(result.centre + s * result.direction)
-        gap = np.max(np.abs(kinematics.robot.residual(place.pose.q)), initial=0.0)
+        pose = result(result.centre + s * result.direction)
+        gap = np.max(np.abs(kinematics.robot.residual(pose.q)), initial=0.0)
         errors[0] = max(errors[0], float(gap))
         if part == 0.0:
             continue
-        pose = kinematics.close(place.x)
-        there = Place(kinematics.displacement(pose.q), pose)
-        n, m = place.pose.transmission.shape
+        there = kinematics.close(pose.x)
+        n, m = pose.transmission.shape
         gaps = np.abs(_values(kinematics, there) - result.polynomial(s))
-        size = 1.0 + float(np.max(np.abs(place.pose.transmission)))
+        size = 1.0 + float(np.max(np.abs(pose.transmission)))
         errors[1] = max(errors[1], float(np.max(gaps[n : n + n * m])) / size)
         errors[2] = max(errors[2], float(np.max(gaps[n + n * m :])) / size**2)
     return errors
+
+
+class Crossings:
+    """The crossings of one choice of coordinates, and where there is none.
+
+    Args:
+        kinematics: Of the mechanism.
+
+    Attributes:
+        decided: Whether the motions cross exactly on all of them.
+    """
+
+    def __init__(self, kinematics: PartitionedKinematics) -> None:
+        """Begin without any."""
+        self._kinematics = kinematics
+        self._found: list[Crossing] = []
+        self._barred: list[Array] = []
+        self.decided = True
+
+    def barred(self, pose: Pose) -> bool:
+        """Whether no crossing was found near a pose."""
+        units = self._kinematics.units
+        return any(np.max(np.abs(pose.x - x) / units) <= BARRED for x in self._barred)
+
+    def ahead(self, pose: Pose, way: Array, step: Step, walk: Walk) -> Crossing | None:
+        """A crossing from a pose.
+
+        Args:
+            pose: In front of it or on it.
+            way: Where the known coordinates are to go, shape (known,).
+            step: Goes in one step, if it can.
+            walk: Goes a short way.
+        """
+        kinematics = self._kinematics
+        if self.barred(pose):
+            return None
+        # With one known coordinate the way back and other steps lead along the same line.
+        if len(way) == 1:
+            for known in self._found:
+                if self._begins(known, pose, step):
+                    return known
+        direction = way / float(np.linalg.norm(way / kinematics.units[kinematics.known]))
+        new = crossing(kinematics, pose, direction, walk)
+        if new is None:
+            self._barred.append(pose.x)
+            return None
+        self._found = [*self._found[1 - KEPT :], new] if len(way) == 1 else []
+        self.decided &= new.decided
+        return new
+
+    def _begins(self, found: Crossing, pose: Pose, step: Step) -> bool:
+        """Whether a pose is on a crossing, or one step away from an end of it."""
+        columns = self._kinematics.known
+        s = found.parameter(pose.x[columns])
+        there: Pose | None = pose
+        if abs(s) <= found.reach:
+            end = found(pose.x[columns])
+        elif abs(s) <= found.reach + NEXT:
+            end = found.ends[int(s > 0.0)]
+            there = step(pose, end.x[columns])
+        else:
+            return False
+        if there is None:
+            return False
+        gap = np.max(np.abs(there.x - end.x) / self._kinematics.units)
+        return bool(gap <= BESIDE)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.dynamics.minimal.pivoting import choose, columns_of
 from regularize.errors import NotClosed
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array, read_only
@@ -20,6 +19,7 @@ from regularize.manifold.extent import sized_loops
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
+from regularize.reduction.pivoting import choose, columns_of
 from regularize.reduction.reduce import Reduction
 
 #: Names of the six closure equations of a loop, in order.

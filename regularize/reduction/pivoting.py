@@ -138,9 +138,9 @@ def choose(
     rank = decide_rank(s, rtol)
     locked = sorted(set(locked))
     allowed = vt[rank.rank :].T
-    tied = _tied(allowed[locked], rtol)
-    if tied:
-        raise NotIndependent([names[locked[i]] for i in tied], allowed.shape[1])
+    dependent_ones = tied(allowed[locked], rtol)
+    if dependent_ones:
+        raise NotIndependent([names[locked[i]] for i in dependent_ones], allowed.shape[1])
     pivots = complete_pivoting(jacobian, locked, rtol * 1e-2)
     # The rank is that of the singular values: growing rounding errors are no pivots.
     dependent, rows = pivots.columns[: rank.rank], pivots.rows[: rank.rank]
@@ -154,8 +154,13 @@ def choose(
     )
 
 
-def _tied(rows: Array, rtol: float) -> list[int]:
-    """Rows of a minimal dependent set; empty where all are independent."""
+def tied(rows: Array, rtol: float) -> list[int]:
+    """Rows of a minimal dependent set; empty where all are independent.
+
+    Args:
+        rows: Shape (k, n).
+        rtol: Singular values below it are zero.
+    """
     for k in range(len(rows)):
         u, s, _ = np.linalg.svd(rows[: k + 1], full_matrices=True)
         if k + 1 > rows.shape[1] or s[-1] <= rtol:

@@ -1,10 +1,11 @@
-"""Solutions of equations as lines of a program, and what else has several results."""
+"""Operations with several results: solutions of equations, directions, rotations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.assembly_modes.closed_form.tape import (
     PROBES,
@@ -80,11 +81,10 @@ def across(tape: Tape, m: Sequence[Scalar], d: Sequence[Scalar]) -> tuple[Scalar
     return x, y, z
 
 
-def rotation_vector(tape: Tape, R: Sequence[Sequence[Scalar]]) -> tuple[Scalar, Scalar, Scalar]:
+def rotation_vector(tape: Tape, R: NDArray[np.object_]) -> tuple[Scalar, Scalar, Scalar]:
     """Rotation vector of a rotation matrix; nothing may be computed from it further."""
-    entries = tuple(x for row in R for x in row)
     nothing = tape.rng.normal(size=(3, PROBES)).astype(complex)
-    x, y, z = tape.several("rotation_vector", entries, tuple(nothing))
+    x, y, z = tape.several("rotation_vector", R.ravel().tolist(), tuple(nothing))
     return x, y, z
 
 

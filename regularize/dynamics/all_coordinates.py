@@ -1,0 +1,140 @@
+r"""Equations of motion in all coordinates of the tree, under the rows that close its loops.
+
+Coordinates whose motion is prescribed are given; with d for them and r for the others,
+
+.. math::
+    M_{rr} a_r = \tau_r - n_r - M_{rd} a_d + J_r^T \lambda, \qquad
+    J_r a_r = -\gamma - J_d a_d,
+
+and what they need beyond the joint forces is :math:`(M a + n - \tau - J^T \lambda)_d`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.dynamics.inputs import JointForces
+from regularize.dynamics.prescribed import Drives
+from regularize.lie.screw import Array
+from regularize.manifold.least_norm import least_norm
+from regularize.manifold.projection import project
+from regularize.manifold.tolerances import EXACT
+from regularize.pinocchio_model.constraints import RobotConstraints
+from regularize.pinocchio_model.robot import Robot
+from regularize.pinocchio_model.solvers import Acceleration
+from regularize.pinocchio_model.split import Split, mass_matrix
+
+#: Closure error, in parts of what counts as closed, down to which configurations are projected.
+PROJECTED = 0.1
+#: Part of the kinetic energy up to which the energy balance is corrected.
+CORRECTED = 1e-4
+#: Fraction of the best conditioning met so far below which all states are projected.
+DEPENDENT = 0.1
+
+
+class AllCoordinates:
+    """Equations of motion of a robot.
+
+    Args:
+        robot: The robot.
+        forces: Joint forces and torques.
+        drives: Coordinates that follow prescribed motions.
+
+    Attributes:
+        careful: Whether every state needs to be projected, whether or not it looks closed.
+    """
+
+    def __init__(self, robot: Robot, forces: JointForces, drives: Drives | None = None) -> None:
+        """Tell given from other coordinates."""
+        self.robot, self.forces = robot, forces
+        self.drives = Drives.of(robot, {}) if drives is None else drives
+        held = self.drives.held(robot)
+        self._held = held if held.any() else None
+        self._given, self._rest = self.drives.velocities, np.flatnonzero(~held)
+        self._constraints = RobotConstraints(robot)
+        self._accelerate: Acceleration = robot.forward_dynamics
+        self._best = 0.0
+        self._dependent = False
+        self.careful = False
+
+    def look(self, q: Array) -> None:
+        """Choose the acceleration's form near a configuration, and how careful to be there."""
+        rank = self.robot.rank
+        if rank == 0:
+            return
+        rows = self.robot.jacobian(q)[:, self._rest]
+        left, values, _ = np.linalg.svd(rows, full_matrices=False)
+        ratio = float(values[rank - 1] / values[0]) if len(values) >= rank else 0.0
+        self._accelerate = self.robot.acceleration_near(left)
+        self._dependent = ratio < max(DEPENDENT * self._best, EXACT.singular)
+        self._best = max(self._best, ratio)
+        self.careful = self._dependent
+
+    def leaping(self, over: bool) -> None:
+        """Begin or end to be careful whatever the configuration."""
+        self.careful = over or self._dependent
+
+    def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """The nearest configuration with closed loops, and the velocity without what opens them."""
+        if self._held is not None:
+            position, rate, _ = self.drives.at(t)
+            q, v = np.array(q), np.array(v)
+            q[self.drives.positions], v[self._given] = position, rate
+        if self.robot.rows == 0:
+            return q, v
+        until = 0.0 if self.careful else PROJECTED * EXACT.closed
+        found = project(self._constraints, q[None], held=self._held, until=until, steps=4)
+        q = found.q[0]
+        rows = self.robot.jacobian(q)
+        rest = self._rest
+        change = least_norm(rows[None][..., rest], (rows @ v)[None], EXACT.singular)[0]
+        v = np.array(v)
+        v[rest] -= change
+        return q, v
+
+    def acceleration(self, t: float, q: Array, v: Array) -> tuple[Array, float]:
+        """Acceleration, shape (nv,), and the power of joint forces and drives in W."""
+        tau = self.forces(t, q, v)
+        if self._held is None:
+            return self._accelerate(q, v, tau), float(tau @ v)
+        a, needed = self._driven(t, q, v, tau)
+        return a, float(tau @ v + needed @ v[self._given])
+
+    def drive_forces(self, t: float, q: Array, v: Array) -> Array:
+        """Forces and torques of the drives beyond the joint forces, shape (k,)."""
+        if self._held is None:
+            return np.zeros(0)
+        return self._driven(t, q, v, self.forces(t, q, v))[1]
+
+    def _driven(self, t: float, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
+        """Acceleration, and the forces of the drives."""
+        robot, rest, given = self.robot, self._rest, self._given
+        jacobian, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
+        rows = jacobian[:, rest]
+        parts = Split.of(rows, robot.rank)
+        a = np.zeros(len(v))
+        a[given] = self.drives.at(t)[2]
+        M = mass_matrix(robot.model, robot.data, q)
+        force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v) - M @ a
+        a[rest] = parts.response(M[np.ix_(rest, rest)], force[rest], -bias - jacobian @ a)
+        needed = pin.rnea(robot.model, robot.data, q, v, a) - tau
+        multipliers = parts.solve_transposed(needed[rest])
+        return a, np.asarray(needed[given] - jacobian[:, given].T @ multipliers)
+
+    def balanced(self, q: Array, v: Array, total: float) -> tuple[Array, float]:
+        """The velocity, lengthened or shortened so that the energy has a given value.
+
+        Next to standstill, where that would take more than an integration's error, it is left
+        alone, and so it is where motions are prescribed.
+
+        Returns:
+            The velocity, shape (nv,), and the energy in J that had to be added.
+        """
+        model, data = self.robot.model, self.robot.data
+        kinetic = float(pin.computeKineticEnergy(model, data, q, v))
+        missing = total - kinetic - float(pin.computePotentialEnergy(model, data, q))
+        small = abs(missing) <= CORRECTED * kinetic
+        if missing == 0.0 or not small or self._held is not None:
+            return v, 0.0
+        return np.asarray(v * np.sqrt(1.0 + missing / kinetic)), missing

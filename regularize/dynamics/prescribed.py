@@ -1,0 +1,183 @@
+"""Prescribed motions of joints over time, and the coordinates of a model that they fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+
+from regularize.dynamics.expression import parse
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.manifold.continuation import Continuation, drive
+from regularize.pinocchio_model.constraints import RobotConstraints
+from regularize.pinocchio_model.robot import Robot
+from regularize.reduction.pivoting import NotIndependent, tied
+
+#: A prescribed motion: time to position, velocity and acceleration.
+Prescribed: TypeAlias = Callable[[float], tuple[float, float, float]]
+#: What a user may write for one: a value, an expression of the time t, a function of the time that
+#: returns the position, or the position, its rate and its acceleration, or a table of times and
+#: positions, through which a cubic spline goes.
+Drive: TypeAlias = float | str | Callable[[float], Any] | tuple[ArrayLike, ArrayLike]
+
+#: Distance in seconds of the values that a function without rates is differentiated by: with seven
+#: of them truncation and rounding are about 1e-9 of the acceleration.
+SPACING = 1e-3
+#: Weights of these values in the first two derivatives (Fornberg 1988, table 1).
+FIRST = np.array([-1 / 60, 3 / 20, -3 / 4, 0, 3 / 4, -3 / 20, 1 / 60])
+SECOND = np.array([1 / 90, -3 / 20, 3 / 2, -49 / 18, 3 / 2, -3 / 20, 1 / 90])
+
+
+def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
+    """A prescribed motion from what the user writes.
+
+    Args:
+        joint: Name of the joint, for messages.
+        motion: What the user writes.
+        duration: Time in seconds up to which it is needed.
+
+    Raises:
+        ModelError: It is no expression, no table that lasts as long, or gives no finite numbers.
+    """
+    if isinstance(motion, str):
+        found = parse(motion)
+    elif callable(motion):
+        found = _differentiated(motion)
+    elif isinstance(motion, tuple):
+        found = _spline(joint, motion, duration)
+    else:
+        constant = float(motion)
+        found = lambda t: (constant, 0.0, 0.0)  # noqa: E731
+
+    def checked(t: float) -> tuple[float, float, float]:
+        values = found(t)
+        if len(values) != 3 or not np.all(np.isfinite(values)):
+            raise ModelError(
+                f"the motion of joint {joint!r} has to be three finite numbers, position, rate and "
+                f"acceleration, got {values} at {t:g} s"
+            )
+        return values
+
+    for t in (0.0, duration):
+        checked(t)
+    return checked
+
+
+def _differentiated(motion: Callable[[float], Any]) -> Prescribed:
+    """A function with rates as it is, one without them by central differences."""
+
+    def found(t: float) -> tuple[float, float, float]:
+        value = motion(t)
+        if np.ndim(value):
+            return tuple(float(x) for x in value)  # type: ignore[return-value]
+        around = np.array([float(motion(t + k * SPACING)) for k in range(-3, 4)])
+        return float(value), float(FIRST @ around) / SPACING, float(SECOND @ around) / SPACING**2
+
+    return found
+
+
+def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> Prescribed:
+    """A cubic spline through a table."""
+    times, values = (np.array(column, dtype=np.float64) for column in table)
+    if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
+        raise ModelError(
+            f"the motion of joint {joint!r} needs as many times as positions, 2 or more"
+        )
+    if not (np.all(np.isfinite(values)) and np.all(np.diff(times) > 0.0)):
+        raise ModelError(
+            f"the motion of joint {joint!r} needs increasing times and finite positions"
+        )
+    if times[0] > 0.0 or times[-1] < duration:
+        raise ModelError(
+            f"the motion of joint {joint!r} is given from {times[0]:g} s to {times[-1]:g} s, but "
+            f"the simulation goes from 0 s to {duration:g} s"
+        )
+    spline = CubicSpline(times, values)
+    return lambda t: (float(spline(t)), float(spline(t, 1)), float(spline(t, 2)))
+
+
+@dataclass(frozen=True, eq=False)
+class Drives:
+    """Coordinates of a model that follow prescribed motions.
+
+    Attributes:
+        names: Names of the joints.
+        motions: How each moves.
+        velocities: Their indices in v, shape (k,).
+        positions: Their indices in q, shape (k,).
+    """
+
+    names: tuple[str, ...]
+    motions: tuple[Prescribed, ...]
+    velocities: NDArray[np.intp]
+    positions: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, robot: Robot, motions: Mapping[str, Prescribed]) -> Drives:
+        """The coordinates of the named joints.
+
+        Raises:
+            ModelError: A name is unknown, or its joint has several freedoms.
+            UnsupportedExport: A joint is a cut; choose other cuts.
+        """
+        indices = []
+        for name in motions:
+            freedoms = robot.reduction.mechanism.joint(name).freedoms
+            if freedoms != 1:
+                raise ModelError(f"joint {name!r} has {freedoms} freedoms; drive joints with one")
+            indices.append(robot.velocity_index(name))
+        places = [robot.position_index(index) for index in indices]
+        return cls(
+            tuple(motions),
+            tuple(motions.values()),
+            np.array(indices, dtype=np.intp),
+            np.array(places, dtype=np.intp),
+        )
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    def at(self, t: float) -> Array:
+        """Positions, velocities and accelerations at a time, shape (3, k)."""
+        return np.array([motion(t) for motion in self.motions]).reshape(-1, 3).T
+
+    def held(self, robot: Robot) -> NDArray[np.bool_]:
+        """Which velocities of a robot are given, shape (nv,)."""
+        held = np.zeros(robot.model.nv, dtype=bool)
+        held[self.velocities] = True
+        return held
+
+    def begun(self, robot: Robot, q: Array) -> Array:
+        """The configuration in which the drives begin, reached from a closed one, shape (nq,).
+
+        Raises:
+            NotIndependent: The motions of some of the joints follow from each other.
+            ModelError: The loops do not let them get there.
+        """
+        free = robot.split(q).free
+        dependent = tied(free[self.velocities], robot.reduction.rtol)
+        if dependent:
+            raise NotIndependent([self.names[i] for i in dependent], free.shape[1])
+        target = self.at(0.0)[0]
+        constraints = RobotConstraints(robot, reference=q)
+        start = np.zeros((1, robot.model.nv))
+        goal = (target - q[self.positions])[None]
+        arrived = drive(Continuation(constraints), start, self.velocities.tolist(), goal)
+        reached = constraints.configuration(arrived.q[0])
+        if not arrived.reached[0]:
+            listed = [
+                ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.names, values, strict=True))
+                for values in (target, reached[self.positions])
+            ]
+            raise ModelError(
+                f"the drives begin at {listed[0]}, but the loops let the joints move to "
+                f"{listed[1]} only; begin nearer to it: q=..., or change the drive"
+            )
+        reached[self.positions] = target
+        return reached

@@ -1,0 +1,240 @@
+"""Mechanisms whose loops need different means: formulas, eigenvalues and iteration in one plan.
+
+A planar four-bar shares one joint, ``S``, with a general loop of seven joints. Driven at the
+four-bar's crank ``A``, the four-bar is solved first; driven at the other end, ``j6``, the loop is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanisms import spherical_9r
+
+import regularize as rg
+from regularize.assembly_modes.configurations import ConfigurationFinder
+from regularize.assembly_modes.multistart import Multistart, searched
+from regularize.assembly_modes.table import AssemblyModes
+from regularize.lie import screw
+from regularize.model.mechanism import (
+    Coupling,
+    Joint,
+    Mechanism,
+    joint_in_world,
+    mechanism_of,
+)
+
+FOURBAR, LOOP = ("A", "B", "C", "S"), ("S", *(f"j{i}" for i in range(1, 7)))
+
+
+def joints_of(seed: int, helical: str = "") -> dict[str, Joint]:
+    """The joints by name."""
+    rng = np.random.default_rng(seed)
+    axes, points = rng.normal(size=(2, 7, 3))
+    bodies = ["ground", "rocker", *(f"b{i}" for i in range(5)), "ground"]
+    joints = []
+    for i, name in enumerate(LOOP):
+        kind = "helical" if name == helical else "revolute"
+        ends, place = bodies[i : i + 2], (axes[i], points[i])
+        joints.append(joint_in_world(name, *ends, kind, *place, pitch=0.1 if helical else 0.0))
+    u = screw.unit(np.cross(axes[0], [1.0, 0.0, 0.0]))
+    v = screw.unit(np.cross(axes[0], u))
+    corners = {"A": 1.2 * u, "B": 1.3 * u + 0.4 * v, "C": 0.2 * u + 0.6 * v}
+    links = {"A": ("ground", "crank"), "B": ("crank", "coupler"), "C": ("coupler", "rocker")}
+    for name, corner in corners.items():
+        point = points[0] + corner
+        joints.append(joint_in_world(name, *links[name], "revolute", axes[0], point))
+    return {joint.name: joint for joint in joints}
+
+
+def mechanism_with(joints: dict[str, Joint], names: tuple[str, ...] | None = None) -> Mechanism:
+    chosen = [joint for name, joint in joints.items() if names is None or name in names]
+    return mechanism_of("four-bar and loop", chosen, ground="ground")
+
+
+def composed(joints: dict[str, Joint], order: tuple[tuple[str, ...], ...], x: float) -> np.ndarray:
+    """All configurations at one input from those of each loop alone, columns by name, sorted."""
+    first, second = (ConfigurationFinder(mechanism_with(joints, n), [n[0]]) for n in order)
+    rows = []
+    names = list(joints)
+    for q in solutions(first.find(x, starts=STARTS)):
+        own = dict(zip(by_order(joints, order[0]), q, strict=True))
+        for p in solutions(second.find(own[order[1][0]], starts=STARTS)):
+            own.update(zip(by_order(joints, order[1]), p, strict=True))
+            rows.append([own[name] for name in names])
+    return np.array(rows).reshape(len(rows), len(names))
+
+
+def by_order(joints: dict[str, Joint], names: tuple[str, ...]) -> list[str]:
+    return [name for name in joints if name in names]
+
+
+def solutions(found: AssemblyModes) -> np.ndarray:
+    return found.q[found.found]
+
+
+def apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Largest difference of angles, every row of one with every row of the other."""
+    return np.max(np.abs(np.exp(1j * a[:, None]) - np.exp(1j * b[None])), axis=2)
+
+
+#: Random starts of iteration, here and there.
+STARTS = 200
+#: Input, and the loops in the order in which they follow from it, their own inputs first.
+ORDERS = {
+    "A": (FOURBAR, LOOP),
+    "j6": (LOOP[::-1], FOURBAR[::-1]),
+}
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+@pytest.mark.parametrize("crank", ORDERS)
+def test_a_fourbar_and_a_general_loop(crank: str, seed: int) -> None:
+    """All configurations of the one at all of the other, proved, none more by a dense search."""
+    joints = joints_of(seed)
+    finder = ConfigurationFinder(mechanism_with(joints), [crank])
+    assert not finder._form.solved
+    assert finder.method == "eigenvalues"
+    told = " | ".join(finder._plan.told)
+    assert "eigenvalues" in told and "distance between points" in told
+    assert ("eigenvalues" in finder._plan.told[0]) == (crank == "j6")
+    x = np.linspace(-0.3, 0.3, 5)
+    found = finder.find(x)
+    assert found.complete.all() and found.counts.max() >= 4
+    assert np.nanmax(found.residual) < 1e-12
+    assert np.nanmax(found.evidence.certificate) <= 0.5
+    assert np.all(found.evidence.regularity > 1e-11) and not found.evidence.starts.any()
+    for n, value in enumerate(x):
+        ours, theirs = solutions_at(found, n), composed(joints, ORDERS[crank], float(value))
+        assert len(ours) == len(theirs)
+        assert np.max(apart(theirs, ours).min(axis=1), initial=0.0) < 1e-8
+    # The drawing is one of the configurations at zero.
+    assert np.min(np.max(np.abs(solutions_at(found, 2)), axis=1)) < 1e-9
+    q = np.zeros((1, len(joints)))
+    q[0, list(joints).index(crank)] = x[1]
+    ours = solutions_at(found, 1)
+    known = np.zeros(len(ours), dtype=np.intp), ours
+    rows, _, used = searched(finder._system, q, known, Multistart(starts=400, patience=4))
+    assert len(rows) == len(ours) and used[0] == 1600
+
+
+def solutions_at(found: AssemblyModes, n: int) -> np.ndarray:
+    return found.q[n][found.found[n]]
+
+
+@pytest.mark.parametrize("crank", ORDERS)
+def test_a_fourbar_and_a_loop_with_a_screw(crank: str) -> None:
+    """A loop that is not algebraic is iterated alone, the four-bar solved for each of its ways."""
+    joints = joints_of(3, helical="j3")
+    finder = ConfigurationFinder(mechanism_with(joints), [crank])
+    assert finder.method == "iteration"
+    assert [step.method for step in finder._plan.steps] == (
+        ["closed form", "iteration"] if crank == "A" else ["iteration", "closed form"]
+    )
+    found = finder.find(0.1, starts=STARTS)
+    assert not found.complete and found.evidence.starts >= 3 * STARTS
+    assert any("helical" in told and "by iteration" in told for told in found.evidence.loops)
+    assert np.isnan(found.evidence.certificate).all()
+    assert found.residual.max() < 1e-12
+    # A screw may turn many times; its solutions within one turn are compared.
+    screwed = list(joints).index("j3")
+    ours, theirs = (
+        q[np.abs(q[:, screwed]) < np.pi]
+        for q in (solutions(found), composed(joints, ORDERS[crank], 0.1))
+    )
+    assert len(ours) == len(theirs) >= 2
+    assert np.max(apart(theirs, ours).min(axis=1)) < 1e-7
+    # Driven from the drawing, the drawing is found again.
+    assert np.min(np.max(np.abs(solutions(finder.find(0.0))), axis=1)) < 1e-9
+
+
+def ends_of_the_fourbar(joints: dict[str, Joint]) -> tuple[float, float]:
+    """Angles of joint S just inside and well outside its range."""
+    form = rg.closed_form(mechanism_with(joints, FOURBAR), ["S"])
+    angles = sorted(np.linspace(-np.pi, np.pi, 101), key=abs)
+    inside, outside = 0.0, next(x for x in angles if not form.solve(x).assembled.any())
+    far = 1.02 * outside
+    for _ in range(100):
+        middle = 0.5 * (inside + outside)
+        if form.solve(middle).assembled.all():
+            inside = middle
+        else:
+            outside = middle
+    return inside, float(far)
+
+
+def test_what_the_four_bar_does_not_reach_is_known_to_be_empty() -> None:
+    joints = joints_of(3)
+    _, far = ends_of_the_fourbar(joints)
+    found = rg.configurations(mechanism_with(joints), ["S"], far)
+    assert found.method == "eigenvalues"
+    assert found.complete and not found.counts
+
+
+def test_where_the_four_bar_is_stretched_the_list_is_not_called_complete() -> None:
+    joints = joints_of(3)
+    end, _ = ends_of_the_fourbar(joints)
+    found = rg.configurations(mechanism_with(joints), ["S"], [end, 0.0], rounds=3)
+    assert found.complete.tolist() == [False, True]
+    assert found.evidence.starts[0] > 0 == found.evidence.starts[1]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_four_bar_and_the_agile_eye(first: bool) -> None:
+    """Two loops that only iteration solves, with a four-bar at an input or at what follows."""
+    eye = {joint.name: joint for joint in spherical_9r().joints}
+    shared = eye["a1" if first else "a2"]
+    axis = shared.screws[3:, 0]
+    u = np.roll(axis, 1)
+    v = np.cross(axis, u)
+    corners = {"A": 1.2 * u, "B": 1.3 * u + 0.4 * v, "C": 0.2 * u + 0.6 * v}
+    links = {"A": (shared.parent, "x"), "B": ("x", "y"), "C": ("y", shared.child)}
+    bar = [
+        joint_in_world(name, *links[name], "revolute", axis, corner)
+        for name, corner in corners.items()
+    ]
+    mechanism = mechanism_of("driven eye", [*eye.values(), *bar], ground="ground")
+    names = ["A" if first else "a1", "b1", "c1"]
+    finder = ConfigurationFinder(mechanism, names)
+    assert [step.method for step in finder._plan.steps] == (
+        ["closed form", "iteration"] if first else ["iteration", "closed form"]
+    )
+    x = np.array([0.1, -0.15, 0.05])
+    found = finder.find(x)
+    assert found.method == "iteration" and not found.complete
+    own = [*bar, shared]
+    order = [shared.name, "A"] if not first else ["A", shared.name]
+    fourbar = mechanism_of("four-bar", own, ground=shared.parent)
+    total = 0
+    columns = list(eye)
+    if first:
+        ways = solutions(rg.configurations(fourbar, order[:1], x[0]))
+        for angle in ways[:, 3]:
+            total += rg.configurations(spherical_9r(), ["a1", "b1", "c1"], [angle, *x[1:]]).counts
+    else:
+        for q in solutions(rg.configurations(spherical_9r(), names, x)):
+            total += rg.configurations(fourbar, order[:1], q[columns.index("a2")]).counts
+    assert found.counts == total >= 4
+    assert found.residual.max() < 1e-12
+
+
+def test_three_loops_of_one_kind_each() -> None:
+    """Four-bar, general loop and a gear to another four-bar: each in its turn, all at once."""
+    joints = joints_of(3)
+    rng = np.random.default_rng(9)
+    corners = [(0, 0, 0), (0.3, 0, 0.1), (0.4, 0, 0.8), (1.0, 0, 0.1)]
+    bodies = ["ground", "x", "y", "z", "ground"]
+    second = [
+        joint_in_world(f"k{i}", *bodies[i : i + 2], "revolute", (0, 1, 0), corners[i])
+        for i in range(4)
+    ]
+    gear = Coupling("gear", "gear", (("A", 0, 1.0), ("k0", 0, -0.5)))
+    mechanism = mechanism_of(
+        "three", [*joints.values(), *second], ground="ground", couplings=(gear,)
+    )
+    x = rng.uniform(-0.2, 0.2, size=4)
+    found = rg.configurations(mechanism, ["A"], x)
+    assert found.method == "eigenvalues" and found.complete.all()
+    alone = rg.configurations(mechanism_with(joints), ["A"], x)
+    other = rg.configurations(mechanism_of("other", second, ground="ground"), ["k0"], 2.0 * x)
+    assert np.array_equal(found.counts, alone.counts * other.counts)
+    assert np.nanmax(found.residual) < 1e-12
