@@ -854,6 +854,7 @@ def test_urdf_plus_files(name: str) -> None:
     assert [d for d in mechanism.findings if d.severity != "note"] == []
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_urdf_plus_benchmarks() -> None:
     """Each states its number of loops or couplings; all frames agree at zero coordinates."""
@@ -909,6 +910,7 @@ def motion(joint: Joint, q: Array) -> Array:
     return T
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("name", TREES)
 def test_poses_agree_with_pinocchio(name: str) -> None:

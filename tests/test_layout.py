@@ -51,6 +51,7 @@ def test_the_model_needs_no_more_than_screws() -> None:
     assert nx.descendants(graph, "model") == {"errors", "lie"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["manifold", "reduction", "assembly_modes"])
 def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
     above = {"adapters", "commands", "render", "report", "pinocchio_model", "dynamics"}

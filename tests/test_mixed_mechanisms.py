@@ -86,6 +86,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 5])
 @pytest.mark.parametrize("crank", ORDERS)
 def test_a_fourbar_and_a_general_loop(crank: str, seed: int) -> None:
@@ -121,6 +122,7 @@ def solutions_at(found: AssemblyModes, n: int) -> np.ndarray:
     return found.q[n][found.found[n]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crank", ORDERS)
 def test_a_fourbar_and_a_loop_with_a_screw(crank: str) -> None:
     """A loop that is not algebraic is iterated alone, the four-bar solved for each of its ways."""
