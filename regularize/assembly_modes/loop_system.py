@@ -136,7 +136,7 @@ class LoopSystem:
         for weights in np.random.default_rng(1).normal(size=(3, u)):
             step[:, self.unknown] = 1e-4 * ((weights * null)[:, None] @ V)[:, 0]
             ahead, behind = (
-                self.loops.state(moved(self.loops, q, sense * step, self.held)).T_world_node
+                self.loops.state(moved(self.loops, q, sense * step)).T_world_node
                 for sense in (1.0, -1.0)
             )
             change = np.max(np.abs(ahead - behind), axis=(2, 3))
