@@ -45,6 +45,21 @@ def test_sixteen_configurations_of_an_arm_with_a_driven_pose():
     assert np.min(apart("R" * 6, q[:, None], q[None]) + 9 * np.eye(16)) > 1e-2
 
 
+@pytest.mark.parametrize("turns", [0, 1, -1])
+def test_inputs_keep_every_digit(turns):
+    """Whole turns of a pose included, for eigenvalues and for formulas alike."""
+    pose = np.array([-0.4, 0.3, 0.2, 0.3, -0.2, 0.4])
+    pose[3:] *= 1.0 + turns * 2 * np.pi / np.linalg.norm(pose[3:])
+    (elbow, inputs), _ = CASES["elbow manipulator"]
+    for mechanism, names in ((arm_mechanism("orthogonal"), ["pose"]), (elbow, inputs)):
+        finder = ConfigurationFinder(mechanism, names)
+        x = pose if names == ["pose"] else 0.1 * pose
+        found = finder.find(x)
+        columns = list(finder._form.columns)
+        assert np.all(solutions(found)[:, columns] == x)
+        assert found.complete
+
+
 def test_bricard_linkage():
     """Alternate angles are equal; cos θ + cos φ + cos θ cos φ = 0 (Chen, You and Tarnai 2005)."""
     x = np.linspace(-0.4, 2.0, 25)
