@@ -701,7 +701,7 @@ def test_lines_and_elements(model: Model) -> None:
     assert (source.line, source.element) == (6, "robot/joint[@name='j']")
     fails(
         lambda: model("", link("<visual/><visual><geometry><box/></geometry></visual>")),
-        "robot/link[@name='a']/visual[2]/geometry/box: <box> has no attribute 'size'",
+        "robot/link[@name='a']/visual[2]/geometry/box: <box> has no 'size'",
     )
 
 

@@ -65,9 +65,7 @@ def compiled(path: str) -> Compiled:
     Raises:
         ReadError: The file is not MJCF, or MuJoCo refuses it.
     """
-    root = parse(path)
-    if root.tag != "mujoco":
-        raise root.error(f"the root element is <{root.tag}>, expected <mujoco>; this is not MJCF")
+    root = parse(path, "mujoco")
     roots = [root, *_included(root, path)]
     try:
         prepared, model = _compile(path)

@@ -19,7 +19,6 @@ from regularize.lie.screw import Array, transform
 from regularize.model.joint import perpendiculars
 from regularize.model.mechanism import Inertia, Mechanism
 
-ROOT = "SimscapeMultibodyImportXML"
 #: Pair of each joint element, in lower case.
 JOINTS = {
     "weld": "fixed",
@@ -62,10 +61,7 @@ def read(path: str) -> Mechanism:
     Raises:
         ReadError: The file is not such XML, or a joint names no instance.
     """
-    root = parse(path)
-    if root.tag != ROOT:
-        raise root.error(f"the root element is <{root.tag}>, expected <{ROOT}>")
-    return _Reader(root).read()
+    return _Reader(parse(path, "SimscapeMultibodyImportXML")).read()
 
 
 class _Reader:

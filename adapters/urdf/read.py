@@ -59,9 +59,7 @@ def read_root(
     loops: str | os.PathLike[str] | bool | None,
 ) -> Mechanism:
     """Read the root element of a URDF model; see ``read``."""
-    if root.tag != "robot":
-        raise root.error(f"the root element is <{root.tag}>, expected <robot>; this is not URDF")
-    for node in root.walk():
+    for node in root.of_tag("robot").walk():
         if node.tag.startswith("xacro:") and node.tag not in QUIET:
             raise node.error(f"<{node.tag}> is not expanded; run xacro on the file first")
     if not root.children("link"):
