@@ -69,8 +69,8 @@ class _Reader:
 
     def __init__(self, root: Node) -> None:
         units = root.need("DataUnits")
-        self.length = _unit(units, "length", LENGTHS)
-        self.mass = _unit(units, "mass", MASSES)
+        self.length = LENGTHS[units.one_of(units.text("length"), LENGTHS, "unit")]
+        self.mass = MASSES[units.one_of(units.text("mass"), MASSES, "unit")]
         self.assembly = root.need("RootAssembly")
         self.definitions = _by_uid(root.child("Assemblies"), "Assembly")
         self.parts = _by_uid(root.child("Parts"), "Part")
@@ -198,13 +198,6 @@ class _Reader:
             return transform(None, position)
         z = axis.direction(axis.numbers(None, 3))
         return transform(np.column_stack([*perpendiculars(z), z]), position)
-
-
-def _unit(node: Node, attribute: str, known: dict[str, float]) -> float:
-    written = node.text(attribute)
-    if written not in known:
-        raise node.error(f"unit {written!r} is unknown; known are {', '.join(known)}")
-    return known[written]
 
 
 def _by_uid(node: Node | None, tag: str) -> dict[str, Node]:

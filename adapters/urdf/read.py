@@ -8,7 +8,7 @@ from pathlib import Path
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.urdf import loop_files
-from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.adapters.urdf.draft import UrdfDraft, mark_closures
 from regularize.adapters.urdf.joint import read_joints, read_mimics
 from regularize.adapters.urdf.link import read_links
 from regularize.adapters.urdf.loops import DIALECTS as LOOPS
@@ -70,7 +70,7 @@ def read_root(
     files = loop_files.find(path, loops)
     for file in files[:1]:
         file.retype(draft)
-    draft.mark_closures()
+    mark_closures(draft)
     roots = draft.roots
     for node in root.children():
         if node.tag in DIALECTS:
