@@ -38,7 +38,8 @@ def _inertia(node: Node | None) -> Inertia | None:
 
 
 def _color(visual: Node) -> Color | None:
-    color = visual.find("material", "diffuse") or visual.find("material", "ambient")
+    material = visual.child("material")
+    color = None if material is None else material.child("diffuse", "ambient")
     if color is None:
         return None
     count = 3 if len(color.text().split()) == 3 else 4
