@@ -19,8 +19,9 @@ from test_simulate import pendulum
 import regularize as rg
 from regularize.cli import main
 from regularize.dynamics.expression import FUNCTIONS, parse
+from regularize.dynamics.integrator import StepTooSmall
 from regularize.dynamics.prescribed import prescribed
-from regularize.errors import ModelError
+from regularize.errors import ClosureLost, ModelError
 from regularize.model.mechanism import PrescribedMotion
 from regularize.reduction.pivoting import NotIndependent
 
@@ -223,6 +224,17 @@ def test_drives_that_cannot_be(coordinates: str) -> None:
         rg.simulate(
             mechanism, duration=1.0, drive={"A": "t"}, rates={"A": 1.0}, coordinates=coordinates
         )
+
+
+def test_a_drive_against_a_limit_is_stopped_with_a_reason() -> None:
+    """The rocker is driven beyond its dead point."""
+    limits: list[tuple[str, type[Exception], str]] = [
+        ("all", StepTooSmall, "dead centre"),
+        ("minimal", ClosureLost, "limit of its motion"),
+    ]
+    for coordinates, error, message in limits:
+        with pytest.raises(error, match=message):
+            rg.simulate(crank_rocker(), duration=3.0, drive={"D": "t"}, coordinates=coordinates)
 
 
 def test_drives_go_with_rows_only() -> None:
