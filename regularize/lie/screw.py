@@ -148,8 +148,23 @@ def exp(twist: Array) -> Array:
 
 def log_rotation(R: Array) -> Array:
     """Rotation vectors of rotation matrices, shape (..., 3)."""
-    vectors = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_rotvec()
-    return np.asarray(vectors).reshape(*R.shape[:-2], 3)
+    w = 0.5 * np.stack(
+        [
+            R[..., 2, 1] - R[..., 1, 2],
+            R[..., 0, 2] - R[..., 2, 0],
+            R[..., 1, 0] - R[..., 0, 1],
+        ],
+        axis=-1,
+    )
+    sine = np.sqrt(np.sum(w * w, axis=-1))
+    cosine = 0.5 * (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1.0)
+    angle = np.arctan2(sine, cosine)
+    w *= np.where(sine > 1e-9, angle / np.where(sine > 1e-9, sine, 1.0), 1.0)[..., None]
+    # Near half a turn the sine says little; quaternions do.
+    half_turn = cosine < -0.9
+    if half_turn.any():
+        w[half_turn] = Rotation.from_matrix(R[half_turn]).as_rotvec()
+    return w
 
 
 def inverse_left_jacobian(w: Array) -> Array:

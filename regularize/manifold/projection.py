@@ -149,7 +149,7 @@ def project(
                 break
         # A correction of more than a radian or a length has left the neighbourhood.
         step /= np.maximum(1.0, length[active])[:, None]
-        q[active] = moved(constraints, q[active], step, held)
+        q[active] = moved(constraints, q[active], step)
     outcome[error <= tolerances.closed] = Convergence.CLOSED
     return Projected(best, error, outcome, first, contraction)
 
@@ -195,7 +195,7 @@ def approach(
         step[:, free] = -np.linalg.solve(transposed @ J + scale * identity, gradient)[..., 0]
         length = np.max(np.abs(step), axis=1, initial=0.0)
         step /= np.maximum(1.0, length)[:, None]
-        trial = moved(constraints, q[active], step, held)
+        trial = moved(constraints, q[active], step)
         state = constraints.state(trial)
         new = constraints.residual(state)
         new_square = np.sum(new**2, axis=1)
@@ -209,12 +209,9 @@ def approach(
     return q
 
 
-def moved(constraints: ConstraintSet, q: Array, step: Array, held: Mask | None = None) -> Array:
-    """Configurations after scaled steps (N, n); held coordinates keep every digit."""
-    result = constraints.integrate(q, step * constraints.units)
-    if held is not None and result.shape[1] == len(held):
-        result[:, held] = q[:, held]
-    return result
+def moved(constraints: ConstraintSet, q: Array, step: Array) -> Array:
+    """Configurations after scaled steps (N, n)."""
+    return constraints.integrate(q, step * constraints.units)
 
 
 def _free_least_norm(jacobian: Array, residual: Array, held: Mask | None, singular: float) -> Array:

@@ -208,10 +208,11 @@ def without_rows(
     kind: Kind,
     rtol: float,
 ) -> list[Cut]:
-    """Drop kept rows that depend on the others at a configuration.
+    """Drop kept rows that depend on others at a configuration.
 
     Rows that may not be dropped can be dependent among themselves; then fewer rows are dropped, for
-    none that is independent of the others may go.
+    none that is independent of the others may go. Thinning looks at the chosen cuts alone: what
+    moving loops say at one configuration they need not say at another.
 
     Args:
         cuts: All cuts of the loops, in the order of ``loops.chords``.
@@ -225,10 +226,9 @@ def without_rows(
     reduced = ReducedLoops(loops, cuts)
     jacobian = reduced.residual_jacobian(loops.state(q))[0] * loops.units
     owner = [(i, k) for i, cut in enumerate(cuts) for k in range(cut.kept + cut.edge.freedoms)]
-    fixed = [r for r, (i, k) in enumerate(owner) if i not in chosen or k >= cuts[i].kept] + list(
-        range(len(owner), len(jacobian))
-    )
-    free = [r for r in range(len(owner)) if r not in set(fixed)]
+    free = [r for r, (i, k) in enumerate(owner) if i in chosen and k < cuts[i].kept]
+    stays = set(range(len(jacobian))) - set(free)
+    fixed = [r for r in stays if kind == "numerical" or (r < len(owner) and owner[r][0] in chosen)]
     # What the rows that stay anyway say already is projected out before rows are picked.
     rest = jacobian[free]
     if fixed:

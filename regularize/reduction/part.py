@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from regularize.lie import subalgebra
@@ -18,6 +20,7 @@ from regularize.reduction.closing import close_part
 from regularize.reduction.cuts import (
     Cut,
     Kind,
+    ReducedLoops,
     cut_of,
     without_rows,
 )
@@ -167,17 +170,40 @@ def searched(setting: Setting, part: Part, mobility: CellMobility) -> Part:
 
 
 def thinned(setting: Setting, part: Part) -> Part:
-    """The part without dependent rows of loops in which every joint is locked.
+    """The part without dependent rows of loops that lock themselves.
 
-    Such a loop never changes, so the rank at the pose is its rank for ever, and a full set of
-    independent rows keeps locking it. Topological redundancy is left to be reported as such.
+    Where all joints of some loops are locked, their rows on these joints form a constant matrix.
+    If it has as many independent rows as there are coordinates, that many of them keep locking the
+    joints for ever, without the help of any loop that moves. Topological redundancy is left to be
+    reported as such.
     """
-    locked = {*part.locked, *(e for e in part.edges if not setting.graph.edges[e].freedoms)}
-    chosen = [i for i, cut in enumerate(part.cuts) if set(cut.cycle.edges) <= locked]
-    count = part.dimension - part.rank - part.topological
-    if not chosen or count <= 0:
-        return part
-    return _without(setting, part, chosen, count, "thinned", setting.assembly.q)
+    for chosen in _self_locking(setting, part):
+        kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
+        count = kept - part.rank - part.topological
+        if count > 0:
+            part = _without(setting, part, chosen, count, "thinned", setting.assembly.q)
+    return part
+
+
+def _self_locking(setting: Setting, part: Part) -> Iterator[list[int]]:
+    """Sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
+    loops, cuts = setting.loops(part.edges, part.cuts)
+    movable = np.ones(loops.freedoms, dtype=bool)
+    movable[[column for e in part.locked for column in loops.local(e)]] = False
+    seen = loops.incidence != 0.0
+    still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
+    together: Any = nx.Graph()
+    together.add_nodes_from(still)
+    together.add_edges_from((i, j) for i in still for j in still if (seen[i] & seen[j]).any())
+    state = loops.state(setting.assembly.q[loops.columns])
+    rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
+    owner = np.repeat(np.arange(len(cuts)), [cut.kept + cut.edge.freedoms for cut in cuts])
+    for chosen in map(sorted, nx.connected_components(together)):
+        columns = seen[chosen].any(axis=0)
+        own = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
+        values = np.linalg.svd(own, compute_uv=False)
+        if decide_rank(values, setting.rtol).rank == int(columns.sum()):
+            yield chosen
 
 
 def numerically_reduced(setting: Setting, part: Part, mobility: CellMobility) -> Part:

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from regularize.dynamics.one_freedom.collocation_nodes import (
-    Nodes,
-    Unresolved,
-    nodes_on,
-    resample,
-    tail,
-)
-from regularize.dynamics.one_freedom.continuation import walk_round
-from regularize.dynamics.one_freedom.curve import Curve
+from regularize.dynamics.one_freedom.bifurcations import bifurcations
+from regularize.dynamics.one_freedom.collocation_nodes import TAIL, Nodes, Unresolved, nodes_on
+from regularize.dynamics.one_freedom.continuation import once_around
+from regularize.dynamics.one_freedom.curve import Curve, SingularPath
+from regularize.dynamics.one_freedom.functions import PathFunctions
 from regularize.dynamics.one_freedom.path import Path
 from regularize.dynamics.one_freedom.states import States
-from regularize.dynamics.one_freedom.table import ROUND, Table, table_of
+from regularize.dynamics.one_freedom.table import PIECES, ROUND, Table, table_of, tail
 from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array, read_only
-from regularize.metamodels.idle_held import held
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import coordinate_names
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.reduction.idle_held import held
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
 
-#: Strides that are tried one after another, lengths scaled.
-STRIDES = (0.4, 0.2, 0.1, 0.05)
-#: Relative size of the last Fourier coefficients of mass and potential that counts as none.
-TAIL = 1e-13
+#: Strides that are tried one after another, lengths scaled: where curves all but meet, long ones
+#: step from one onto the other.
+STRIDES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 #: Most samples.
 MOST = 16384
 #: Points at which the tables are compared with the mechanism itself.
@@ -70,44 +65,41 @@ def path(model: Mechanism | Reduction | Robot, *, through: bool = False) -> Path
         )
     robot = robot or to_pinocchio(reduction)
     curve, states = Curve(reduction), States(robot)
-    nodes = _nodes(curve, np.array(reduction.q), through)
+    nodes = _nodes(curve, np.array(reduction.q))
+    places = [curve.place(q) for q in bifurcations(curve, nodes)]
+    if places and not through:
+        raise SingularPath(f"it runs through a singular configuration at {places[0]}")
     findings += tuple(
         Diagnostic(
             "REG313",
             "warning",
-            f"the path goes straight on at a singular configuration ({curve.place(q)}), where the "
+            f"the path goes straight on at a singular configuration ({place}), where the "
             "motion may branch off",
             source=reduction.mechanism.joints[0].source,
             help=("stay away from it, or add a part that leads the mechanism through",),
         )
-        for q in nodes.branches
+        for place in places
     )
-    shape, rates, functions, samples = _tables(curve, states, nodes)
-    result = Path(
-        robot,
-        curve,
-        coordinate_names(reduction.mechanism),
-        read_only(nodes.turns),
-        0.0,
-        samples,
-        findings,
-        states,
-        functions,
-        shape,
-        rates,
+    functions = _functions(curve, states, nodes)
+    names = coordinate_names(reduction.mechanism)
+    tables = PathFunctions(robot, curve, names, states, functions, nodes.shape, nodes.rates)
+    return Path(
+        **vars(tables),
+        turns=read_only(nodes.turns),
+        error=_error(tables),
+        samples=functions.coefficients.shape[1] // PIECES,
+        findings=findings,
     )
-    object.__setattr__(result, "error", _error(result))
-    return result
 
 
-def _nodes(curve: Curve, q: Array, through: bool) -> Nodes:
+def _nodes(curve: Curve, q: Array) -> Nodes:
     """Points once around, from shorter strides where longer ones lead to nothing."""
     for stride in STRIDES[:-1]:
         try:
-            return nodes_on(curve, walk_round(curve, q, stride), through=through)
+            return nodes_on(curve, once_around(curve, q, stride))
         except Unresolved:
             continue
-    return nodes_on(curve, walk_round(curve, q, STRIDES[-1]), through=through)
+    return nodes_on(curve, once_around(curve, q, STRIDES[-1]))
 
 
 def _reduced(model: Mechanism | Reduction | Robot) -> tuple[Reduction, Robot | None]:
@@ -116,21 +108,14 @@ def _reduced(model: Mechanism | Reduction | Robot) -> tuple[Reduction, Robot | N
     return (reduce_loops(model) if isinstance(model, Mechanism) else model), None
 
 
-def _tables(curve: Curve, states: States, nodes: Nodes) -> tuple[Table, Table, Table, int]:
-    """Configurations, their rates, what decides the motion, and how many samples it took."""
-    N = len(nodes.q)
+def _functions(curve: Curve, states: States, nodes: Nodes) -> Table:
+    """What decides the motion, from as many samples as it needs; see ``Path.functions``."""
     plain = len(curve.plain)
-    embedded = curve.embedded(nodes.q)
-    growth = np.zeros(embedded.shape[1])
-    growth[:plain] = nodes.turns[curve.plain]
-    straight = embedded - np.outer(np.arange(N) / N, growth)
-    count = N
+    count = len(nodes.points.q)
     while True:
-        sampled, v = straight, nodes.v
-        if count > N:
-            sampled, v = resample(straight, count), resample(nodes.v, count)
-        q = curve.restored(sampled + np.outer(np.arange(count) / count, growth))
-        inertia = states.inertia(q, v)
+        s = ROUND * np.arange(count) / count
+        embedded = nodes.shape(s)
+        inertia = states.inertia(curve.restored(embedded), nodes.rates(s))
         scale = np.append(inertia[:, 0].max(), np.repeat(np.max(np.abs(inertia[:, 1:])), 3))
         if not inertia[:, 0].min() > 1e-10 * scale[0]:
             raise NoInertia(
@@ -142,18 +127,11 @@ def _tables(curve: Curve, states: States, nodes: Nodes) -> tuple[Table, Table, T
         count *= 2
     # Group joints have no coordinates that could do work one by one.
     single = np.zeros((count, curve.n))
-    single[:, curve.plain] = sampled[:, :plain]
-    turns = np.zeros(curve.n + 4)
-    turns[: curve.n] = nodes.turns
-    return (
-        table_of(straight, growth),
-        table_of(nodes.v, np.zeros(curve.n)),
-        table_of(np.hstack([single, inertia]), turns),
-        count,
-    )
+    single[:, curve.plain] = (embedded - np.outer(s / ROUND, nodes.shape.growth))[:, :plain]
+    return table_of(np.hstack([single, inertia]), np.append(nodes.turns, np.zeros(4)))
 
 
-def _error(path: Path) -> float:
+def _error(path: PathFunctions) -> float:
     """Largest error at points between the samples."""
     curve = path.curve
     # Steps of the golden section: never near the samples all at once.

@@ -17,6 +17,7 @@ from numpy.polynomial import Chebyshev, chebyshev
 
 from regularize.dynamics.integrator import StepTooSmall
 from regularize.dynamics.one_freedom.table import Table
+from regularize.dynamics.recording import Counters
 from regularize.lie.screw import Array, read_only
 
 #: Points of an interval: with fewer the evaluations are too few to be worth the overhead of
@@ -38,17 +39,13 @@ class Travel:
         s: Path coordinates, shape (N,).
         rate: Their rates, shape (N,).
         work: Work of the forces without potential so far in J, shape (N,).
-        steps: Intervals.
-        rejected: Intervals that were too long.
-        evaluations: States at which the equation of motion was evaluated.
+        counters: What it has cost; steps are intervals.
     """
 
     s: Array
     rate: Array
     work: Array
-    steps: int
-    rejected: int
-    evaluations: int
+    counters: Counters
 
 
 @cache
@@ -76,8 +73,7 @@ class Collocation:
     ) -> None:
         """Remember them."""
         self._motion, self._drive, self._rtol, self._max_step = motion, drive, rtol, max_step
-        self._evaluations = 0
-        self._fastest = 0.0
+        self._counters, self._fastest = Counters(), 0.0
 
     def travel(
         self,
@@ -94,29 +90,34 @@ class Collocation:
         end, t, h = float(times[-1]), 0.0, self._first(s, rate)
         state = np.array([s, rate, 0.0])
         parts = [np.repeat(state[:, None], int(np.sum(times <= 0.0)), axis=1)]
-        steps = rejected = 0
         while t < end:
             left = end - t
             h = min(h, self._max_step)
             wanted = left if left <= h else min(h, 0.5 * left)
             if wanted <= 1e-13 * max(1.0, t):
                 raise StepTooSmall(t)
-            series, fit = self._interval(t, state, wanted)
+            acceleration, power, fit = self._interval(t, state, wanted)
             if not fit >= 1.0:
-                rejected += 1
+                self._counters.rejected += 1
                 h = wanted * float(np.clip(fit, 0.2, 0.8))
                 continue
-            steps += 1
+            self._counters.steps += 1
             stop = t + wanted if wanted < left else end
             inside = times[(times > t) & (times <= stop)]
-            parts.append(np.array([quantity(inside) for quantity in series]))
-            state = np.array([quantity(stop) for quantity in series])
+            s, rate, work = state.tolist()
+            speed = Chebyshev(acceleration, (t, t + wanted)).integ(k=rate, lbnd=t)
+            done = Chebyshev(power, (t, t + wanted)).integ(k=work, lbnd=t)
+            at = np.append(inside, stop)
+            found = np.array([speed.integ(k=s, lbnd=t)(at), speed(at), done(at)])
+            parts.append(found[:, :-1])
+            state = found[:, -1]
             self._fastest = max(self._fastest, abs(float(state[1])))
             # The last ones are shorter than they could be, the others as long as seemed wise.
             t, h = stop, max(h if wanted < h else 0.0, wanted * min(2.0, 0.9 * fit))
             if progress is not None:
                 progress(t / end)
-        return Travel(*np.concatenate(parts, axis=1), steps, rejected, self._evaluations)
+        s_all, rates, works = np.concatenate(parts, axis=1)
+        return Travel(s_all, rates, works, self._counters)
 
     def _first(self, s: float, rate: float) -> float:
         """An interval in which the mechanism goes a small part of the path."""
@@ -130,7 +131,7 @@ class Collocation:
 
     def _equation(self, t: Array, s: Array, rate: Array) -> tuple[Array, Array, Array, Array]:
         """Acceleration, its derivatives by place and by rate, and power, shapes (K,)."""
-        self._evaluations += len(s)
+        self._counters.evaluations += len(s)
         (m, _), (dm, dW), (ddm, ddW) = (self._motion(s, k).T for k in range(3))
         Q = self._force(t, s, rate)
         force = Q - 0.5 * dm * rate**2 - dW
@@ -142,13 +143,13 @@ class Collocation:
             by_rate = by_rate + (self._force(t, s, rate + size) - Q) / size
         return force / m, by_place / m - force * dm / m**2, by_rate / m, Q * rate
 
-    def _interval(self, t: float, state: Array, h: float) -> tuple[tuple[Chebyshev, ...], float]:
-        """Place, rate and work over one interval, and how many times its length would do as well.
+    def _interval(self, t: float, state: Array, h: float) -> tuple[Array, Array, float]:
+        """Series of acceleration and power, and how many times the length would do as well.
 
-        Below one it is too long; zero where the Newton steps do not converge.
+        Below one it is too long, also where the Newton steps do not converge.
         """
         x, series, integral, twice = _rule()
-        s, rate, work = state.tolist()
+        s, rate, _ = state.tolist()
         times = t + h * x
         a = np.repeat(self._equation(np.array([t]), state[:1], state[1:2])[0], POINTS)
         by_first, by_second = h * integral, h**2 * twice
@@ -164,19 +165,16 @@ class Collocation:
             largest = float(np.max(np.abs(a)))
             size = float(np.max(np.abs(change))) / max(largest, 1e-300)
             if not np.isfinite(size) or (size > 2.0 * before and size > 1e-6):
-                return (), 0.0
+                return x, x, 0.3
             if size <= 1e-12 or (size < 1e-9 and size > 0.3 * before):
                 break
             before = size
         else:
-            return (), 0.0
+            return x, x, 0.3
         fastest = max(self._fastest, float(np.max(np.abs(velocity))), 1e-12)
-        coefficients = series @ a
-        acceleration, done = (Chebyshev(c, (t, t + h)) for c in (coefficients, series @ power))
-        speed = acceleration.integ(k=rate, lbnd=t)
-        place = speed.integ(k=s, lbnd=t)
-        fit = _fit(coefficients, SHARE * self._rtol * fastest / h)
-        return (place, speed, done.integ(k=work, lbnd=t)), fit
+        acceleration = series @ a
+        fit = _fit(acceleration, SHARE * self._rtol * fastest / h)
+        return acceleration, series @ power, fit
 
 
 def _fit(series: Array, small: float) -> float:

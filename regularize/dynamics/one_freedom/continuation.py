@@ -1,34 +1,28 @@
-"""Walking once around the curve of configurations, in equal strides from both sides of the start.
+"""Continuation once around the curve of configurations.
 
 A stride counts the way and the turning of the tangent alike, so that sharp bends get as many points
-as they need. Points are only near the curve; ``nodes`` puts them on it.
+as they need.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
-from regularize.dynamics.one_freedom.curve import (
-    SINGULAR,
-    Curve,
-    Points,
-    SingularPath,
-)
+from regularize.dynamics.one_freedom.curve import Curve, SingularPath
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+from regularize.manifold.continuation import Continuation
 
-#: Way and turning per step of a walk, lengths scaled, and how often it may be halved.
-STRIDE, HALVINGS = 0.4, 7
-#: Smallest cosine between the tangents of points that follow each other.
+#: Part of a stride below which a step has run into a singular configuration.
+SHORTEST = 2.0**-10
+#: Smallest cosine between the tangents of points that follow each other: any step may turn by half
+#: a stride or so, but not as much as where two curves cross.
 TURN = 0.6
-#: Longest walk: strides before a curve counts as one that does not come back.
+#: Strides before a curve counts as one that does not come back.
 LONGEST = 1500
-#: Distance in strides at which walkers may meet; together they do two at a time.
-MEETING = 1.7
-#: Distance between two points, lengths scaled, that are the same.
-SAME = 1e-7
 
 
 class OpenPath(ModelError):
@@ -44,97 +38,112 @@ class OpenPath(ModelError):
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Points once around a closed curve.
+    """Points once around a closed curve, all but on it.
 
     Attributes:
-        q: Configurations, not wrapped, the first one is the start, shape (N, n).
+        curve: The curve.
+        q: Configurations, not wrapped; the first one is the start, and the last one as well after
+            the round, shape (N, n).
         tangent: Tangents there, shape (N, n).
-        turns: Change of every coordinate after the round, shape (n,).
+        stride: Way and turning from one to the next where they are closest.
     """
 
+    curve: Curve
     q: Array
     tangent: Array
-    turns: Array
+    stride: float
+
+    @property
+    def turns(self) -> Array:
+        """Change of every coordinate after the round, shape (n,)."""
+        return self.curve.turns(self.q[-1] - self.q[0])
+
+    def spread(self) -> tuple[Array, Array]:
+        """Configurations half a stride apart, the last one left out, and about their tangents.
+
+        Their number is odd: symmetric mechanisms have their singular poses at simple fractions of
+        the round, and so no point is there.
+        """
+        curve, q, tangent = self.curve, self.q, self.tangent
+        ways = np.linalg.norm(curve.differences(q[:-1], q[1:]), axis=1)
+        strides = np.hypot(ways, np.linalg.norm(np.diff(tangent, axis=0), axis=1))
+        way, done = (np.append(0.0, np.cumsum(steps)) for steps in (ways, strides))
+        rates = curve.embedded_rates(q, curve.units * tangent)
+        between = CubicHermiteSpline(way, curve.embedded(q), rates)
+        count = 2 * int(np.ceil(done[-1] / self.stride)) + 1
+        at = np.interp(np.arange(count) * (done[-1] / count), done, way)
+        nearest = np.searchsorted(way, at, side="right") - 1
+        return curve.restored(between(at)), tangent[nearest]
 
 
-def walk_round(curve: Curve, q: Array, stride: float = STRIDE) -> Round:
-    """Points once around the curve through a configuration of shape (n,).
+def once_around(curve: Curve, q: Array, stride: float) -> Round:
+    """Points once around the curve, one walker going forward, one back until they meet.
 
     Args:
         curve: The curve.
-        q: Where to begin.
-        stride: Way and turning per step, lengths scaled; shorter where it has to be.
+        q: Where to begin, shape (n,).
+        stride: Largest way and turning per step, lengths scaled.
 
     Raises:
         SingularPath: The curve runs into a singular configuration.
         OpenPath: It does not come back.
     """
+    tolerances = curve.tolerances
+    # Near the curve is near enough, as every point is corrected once more.
+    follower = Continuation(curve.loops, replace(tolerances, closed=tolerances.same))
     start = curve.points(np.array([q, q]), np.ones((2, curve.n)))
-    if not start.clearance[0] > SINGULAR:
+    if not start.clearance[0] > tolerances.singular:
         raise SingularPath(f"the configuration to begin with is singular ({curve.place(q)})")
-    stopped = q
-    for halving in range(HALVINGS + 1):
-        found = _walk(curve, start, stride / 2**halving)
-        if isinstance(found, Round):
-            return found
-        stopped = found
-    raise SingularPath(f"it runs into a singular configuration near {curve.place(stopped)}")
+    here, heading = start.q, np.array([[1.0], [-1.0]]) * start.tangent[0]
+    visited, headings = [here], [heading]
+    bend, part, least = np.zeros_like(here), 1.0, 1.0
+    for _ in range(LONGEST):
+        length = part * stride / np.sqrt(1.0 + np.sum(bend**2, axis=1, keepdims=True))
+        turns = _met(curve, follower, here, heading, float(length.max()))
+        if turns is not None:
+            ways, tangents = np.array(visited), np.array(headings)
+            round_way = np.concatenate([ways[:, 0], ways[::-1, 1] + turns])
+            turned = np.concatenate([tangents[:, 0], -tangents[::-1, 1]])
+            return Round(curve, round_way, turned, least * stride)
+        reached = follower.step(here, length * heading + 0.5 * length**2 * bend)
+        there = curve.points(reached.q, heading)
+        good = reached.good & (np.sum(heading * there.tangent, axis=1) > TURN)
+        good &= there.clearance > tolerances.singular
+        if good.all():
+            bend = (there.tangent - heading) / length
+            here, heading = curve.moved(there.q, there.correction), there.tangent
+            visited.append(here)
+            headings.append(heading)
+            least = min(least, part)
+            part = min(1.0, 2.0 * part) if reached.easy.all() else part
+        elif part > SHORTEST:
+            part *= 0.5
+        else:
+            place = curve.place(here[int(np.argmin(good))])
+            raise SingularPath(f"it runs into a singular configuration near {place}")
+    raise OpenPath(curve.place(here[0]))
 
 
-def _walk(curve: Curve, start: Points, stride: float) -> Round | Array:
-    """A round, or the configuration where strides of this length fail."""
-    # One walker goes forward, one back; they meet on the far side.
-    heading = np.array([[1.0], [-1.0]]) * start.tangent[0]
-    q, bend = start.q, np.zeros_like(heading)
-    visited, tangents = [q], [heading]
-    for k in range(LONGEST):
-        length = stride / np.sqrt(1.0 + np.sum(bend**2, axis=1, keepdims=True))
-        there = curve.points(curve.moved(q, length * heading + 0.5 * length**2 * bend), heading)
-        aside = np.linalg.norm(there.correction, axis=1) / length[:, 0]
-        turned = np.sum(heading * there.tangent, axis=1)
-        bad = ~((aside < 0.2) & (turned > TURN) & (there.clearance > SINGULAR))
-        if bad.any():
-            return np.asarray(q[int(np.argmax(bad))])
-        bend = (there.tangent - heading) / length
-        q, heading = curve.moved(there.q, there.correction), there.tangent
-        visited.append(q)
-        tangents.append(heading)
-        # The first meeting can be that of neighbours of the start.
-        if k > 0 and heading[0] @ heading[1] < -TURN:
-            turns = _met(curve, q, heading, float(length.max()))
-            if turns is not None:
-                return _joined(curve, np.array(visited), np.array(tangents), turns)
-    raise OpenPath(curve.place(q[0]))
+def _met(
+    curve: Curve, follower: Continuation, q: Array, heading: Array, length: float
+) -> Array | None:
+    """Turns that the forward walker has made against the backward one, or None.
 
-
-def _met(curve: Curve, q: Array, heading: Array, length: float) -> Array | None:
-    """Turns that the forward walker has made against the backward one where they meet, or None.
-
-    They may have stepped past each other, so the way between them is taken in either direction.
+    None where the curve does not lead from one to the other within two strides or so.
     """
-    gap = curve.wrapped(curve.differences(q[:1], q[1:]))
-    if np.linalg.norm(gap) > MEETING * length:
-        return None
-    goal = q[1:]
-    for _ in range(2):
-        goal = curve.moved(goal, curve.points(goal, heading[1:]).correction)
-    here, tangent = q[:1], heading[:1]
-    for _ in range(12):
+    here, along, goal = q[:1], heading[:1], q[1:]
+    for k in range(12):
         gap = curve.wrapped(curve.differences(here, goal))
-        ahead = float(np.sum(gap * tangent))
-        if np.linalg.norm(gap) < SAME:
-            return curve.turns(here[0] - goal[0])
-        point = curve.points(curve.moved(here, np.clip(ahead, -length, length) * tangent), tangent)
-        here, tangent = curve.moved(point.q, point.correction), point.tangent
+        distance, ahead = float(np.linalg.norm(gap)), float(np.sum(gap * along))
+        if k == 0 and not (ahead > 0.0 and distance < 2.1 * length):
+            return None
+        if distance < curve.tolerances.same:
+            facing = float(np.sum(along * heading[1:])) < -TURN
+            return curve.turns(here[0] - goal[0]) if facing else None
+        reached = follower.step(here, np.clip(ahead, -length, length) * along)
+        if reached.good[0]:
+            there = curve.points(reached.q, along)
+            here, along = curve.moved(there.q, there.correction), there.tangent
+        else:
+            length *= 0.5
     return None
-
-
-def _joined(curve: Curve, visited: Array, tangents: Array, turns: Array) -> Round:
-    """Forward from the start, then over the backward walker's points back to it."""
-    forward, last = visited[:, 0], visited[-1:, 1] + turns
-    steps = curve.differences(forward[-3:], np.repeat(last, len(forward[-3:]), axis=0))
-    # Points that are past the other walker, or all but there, are left out.
-    ahead = np.sum(steps * tangents[-3:, 0], axis=1)
-    keep = len(forward) - int(np.sum(ahead < 0.3 * ahead[0]))
-    q = np.concatenate([forward[:keep], visited[:0:-1, 1] + turns])
-    return Round(q, np.concatenate([tangents[:keep, 0], -tangents[:0:-1, 1]]), turns)

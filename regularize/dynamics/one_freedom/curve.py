@@ -14,18 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import Edge, coordinate_names
 from regularize.reduction.reduce import Reduction
-
-#: Smallest over largest singular value of the rows below which a configuration is singular.
-SINGULAR = 1e-6
 
 
 class SingularPath(ModelError):
@@ -49,16 +46,14 @@ class Points:
         tangent: Unit tangents, scaled velocities, shape (N, n).
         correction: Steps towards the curve, across the tangent, shape (N, n).
         clearance: Smallest over largest singular value of the rows, shape (N,).
-        rows: The rows on scaled velocities, shape (N, m, n).
-        left: Combinations of them that are independent, shape (N, m, n - 1).
+        extended: The rows on scaled velocities and the tangent below them, shape (N, m + 1, n).
     """
 
     q: Array
     tangent: Array
     correction: Array
     clearance: Array
-    rows: Array
-    left: Array
+    extended: Array
 
 
 class Curve:
@@ -74,6 +69,7 @@ class Curve:
         graph = reduction.graph
         self.loops = sized_loops(graph, reduction.q, tree=reduction.tree)
         self.n, self.units = self.loops.freedoms, self.loops.units
+        self.tolerances = Tolerances.of(reduction.rtol)
         self.groups = [edge for edge in graph.edges if edge.group and edge.freedoms]
         grouped = {column for edge in self.groups for column in edge.columns}
         #: Columns whose coordinates are lengths or angles of their own.
@@ -83,18 +79,12 @@ class Curve:
     def points(self, q: Array, along: Array) -> Points:
         """Everything about configurations (N, n); tangents point along given ones, (N, n)."""
         loops, n = self.loops, self.n
-        N, L = len(q), len(loops.chords)
         if n == 1:
             tangent = np.where(along < 0.0, -1.0, 1.0)
-            none = np.zeros((N, 0, 1))
-            return Points(q, tangent, np.zeros((N, 1)), np.ones(N), none, np.zeros((N, 0, 0)))
+            return Points(q, tangent, np.zeros_like(q), np.ones(len(q)), tangent[:, None])
         state = loops.state(q)
         errors = loops.residual(state)
-        # The rows are about the centre, the errors at the joints.
-        turned = errors[:, : 6 * L].reshape(N, L, 6)
-        arm = (state.T_world_target[..., :3, 3] - loops.center) / loops.length
-        turned[..., :3] -= screw.cross(turned[..., 3:], arm)
-        rows = loops.jacobian(state) * self.units
+        rows = loops.residual_jacobian(state) * self.units
         u, s, vt = np.linalg.svd(rows, full_matrices=rows.shape[1] < n)
         u, s, across, tangent = u[..., : n - 1], s[:, : n - 1], vt[:, : n - 1], vt[:, n - 1]
         tangent = tangent * np.where(np.sum(tangent * along, axis=1) < 0.0, -1.0, 1.0)[:, None]
@@ -103,7 +93,8 @@ class Curve:
         correction = -np.swapaxes(across, 1, 2) @ (
             (np.swapaxes(u, 1, 2) @ errors[..., None]) / divisor
         )
-        return Points(q, tangent, correction[..., 0], s[:, -1] / s[:, 0], rows, u)
+        extended = np.concatenate([rows, tangent[:, None]], axis=1)
+        return Points(q, tangent, correction[..., 0], s[:, -1] / s[:, 0], extended)
 
     def moved(self, q: Array, step: Array) -> Array:
         """Configurations (N, n) after scaled steps (N, n)."""
@@ -153,15 +144,6 @@ class Curve:
             q[:, list(edge.columns)] = screw.log(pose) @ edge.screws
             start += 12
         return q
-
-    def same_side(self, points: Points, following: Points) -> NDArray[np.bool_]:
-        """Whether no simple branch point lies between points and those that follow, (N,)."""
-        combine = np.swapaxes(points.left, 1, 2)
-        signs = [
-            np.linalg.slogdet(np.concatenate([combine @ p.rows, p.tangent[:, None]], axis=1))[0]
-            for p in (points, following)
-        ]
-        return np.asarray(signs[0] * signs[1] > 0.0)
 
     def place(self, q: Array) -> str:
         """A configuration (n,) in words."""

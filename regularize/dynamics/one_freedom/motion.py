@@ -1,4 +1,4 @@
-"""Simulation along the path of a mechanism with one freedom, reported like any other."""
+"""Motion along the path of a mechanism with one freedom, reported like any other."""
 
 from __future__ import annotations
 
@@ -6,194 +6,180 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from regularize.dynamics.inputs import Actuation, JointForces, check_numbers
-from regularize.dynamics.one_freedom.collocation import Collocation, Drive, Travel
-from regularize.dynamics.one_freedom.path import Path
+from regularize.dynamics.inputs import Actuation, JointForces
+from regularize.dynamics.one_freedom.collocation import Collocation, Travel
+from regularize.dynamics.one_freedom.functions import PathFunctions
 from regularize.dynamics.one_freedom.quadrature import orbit
-from regularize.dynamics.one_freedom.table import Table
 from regularize.dynamics.recording import Counters, simulation_of
-from regularize.dynamics.simulation import Simulation, recorded_times
+from regularize.dynamics.simulation import Simulation
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.robot import Robot, to_pinocchio
-
-#: Accuracy of a state that has to lie on the path, relative.
-FITS = 1e-6
-#: Number of samples whose closure is computed more quickly one by one.
-FEW = 8
-#: Force along the path, relative to the potential, that is nothing but rounding.
-BALANCED = 1e-11
+from regularize.model.diagnostic import Diagnostic
+from regularize.pinocchio_model.robot import to_pinocchio
 
 
-def simulate_path(
-    path: Path,
-    *,
-    duration: float,
-    torques: Mapping[str, Actuation] | None = None,
-    forces: JointForces | None = None,
-    q: Array | Mapping[str, float] | None = None,
-    v: Array | None = None,
-    rates: Mapping[str, float] | None = None,
-    gravity: Array | None = None,
-    times: Array | None = None,
-    rtol: float = 1e-9,
-    max_step: float = np.inf,
-    progress: Callable[[float], None] | None = None,
-) -> Simulation:
-    """Let a mechanism move along its path; see ``Path.simulate``."""
-    check_numbers(duration, rtol, torques, rates, max_step=max_step)
-    times = recorded_times(times, duration)
-    robot = path.robot if gravity is None else _under(path.robot, np.asarray(gravity))
-    s = _place(path, q)
-    rate = _rate(path, s, v, rates)
-    constant = {n: float(t) for n, t in (torques or {}).items() if not callable(t)}
-    varying = {n: t for n, t in (torques or {}).items() if callable(t)}
-    motion = _potential(path, np.array(robot.model.gravity.linear), constant)
-    travel = None
-    if not varying and forces is None:
-        travel = _periodic(motion, s, rate, times, rtol)
-    if travel is None:
-        drive = _drive(path, robot, varying, forces)
-        travel = Collocation(motion, drive, rtol, max_step).travel(s, rate, times, progress)
-    if progress is not None:
-        progress(1.0)
-    return _reported(path, robot, constant, s, times, travel)
+class PathMotion:
+    """A mechanism on its path under gravity and joint forces.
 
+    Args:
+        path: The path.
+        torques: Force or torque of joints by name, constant or over time.
+        forces: Further joint forces.
+        gravity: Acceleration of free fall in m/s², shape (3,); by default the model's.
 
-def _under(robot: Robot, gravity: Array) -> Robot:
-    """The same robot under other gravity."""
-    if gravity.shape != (3,):
-        raise ModelError(f"gravity has shape {gravity.shape}, but it is a vector: (3,)")
-    other = to_pinocchio(robot.reduction)
-    other.model.gravity.linear = gravity
-    return other
+    Raises:
+        ModelError: A name or a shape does not fit the model.
+    """
 
+    def __init__(
+        self,
+        path: PathFunctions,
+        torques: Mapping[str, Actuation],
+        forces: JointForces | None,
+        gravity: Array | None,
+    ) -> None:
+        """Tell what has a potential from what changes over time or with the motion."""
+        self.path, self.robot, self._forces = path, path.robot, forces
+        if gravity is not None:
+            if np.shape(gravity) != (3,):
+                raise ModelError(f"gravity has shape {np.shape(gravity)}, but it is a vector: (3,)")
+            self.robot = to_pinocchio(self.robot.reduction)
+            self.robot.model.gravity.linear = np.asarray(gravity)
+        constant = {n: float(t) for n, t in torques.items() if not callable(t)}
+        self._constant, self._amounts = path.columns(constant), np.array([*constant.values()])
+        varying = {n: t for n, t in torques.items() if callable(t)}
+        self._varying, self._courses = path.columns(varying), [*varying.values()]
+        self._known = (np.zeros(0), np.zeros((0, 0)))
+        # Mass, and the potential of gravity and of constant joint forces.
+        n = path.curve.n
+        matrix = np.zeros((n + 4, 2))
+        matrix[n, 0] = 1.0
+        matrix[n + 1 :, 1] = -self.robot.model.gravity.linear
+        np.subtract.at(matrix[:, 1], self._constant, self._amounts)
+        self._motion = path.functions.combined(matrix)
 
-def _place(path: Path, q: Array | Mapping[str, float] | None) -> float:
-    if q is None:
-        return 0.0
-    if isinstance(q, Mapping):
-        return path.locate(q)
-    values = np.asarray(q, dtype=np.float64)
-    if values.shape != (path.robot.model.nq,):
-        raise ModelError(
-            f"q has shape {values.shape}, but the model needs ({path.robot.model.nq},)"
-        )
-    return path.locate(path.robot.coordinates(values))
+    def state(
+        self,
+        q: Array | Mapping[str, float] | None,
+        v: Array | None,
+        rates: Mapping[str, float] | None,
+    ) -> tuple[float, float]:
+        """Path coordinate and its rate of a state to begin with; see ``Path.simulate``.
 
+        Raises:
+            ModelError: The path does not lead through it, or a shape does not fit the model.
+        """
+        path = self.path
+        if q is not None and not isinstance(q, Mapping):
+            q = path.robot.coordinates(_shaped("q", q, path.robot.model.nq))
+        s = 0.0 if q is None else path.locate(q)
+        at = np.array([s])
+        if rates:
+            direction = path.velocity(at)[0, path.columns(rates)]
+            wanted = np.array(list(rates.values()), dtype=np.float64)
+        elif v is not None:
+            direction = path.states.velocities(path.configuration(at), path.velocity(at))[0]
+            wanted = _shaped("v", v, len(direction))
+        else:
+            return s, 0.0
+        size = float(direction @ direction)
+        rate = float(direction @ wanted) / size if size > 1e-24 else 0.0
+        missed = float(np.max(np.abs(wanted - rate * direction)))
+        if missed > path.curve.tolerances.same * max(1.0, float(np.max(np.abs(wanted)))):
+            named = ", ".join(f"{n} = {x:g}" for n, x in (rates or {}).items()) or "v"
+            raise ModelError(
+                f"the mechanism cannot move like that ({named}): its joints move in fixed "
+                "proportion, and at a dead centre a joint stands still; name the rate of another "
+                "joint"
+            )
+        return s, rate
 
-def _rate(path: Path, s: float, v: Array | None, rates: Mapping[str, float] | None) -> float:
-    """Rate of the path coordinate that fits joint rates, or velocities of the model."""
-    at = np.array([s])
-    if rates:
-        direction = path.velocity(at)[0, path.columns(rates)]
-        wanted = np.array(list(rates.values()), dtype=np.float64)
-    elif v is not None:
-        direction = path.states.velocities(path.configuration(at), path.velocity(at))[0]
-        wanted = np.asarray(v, dtype=np.float64)
-        if wanted.shape != direction.shape:
-            raise ModelError(f"v has shape {wanted.shape}, but the model needs {direction.shape}")
-    else:
-        return 0.0
-    size = float(direction @ direction)
-    rate = float(direction @ wanted) / size if size > 1e-24 else 0.0
-    if np.max(np.abs(wanted - rate * direction)) > FITS * max(1.0, float(np.max(np.abs(wanted)))):
-        named = ", ".join(f"{n} = {x:g}" for n, x in (rates or {}).items()) or "v"
-        raise ModelError(
-            f"the mechanism cannot move like that ({named}): its joints move in fixed proportion, "
-            "and at a dead centre a joint stands still; name the rate of another joint"
-        )
-    return rate
+    def travel(
+        self,
+        s: float,
+        rate: float,
+        times: Array,
+        rtol: float,
+        max_step: float,
+        progress: Callable[[float], None] | None,
+    ) -> Travel:
+        """The motion from a state at time zero: by quadrature where it is periodic.
 
+        Raises:
+            StepTooSmall: It cannot be continued.
+        """
+        driven = bool(self._courses) or self._forces is not None
+        travel = None if driven else self._periodic(s, rate, times, rtol)
+        if travel is None:
+            drive = self._drive if driven else None
+            collocation = Collocation(self._motion, drive, rtol, max_step)
+            travel = collocation.travel(s, rate, times, progress)
+        if progress is not None:
+            progress(1.0)
+        return travel
 
-def _potential(path: Path, gravity: Array, constant: Mapping[str, float]) -> Table:
-    """Mass, and the potential of gravity and of constant joint forces."""
-    columns = path.columns(constant)
-    matrix = np.zeros((path.functions.coefficients.shape[2], 2))
-    n = path.curve.n
-    matrix[n, 0] = 1.0
-    matrix[n + 1 :, 1] = -gravity
-    for column, value in zip(columns, constant.values(), strict=True):
-        matrix[column, 1] -= value
-    return path.functions.combined(matrix)
+    def _periodic(self, s: float, rate: float, times: Array, rtol: float) -> Travel | None:
+        motion, N = self._motion, len(times)
+        (mass, potential), (_, slope) = (motion(np.array([s]), k)[0] for k in range(2))
+        largest = float(np.max(np.abs(motion.coefficients[-1, :, 1])))
+        # A force that is nothing but rounding of the potential keeps the balance.
+        if rate == 0.0 and abs(slope) <= 1e-11 * largest:
+            return Travel(np.full(N, s), np.zeros(N), np.zeros(N), Counters(evaluations=1))
+        energy = 0.5 * float(mass) * rate**2 + float(potential)
+        found = orbit(motion, energy, s, rate, -float(slope), 0.1 * rtol)
+        if found is None:
+            return None
+        place, speed = found.at(times)
+        return Travel(place, speed, np.zeros(N), Counters(1, evaluations=found.points))
 
-
-def _periodic(motion: Table, s: float, rate: float, times: Array, rtol: float) -> Travel | None:
-    """The motion by quadrature, or None where it is not periodic."""
-    (mass, potential), (_, slope) = (motion(np.array([s]), k)[0] for k in range(2))
-    largest = float(np.max(np.abs(motion.coefficients[-1, :, 1])))
-    N = len(times)
-    if rate == 0.0 and abs(slope) <= BALANCED * largest:
-        return Travel(np.full(N, s), np.zeros(N), np.zeros(N), 0, 0, 1)
-    energy = 0.5 * float(mass) * rate**2 + float(potential)
-    found = orbit(motion, energy, s, rate, -float(slope), 0.1 * rtol)
-    if found is None:
-        return None
-    place, speed = found.at(times)
-    return Travel(place, speed, np.zeros(N), 1, 0, found.points)
-
-
-def _drive(
-    path: Path,
-    robot: Robot,
-    varying: Mapping[str, Callable[[float], float]],
-    forces: JointForces | None,
-) -> Drive | None:
-    """Generalised force of what changes over time or with the motion."""
-    if not varying and forces is None:
-        return None
-    columns = path.columns(varying)
-    # Newton steps ask for the same times again and again.
-    known: list[tuple[Array, Array]] = []
-
-    def applied(t: Array) -> Array:
-        if not known or known[0][0] is not t:
-            values = [[torque(float(x)) for torque in varying.values()] for x in t]
-            known[:] = [(t, np.array(values))]
-        return known[0][1]
-
-    def drive(t: Array, s: Array, rate: Array) -> Array:
+    def _drive(self, t: Array, s: Array, rate: Array) -> Array:
+        """Generalised force of what changes over time or with the motion, shape (N,)."""
+        path = self.path
         w = path.velocity(s)
-        total = np.zeros(len(s))
-        if columns:
-            total += np.sum(w[:, columns] * applied(t), axis=1)
-        if forces is not None:
+        if self._known[0] is not t:
+            # Newton steps ask for the same times again and again.
+            self._known = t, np.array([[torque(float(x)) for torque in self._courses] for x in t])
+        total = np.sum(w[:, self._varying] * self._known[1], axis=1)
+        if self._forces is not None:
             q = path.configuration(s)
             along = path.states.velocities(q, w)
             states = zip(t, path.states.configurations(q), rate[:, None] * along, strict=True)
-            tau = np.array([forces(float(x), a, b) for x, a, b in states])
-            total += np.sum(tau * along, axis=1)
-        return total
+            tau = np.array([self._forces(float(x), a, b) for x, a, b in states])
+            total = total + np.sum(tau * along, axis=1)
+        return np.asarray(total)
 
-    return drive
+    def simulation(
+        self, s: float, times: Array, travel: Travel, findings: tuple[Diagnostic, ...]
+    ) -> Simulation:
+        """A motion from a path coordinate with its checks, all on the full model."""
+        path, robot, loops = self.path, self.robot, self.path.curve.loops
+        coordinates = path.configuration(travel.s)
+        velocities = travel.rate[:, None] * path.velocity(travel.s)
+        q = path.states.configurations(coordinates)
+        v = path.states.velocities(coordinates, velocities)
+        moved = coordinates[:, self._constant] - path.configuration(s)[self._constant]
+        work = travel.work + moved @ self._amounts
+        closure = None
+        if len(q) > 10:
+            # Few are quicker one by one.
+            errors = np.abs(loops.residual(loops.state(coordinates)))
+            closure = np.max(errors, axis=1, initial=0.0)
+        return simulation_of(
+            robot,
+            times,
+            q,
+            v,
+            work,
+            travel.counters,
+            "path",
+            coordinates=coordinates,
+            closure=closure,
+            findings=findings,
+        )
 
 
-def _reported(
-    path: Path, robot: Robot, constant: Mapping[str, float], s: float, times: Array, travel: Travel
-) -> Simulation:
-    """The motion with its checks, all on the full model."""
-    loops, states = path.curve.loops, path.states
-    coordinates = path.configuration(travel.s)
-    velocities = travel.rate[:, None] * path.velocity(travel.s)
-    q, v = states.configurations(coordinates), states.velocities(coordinates, velocities)
-    work = travel.work
-    if constant:
-        columns = path.columns(constant)
-        moved = coordinates[:, columns] - path.configuration(s)[columns]
-        work = work + moved @ np.array(list(constant.values()))
-    closure = None
-    if len(q) > FEW:
-        closure = np.max(np.abs(loops.residual(loops.state(coordinates))), axis=1, initial=0.0)
-    counters = Counters(travel.steps, 0, travel.rejected, 0.0, travel.evaluations)
-    return simulation_of(
-        robot,
-        times,
-        q,
-        v,
-        work,
-        counters,
-        "path",
-        coordinates=coordinates,
-        closure=closure,
-        findings=path.findings,
-    )
+def _shaped(name: str, values: Array, size: int) -> Array:
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != (size,):
+        raise ModelError(f"{name} has shape {values.shape}, but the model needs ({size},)")
+    return values

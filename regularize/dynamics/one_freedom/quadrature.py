@@ -12,6 +12,7 @@ exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -23,7 +24,7 @@ from regularize.dynamics.one_freedom.table import ROUND, Table, table_of
 from regularize.lie.screw import Array
 
 #: Points of the quadrature at least: below, time goes into calling and not into computing.
-FEWEST = 64
+FEWEST = 128
 #: At most: motion that needs more stays next to a place of balance, and is followed in time.
 MOST = 131072
 
@@ -94,12 +95,13 @@ def orbit(
         ends = _turning_points(motion, energy, s, rate, force, spare)
         if ends is None or not ends[0] < ends[1]:
             return None
-        first, radius = ends[0], 0.5 * (ends[1] - ends[0])
+        first, radius = float(ends[0]), 0.5 * float(ends[1] - ends[0])
 
         def place(phase: Array) -> tuple[Array, Array]:
             return first + 2.0 * radius * np.sin(0.5 * phase) ** 2, radius * np.sin(phase)
 
-        start = 2.0 * float(np.arcsin(np.sqrt(np.clip((s - first) / (2.0 * radius), 0.0, 1.0))))
+        part = min(max((s - first) / (2.0 * radius), 0.0), 1.0)
+        start = 2.0 * math.asin(math.sqrt(part))
         start = start if rate >= 0.0 else ROUND - start
     return _resolved(motion, energy, place, start, rtol)
 
@@ -122,7 +124,7 @@ def _resolved(
         mean = terms[0].real
         if np.max(np.abs(terms[(3 * len(terms)) // 4 :])) < rtol * mean:
             last = int(np.flatnonzero(np.abs(terms) > 5e-3 * rtol * mean)[-1])
-            kept = max(last + 2, FEWEST // 8)
+            kept = max(last + 2, FEWEST // 16)
             series = np.zeros(kept, dtype=np.complex128)
             known = slice(1, last + 1)
             shift = np.exp(-1j * waves[known] * phase[0])
@@ -172,7 +174,7 @@ def _root(motion: Table, energy: float, piece: int, s: float, outside: float) ->
     """
     count = motion.coefficients.shape[1]
     h = ROUND / count
-    begin = piece * h
+    begin = float(piece * h)
     powers = motion.coefficients[:, piece % count, 1].tolist()
     powers[-1] += float(motion.growth[1]) * (piece // count) - energy
 
@@ -184,4 +186,4 @@ def _root(motion: Table, energy: float, piece: int, s: float, outside: float) ->
     if not excess(inside) < 0.0 < excess(end):
         # Rounding hides what energy is left, or how much is missing.
         return begin + (end if excess(inside) < 0.0 else inside)
-    return float(begin + brentq(excess, inside, end, xtol=1e-16))
+    return begin + float(brentq(excess, inside, end, xtol=1e-16))

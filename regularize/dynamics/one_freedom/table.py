@@ -80,3 +80,15 @@ def table_of(samples: Array, growth: Array) -> Table:
     powers = np.concatenate([low, high])
     powers /= h ** np.arange(8)[:, None, None]
     return Table(np.ascontiguousarray(powers[::-1]), growth)
+
+
+def slope(samples: Array) -> Array:
+    """Derivative of periodic functions, 2 pi per period, at an odd number of samples, (N, k)."""
+    terms = np.fft.rfft(samples, axis=0)
+    return np.fft.irfft(1j * np.arange(len(terms))[:, None] * terms, n=len(samples), axis=0)
+
+
+def tail(samples: Array) -> float:
+    """Size of the last quarter of the Fourier coefficients of periodic functions (N, k)."""
+    sizes = np.abs(np.fft.rfft(samples, axis=0)) / len(samples)
+    return float(np.max(sizes[(3 * len(sizes)) // 4 :], initial=0.0))
