@@ -6,6 +6,7 @@ as they need.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,8 +90,8 @@ def once_around(curve: Curve, q: Array, stride: float) -> Round:
         OpenPath: It does not come back.
     """
     tolerances = curve.tolerances
-    # Near the curve is near enough, as every point is corrected once more.
-    follower = Continuation(curve.loops, replace(tolerances, closed=tolerances.same))
+    # Each point is corrected once more, and a correction squares the distance.
+    follower = Continuation(curve.loops, replace(tolerances, closed=math.sqrt(tolerances.same)))
     start = curve.points(np.array([q, q]), np.ones((2, curve.n)))
     if not start.clearance[0] > tolerances.singular:
         raise SingularPath(f"the configuration to begin with is singular ({curve.place(q)})")
