@@ -11,12 +11,7 @@ from typing import Any
 from regularize.adapters.common import single_values as single_values
 from regularize.adapters.registry import Adapter, adapters, readable
 from regularize.adapters.sniffers import HEAD
-from regularize.errors import (
-    ModelError,
-    ReadError,
-    RegularizeError,
-    UnknownFormat,
-)
+from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
 from regularize.model.mechanism import Mechanism
 
 

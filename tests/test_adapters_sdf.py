@@ -433,6 +433,12 @@ def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
             "</world></sdf>",
             "no <model>|includes itself",
         ),
+        (
+            "<sdf version='1.7'><model name='m'><link name='a'><visual name='v'><geometry><sphere>"
+            "<radius>1</radius></sphere></geometry><material><diffuse>red 0 0</diffuse></material>"
+            "</visual></link></model></sdf>",
+            r"material/diffuse: diffuse=\"red 0 0\": 'red' is not a number",
+        ),
         ("<sdf version='1.7'>" + "<model name='m'>" * 60 + "</model>" * 60 + "</sdf>", "deep"),
     ],
 )

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.manifold.continuation import Continuation
+from regularize.manifold.projection import project
 from regularize.model.mechanism import joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction
 from regularize.render.animation import STRIDE, motions
@@ -114,3 +116,20 @@ def test_one_motion_holds_the_other_drivers(assets: Path) -> None:
 
 def test_what_cannot_move_has_no_motions(assets: Path) -> None:
     assert motions(rg.reduce(rg.load(assets / "nearly_planar_fourbar.urdf"))) == ()
+
+
+def test_newton_converges_quadratically_where_a_part_of_a_ball_joint_is_held(
+    assets: Path,
+) -> None:
+    """Held are velocities: a ball joint's coordinates all change when it turns about other axes."""
+    reduction = rg.reduce(rg.load(assets / "rssr.urdf"))
+    turned = motions(reduction)[0].q[-20:]
+    loops = reduction.loops
+    ball = next(e.index for e in reduction.graph.edges if e.joint.name == "B")
+    held = np.zeros(loops.freedoms, dtype=bool)
+    held[loops.local(ball)[0]] = True
+    along = Continuation(loops, held=held)
+    heading = along.tangents(turned, np.ones_like(turned))
+    found = project(loops, loops.integrate(turned, 0.05 * heading * loops.units), held=held)
+    assert found.closed.all() and found.first.min() > 1e-4
+    assert found.contraction.max() < 0.02

@@ -100,5 +100,5 @@ def test_the_damped_iteration_never_raises_the_error():
     before = np.sum(system.equations(q)[0] ** 2, axis=1)
     near = approach(system.loops, q, held=system.held)
     assert np.all(np.sum(system.equations(near)[0] ** 2, axis=1) <= before)
-    after = np.sum(system.equations(system.projected(q, damped=True))[0] ** 2, axis=1)
+    after = np.sum(system.equations(system.projected(q, damped=True)[0])[0] ** 2, axis=1)
     assert np.mean(after < 1e-20) > 0.3

@@ -133,7 +133,7 @@ def test_eigenvalues_give_what_the_closed_form_gives(case):
     q[:, list(form.columns)] = x
     found = plan.run(q, Multistart())
     assert found.complete.all()
-    ours = system.projected(found.q)
+    ours, _ = system.projected(found.q)
     exact = form.solve(x)
     rows, branch = np.nonzero(exact.assembled)
     theirs = exact.q[rows, branch]
@@ -158,7 +158,7 @@ def test_axes_along_a_grid(seed):
     q = np.zeros((4, 7))
     q[:, 0] = rng.uniform(-0.4, 0.4, size=4)
     found = plan.run(q, Multistart())
-    ours = system.projected(found.q)
+    ours, _ = system.projected(found.q)
     kept = system.distinct(found.rows, ours)
     known = found.rows[kept], ours[kept]
     rows, _, _ = searched(system, q, known, Multistart(starts=64, rounds=3))

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from regularize.adapters.asmt.tree import AsmtLine, parse
-from regularize.adapters.cad.draft import SLIDING, TURNING, CadDraft
-from regularize.adapters.cad.relations import Relation
+from regularize.adapters.cad.draft import SLIDING, CadDraft
+from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.inertia import principal
 from regularize.adapters.common.names import listed, suggestion
@@ -161,7 +161,7 @@ class _Reader:
         kind = item.text
         if kind not in JOINTS and kind not in RELATIONS:
             what = f"`{item.value('Name') or kind}` of type {kind} is not read"
-            self.draft.note_unread(what, item.source)
+            self.draft.fewer_constraints(what, item.source)
             return
         first, second = self._marker(item, "MarkerI"), self._marker(item, "MarkerJ")
         written = item.value("Name")
@@ -178,8 +178,7 @@ class _Reader:
         if pair.startswith(("sphere_", "cylinder_", "revolute_")) and value < 0.0:
             raise item.error("distanceIJ is negative; a distance is not")
         if pair == "angle" and abs(math.sin(value)) <= PARALLEL:
-            self.draft.note(
-                "REG013",
+            self.draft.skip(
                 f"joint `{title}` keeps axes parallel: read as 2 equations, for the one that its "
                 "type writes has no derivative there",
                 source,
@@ -217,7 +216,7 @@ class _Reader:
             self.draft.limit(joint.name, freedoms[joint.kind], *span)
         if unread:
             shown = listed([limit.value("Name") or limit.text for limit in unread], 3)
-            self.draft.note("REG013", f"limits not read: {shown}", unread[0].source)
+            self.draft.skip(f"limits not read: {shown}", unread[0].source)
 
     def _joint_between(self, limit: AsmtLine) -> str | None:
         """The joint whose markers a limit names, as FreeCAD writes limits."""

@@ -16,19 +16,12 @@ from regularize.adapters.common.pairs import pair
 from regularize.adapters.common.units import suspect
 from regularize.lie.screw import Array, inverse, log_rotation
 from regularize.model.diagnostic import Source
-from regularize.model.mechanism import (
-    STANDARD_GRAVITY,
-    Body,
-    Geometry,
-    Inertia,
-    Mechanism,
-)
+from regularize.model.mechanism import STANDARD_GRAVITY, Body, Geometry, Inertia, Mechanism
 
 #: Misfits of saved placements above this are reported, in metres and radians.
 MISFIT = (1e-5, 1e-4)
-#: Freedom that slides, and freedom that turns, of the joints whose bounds CAD systems save.
+#: Freedom that slides, of the joints whose bounds CAD systems save.
 SLIDING = {"prismatic": 0, "cylindrical": 0}
-TURNING = {"revolute": 0, "cylindrical": 1}
 
 
 @dataclass(eq=False)
@@ -100,7 +93,7 @@ class CadDraft(Draft):
         (body_i, T_i), (body_j, T_j) = first, second
         if body_i == body_j:
             message = f"joint `{name}` connects `{body_i}` to itself: left out"
-            self.warn("REG013", message, source, joints=(name,))
+            self.unread(message, source, joints=(name,))
             return None
         found = pair(kind, self.between(first, second), value)
         self.joints[name] = joint_between(
@@ -129,15 +122,15 @@ class CadDraft(Draft):
         """Mark a joint as driven by a motor."""
         self.joints[name] = replace(self.joints[name], actuated=True)
 
-    def note_unread(self, what: str, source: Source | None) -> None:
+    def fewer_constraints(self, what: str, source: Source | None) -> None:
         """Say that something is not read which joins bodies."""
         message = f"{what}: the mechanism has fewer constraints than the file"
-        self.warn("REG013", message, source)
+        self.unread(message, source)
 
     def note_motions(self, what: str, source: Source | None, joints: Iterable[str] = ()) -> None:
         """Say that prescribed motions are no constraints here."""
         message = f"motions are listed, not counted as constraints: {what}"
-        self.note("REG013", message, source, joints=joints)
+        self.skip(message, source, joints=joints)
 
     def limit(self, name: str, freedom: int, lower: float, upper: float) -> None:
         """Bound one freedom of a joint; infinite where it has no bound."""
@@ -166,16 +159,14 @@ class CadDraft(Draft):
         if terms is None and relation.kind == "rack":
             terms = resolve(relation.swapped(), joints)
             if terms is not None:
-                self.note(
-                    "REG013",
+                self.skip(
                     f"rack and pinion `{relation.name}`: the file names the pinion first",
                     relation.source,
                 )
         if terms is not None:
             self.couple(relation.name, relation.kind, terms, self.value(terms), relation.source)
             return
-        self.warn(
-            "REG013",
+        self.unread(
             f"the {relation.kind} relation `{relation.name}` between `{relation.first[0]}` and "
             f"`{relation.second[0]}` is not linear in the joints between them: left out",
             relation.source,

@@ -83,8 +83,7 @@ class Occurrences:
             raise _unknown(path, at)
         body = self.body(path, at)
         if path and path not in self.bodies and not self.is_rigid(path):
-            self.draft.warn(
-                "REG013",
+            self.draft.unread(
                 f"{what} joins the sub-assembly `{body.rpartition('/')[0]}` as a whole, whose "
                 f"parts move: its first part `{body}` is taken",
                 at.source,
@@ -109,7 +108,7 @@ class Occurrences:
         """Say which joints and mates, as the format calls them, are not read."""
         if self.unread:
             names = listed(name for name, _ in self.unread)
-            self.draft.note_unread(f"{what} not read: {names}", self.unread[0][1].source)
+            self.draft.fewer_constraints(f"{what} not read: {names}", self.unread[0][1].source)
 
 
 def _unknown(path: InstancePath, at: Located) -> ReadError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import networkx as nx
@@ -28,6 +29,10 @@ CHAINS = 200
 #: Step of the coordinates at which linearity is checked, in radians and metres.
 STEP = 0.05
 TOLERANCE = 1e-9
+#: How far the cosine of two parallel axes may be from 1.
+PARALLEL = 1e-6
+#: Freedom that turns, of the joints that gears turn on.
+TURNING = {"revolute": 0, "cylindrical": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,41 +149,23 @@ def _gear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, float]
     carrier and about the gear's own axis. Gears have their carrier in common, so the chain has two
     joints that turn about the axes of the gears, and fixed ones.
     """
-    moving = [(joint, sign) for joint, sign in chain if joint.freedoms]
-    if len(moving) != 2:
+    if sum(joint.freedoms > 0 for joint, _ in chain) != 2:
         return None
+    backwards = [(joint, -sign) for joint, sign in reversed(chain)]
     terms = []
-    for (joint, sign), radius, first in zip(moving, relation.values, (True, False), strict=True):
-        k = _turning(joint)
+    for (_, T_body_gear), way, radius in zip(
+        (relation.first, relation.second), (chain, backwards), relation.values, strict=True
+    ):
+        fixed = [*takewhile(lambda step: not step[0].freedoms, way)]
+        joint, sign = way[len(fixed)]  # it turns the gear, or what carries it
+        k = TURNING.get(joint.kind)
         if k is None:
             return None
-        body, T = relation.first if first else relation.second
-        axis = _axis_on(joint, k, body, chain, T)
-        if abs(abs(axis) - 1.0) > 1e-6:
+        frame = _pose(fixed, np.zeros(0)) @ (
+            joint.T_parent_joint if sign == 1 else joint.T_child_joint
+        )
+        along = float(frame[:3, :3] @ joint.screws[3:, k] @ T_body_gear[:3, 2])
+        if abs(abs(along) - 1.0) > PARALLEL:
             return None
-        # The gear is the chain's first or last body: does the joint turn it, or what carries it?
-        gear_is_child = (sign == -1) == first
-        turns = round(axis) * (1 if gear_is_child else -1)
-        terms.append((joint.name, k, turns * radius))
+        terms.append((joint.name, k, -sign * round(along) * radius))
     return terms
-
-
-def _turning(joint: Joint) -> int | None:
-    """The one rotation of a revolute or cylindrical joint."""
-    return {"revolute": 0, "cylindrical": 1}.get(joint.kind)
-
-
-def _axis_on(joint: Joint, k: int, body: str, chain: Chain, T_body_marker: Array) -> float:
-    """Cosine between the joint's axis and the gear's Z axis, both seen from the gear's body."""
-    T = np.eye(4)  # gear body to the body on which the joint's frame is taken
-    links = chain if chain[0][0].parent == body or chain[0][0].child == body else chain[::-1]
-    at = body
-    for link, _ in links:
-        if link is joint:
-            break
-        step = link.T_parent_joint @ inverse(link.T_child_joint)
-        T = T @ (step if link.parent == at else inverse(step))
-        at = link.child if link.parent == at else link.parent
-    frame = joint.T_parent_joint if joint.parent == at else joint.T_child_joint
-    axis = (T @ frame)[:3, :3] @ joint.screws[3:, k]
-    return float(axis @ T_body_marker[:3, 2])

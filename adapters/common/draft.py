@@ -19,13 +19,7 @@ from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.lie.screw import IDENTITY, Array
 from regularize.model.diagnostic import Diagnostic, Severity, Source
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
-    STANDARD_GRAVITY,
-    Body,
-    Coupling,
-    Joint,
-    Mechanism,
-)
+from regularize.model.mechanism import STANDARD_GRAVITY, Body, Coupling, Joint, Mechanism
 
 WORLD = "world"
 #: One side of a joint: a body, and the joint's frame on it.
@@ -67,9 +61,22 @@ class Draft:
         source: Source | None = None,
         *help: str,
         joints: Iterable[str] = (),
+        severity: Severity = "note",
     ) -> None:
-        """Add a finding that is no fault, about the whole file unless a place in it is given."""
-        self._find(code, "note", message, source, help, joints)
+        """Add a finding, about the whole file unless a place in it is given.
+
+        Args:
+            code: Its code, such as ``REG014``.
+            message: One sentence, starting in lower case, without a full stop.
+            source: Where it stands.
+            help: What to do, one entry per way out.
+            joints: Names of the joints concerned.
+            severity: ``note`` for what is no fault.
+        """
+        where = source or (None if self.path is None else Source(self.path))
+        self.findings.append(
+            Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
+        )
 
     def warn(
         self,
@@ -79,22 +86,20 @@ class Draft:
         *help: str,
         joints: Iterable[str] = (),
     ) -> None:
-        """Add a finding that needs a look, with what to do; see ``note``."""
-        self._find(code, "warning", message, source, help, joints)
+        """Add a finding that needs a look; see ``note``."""
+        self.note(code, message, source, *help, joints=joints, severity="warning")
 
-    def _find(
-        self,
-        code: str,
-        severity: Severity,
-        message: str,
-        source: Source | None,
-        help: tuple[str, ...],
-        joints: Iterable[str],
+    def unread(
+        self, message: str, source: Source | None = None, *help: str, joints: Iterable[str] = ()
     ) -> None:
-        where = source or (None if self.path is None else Source(self.path))
-        self.findings.append(
-            Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
-        )
+        """Warn of something that is not read although the mechanism depends on it (REG013)."""
+        self.warn("REG013", message, source, *help, joints=joints)
+
+    def skip(
+        self, message: str, source: Source | None = None, *help: str, joints: Iterable[str] = ()
+    ) -> None:
+        """Note that something is not read, or not as it is written, which does no harm (REG013)."""
+        self.note("REG013", message, source, *help, joints=joints)
 
     def ignore(self, tag: str, at: Located) -> None:
         """Pass over an element that means nothing to this package, to be reported by its tag."""
@@ -104,7 +109,7 @@ class Draft:
         """Say which elements were passed over."""
         for tag, places in self.ignored.items():
             times = "" if len(places) == 1 else f" ({len(places)} times)"
-            self.note("REG013", f"element <{tag}> ignored{times}{why}", places[0].source)
+            self.skip(f"element <{tag}> ignored{times}{why}", places[0].source)
 
     def add_body(self, body: Body, at: Located) -> None:
         """Add a body; raises ``ReadError`` for a repeated name."""

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regularize.lie.screw import (
-    Array,
-    adjoint,
-    exp,
-    inverse,
-    log,
-    log_rotation,
-)
+from regularize.lie.screw import Array, adjoint, exp, inverse, log, log_rotation
 from regularize.model.mechanism import Joint
 
 #: Newton on a joint's own coordinates takes a few steps, or has no solution to find.

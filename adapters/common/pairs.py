@@ -36,15 +36,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from regularize.lie.screw import (
-    Array,
-    inverse,
-    log_rotation,
-    prismatic,
-    revolute,
-    transform,
-    unit,
-)
+from regularize.lie.screw import Array, inverse, log_rotation, prismatic, revolute, transform, unit
 from regularize.model.joint import joint_screws
 
 X, Y, Z = np.eye(3)

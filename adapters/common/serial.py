@@ -7,14 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.joint_motion import joint_position, motion
-from regularize.lie.screw import (
-    Array,
-    axis_of,
-    helical,
-    prismatic,
-    revolute,
-    transform,
-)
+from regularize.lie.screw import Array, axis_of, helical, prismatic, revolute, transform
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint
 

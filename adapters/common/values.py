@@ -85,11 +85,12 @@ class Value(Located):
         return members
 
     def __getitem__(self, key: str) -> Value:
-        """A member of a mapping; raises ``ReadError`` without it."""
-        members = self._members()
-        if key not in members:
-            raise self.error(f"has no {key!r}{suggestion(key, members)}")
-        return self._at(key, members[key])
+        """A member of a mapping; raises ``ReadError`` where it is absent or null."""
+        found = self.get(key)
+        if found is None:
+            others = [name for name in self._members() if name != key]
+            raise self.error(f"has no {key!r}{suggestion(key, others)}")
+        return found
 
     def get(self, key: str) -> Value | None:
         """A member of a mapping, or None where it is absent or null."""

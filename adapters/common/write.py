@@ -26,13 +26,7 @@ from regularize.adapters.common.files import write_text
 from regularize.adapters.common.names import listed
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic, Severity
-from regularize.model.mechanism import (
-    STANDARD_GRAVITY,
-    Coupling,
-    Geometry,
-    Joint,
-    Mechanism,
-)
+from regularize.model.mechanism import STANDARD_GRAVITY, Coupling, Geometry, Joint, Mechanism
 
 
 class WrittenCoordinate(NamedTuple):

@@ -11,12 +11,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-#: Kinds of surfaces and curves by their number in the file; others are ``other``.
-SURFACES = MappingProxyType({1: "plane", 2: "cylinder", 3: "cone", 4: "sphere", 5: "torus"})
-CURVES = MappingProxyType({1: "line", 2: "circle"})
-#: How many numbers follow those of a simple surface or curve.
-SURFACE_NUMBERS = MappingProxyType({1: 12, 2: 13, 3: 14, 4: 13, 5: 14})
-CURVE_NUMBERS = MappingProxyType({1: 6, 2: 13, 3: 14, 4: 13, 5: 14})
+#: Kind of a simple surface by its number in the file, and how many numbers follow that one.
+SURFACES = MappingProxyType(
+    {1: ("plane", 12), 2: ("cylinder", 13), 3: ("cone", 14), 4: ("sphere", 13), 5: ("torus", 14)}
+)
+#: The same for curves.
+CURVES = MappingProxyType(
+    {1: ("line", 6), 2: ("circle", 13), 3: ("other", 14), 4: ("other", 13), 5: ("other", 14)}
+)
+#: Kinds that have a radius, the last of their numbers.
+ROUND = ("cylinder", "sphere", "circle")
 FLAGS = re.compile(r"[01]{7,8}")
 #: Most places at which the shapes of a file are looked at.
 MOST = 1_000_000
@@ -87,12 +91,15 @@ def _skip(words: Iterator[str], count: int) -> list[str]:
     return [next(words) for _ in range(count)]
 
 
+def _simple(words: Iterator[str], kind: str, count: int) -> ShapeElement:
+    values = _skip(words, count)
+    return ShapeElement(kind, float(values[12]) if kind in ROUND else 0.0)
+
+
 def _surface(words: Iterator[str]) -> ShapeElement:
     number = int(next(words))
-    if number in SURFACE_NUMBERS:
-        values = _skip(words, SURFACE_NUMBERS[number])
-        kind = SURFACES[number]
-        return ShapeElement(kind, float(values[12]) if kind in ("cylinder", "sphere") else 0.0)
+    if number in SURFACES:
+        return _simple(words, *SURFACES[number])
     if number in (6, 7):  # swept: a direction or an axis, and a curve
         _skip(words, 3 if number == 6 else 6)
         _curve(words)
@@ -120,10 +127,8 @@ def _poles(words: Iterator[str], *, bspline: bool) -> None:
 
 def _curve(words: Iterator[str]) -> ShapeElement:
     number = int(next(words))
-    if number in CURVE_NUMBERS:
-        values = _skip(words, CURVE_NUMBERS[number])
-        kind = CURVES.get(number, "other")
-        return ShapeElement(kind, float(values[12]) if kind == "circle" else 0.0)
+    if number in CURVES:
+        return _simple(words, *CURVES[number])
     if number in (6, 7):
         rational = next(words) == "1"
         if number == 6:

@@ -21,12 +21,7 @@ from regularize.adapters.common.xml import Node, parse_text
 from regularize.adapters.common.xml_text import decode
 from regularize.adapters.freecad.brep import ShapeElement, elements
 from regularize.errors import ReadError
-from regularize.lie.screw import (
-    Array,
-    exp,
-    transform,
-    unit,
-)
+from regularize.lie.screw import Array, exp, transform, unit
 from regularize.model.diagnostic import Source
 
 #: Largest ``Document.xml`` that is read, in bytes, and most members of an archive.

@@ -11,23 +11,14 @@ import math
 
 import numpy as np
 
-from regularize.adapters.cad.draft import SLIDING, TURNING, CadDraft
-from regularize.adapters.cad.relations import Relation
+from regularize.adapters.cad.draft import SLIDING, CadDraft
+from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import listed
 from regularize.adapters.freecad.distance import Pick, distance_reading
-from regularize.adapters.freecad.document import (
-    METRES,
-    Library,
-    Object,
-    load,
-)
+from regularize.adapters.freecad.document import METRES, Library, Object, load
 from regularize.adapters.freecad.parts import Parts, top_assembly
-from regularize.lie.screw import (
-    Array,
-    transform,
-    unit,
-)
+from regularize.lie.screw import Array, transform, unit
 from regularize.model.mechanism import Mechanism
 
 #: Types of joints, in the order of the enumeration.
@@ -97,8 +88,7 @@ class _Reader:
         for item in related:
             self._add_relation(item, self._kind(item), self._frames(item))
         if skipped:
-            self.draft.note(
-                "REG013",
+            self.draft.skip(
                 f"suppressed joints are left out: {listed([item.label for item in skipped])}",
                 skipped[0].source,
             )
@@ -136,8 +126,7 @@ class _Reader:
         distance = METRES * item.number("Distance")
         found = distance_reading(one, two, self.draft.between(*frames), distance)
         if not found.sure:
-            self.draft.note(
-                "REG013",
+            self.draft.skip(
                 f"joint `{item.label}` is read as {found.words}: of which kind {one.name} and "
                 f"{two.name} are is told by shapes that are not stored as text",
                 item.source,
@@ -154,7 +143,9 @@ class _Reader:
                 stored = "Angle" if "Angle" in item.properties else "Distance"
                 value = abs(math.radians(item.number(stored)))
         else:
-            self.draft.note_unread(f"joint `{item.label}` of type {kind} is not read", item.source)
+            self.draft.fewer_constraints(
+                f"joint `{item.label}` of type {kind} is not read", item.source
+            )
             return
         first, second = frames
         mate = kind in MATES
@@ -183,8 +174,7 @@ class _Reader:
 
     def _add_relation(self, item: Object, kind: str, frames: list[Side]) -> None:
         if RELATIONS[kind] != "gear" and not any(self._slides(*frame) for frame in frames):
-            self.draft.warn(
-                "REG013",
+            self.draft.unread(
                 f"{kind} joint `{item.label}` has no effect: in FreeCAD it needs a Slider joint "
                 "of one of its parts along the axis that is picked on that part",
                 item.source,

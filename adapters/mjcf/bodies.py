@@ -15,12 +15,7 @@ from regularize.adapters.common.spanning import Spanning
 from regularize.adapters.common.write import Writing, WrittenCoordinate, add
 from regularize.adapters.mjcf.elements import add_geom, place, wxyz
 from regularize.lie.screw import Array, adjoint, inverse
-from regularize.model.mechanism import (
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-)
+from regularize.model.mechanism import Body, Geometry, Inertia, Joint
 
 
 @dataclass(eq=False)

@@ -37,8 +37,7 @@ def read_equalities(model: Model) -> None:
     for i in range(model.m.neq):
         kind = int(model.m.eq_type[i])
         if not model.m.eq_active0[i]:
-            model.note(
-                "REG013",
+            model.skip(
                 f"equality constraint `{model.equality_name(i)}` is not active: not read",
                 model.equality_source(i),
             )
@@ -52,8 +51,7 @@ def read_equalities(model: Model) -> None:
         elif kind in (mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtEq.mjEQ_TENDON):
             _couple(model, i)
         else:
-            model.warn(
-                "REG013",
+            model.unread(
                 f"equality constraint `{model.equality_name(i)}` is of a type that is not read",
                 model.equality_source(i),
             )
@@ -107,8 +105,7 @@ def _add(
     """Add a closing joint, unless it joins a body to itself."""
     where = source if isinstance(source, Source) else model.equality_source(source)
     if first == second:
-        model.warn(
-            "REG013",
+        model.unread(
             f"equality constraint `{name}` joins body `{model.body_names[first]}` to itself: "
             "not read",
             where,
@@ -142,8 +139,7 @@ def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect
     if len(group) == 1 or np.max(np.abs(distances[0] - distances[1])) <= allowed:
         yield turned
         return
-    model.warn(
-        "REG013",
+    model.unread(
         f"connects {listed(c.name for c in turned)} of bodies `{model.body_names[first]}` and "
         f"`{model.body_names[second]}` have their points at different distances on the two bodies: "
         "they cannot all hold",
@@ -209,8 +205,7 @@ def _couple(model: Model, i: int) -> None:
     numbers = [int(model.m.eq_obj1id[i]), int(model.m.eq_obj2id[i])]
     sides = [_linear(model, n, tendon) if n >= 0 else ([], 0.0) for n in numbers]
     if None in sides or np.any(data[2:5] != 0.0):
-        model.warn(
-            "REG013",
+        model.unread(
             f"equality constraint `{name}` is not linear in the joint coordinates: not read, so "
             "the mobility may be counted one too high",
             model.equality_source(i),

@@ -24,22 +24,9 @@ from regularize.adapters.mjcf.compiled import MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
 from regularize.adapters.mjcf.model import Model, poses
 from regularize.errors import ReadError
-from regularize.lie.screw import (
-    Array,
-    exp,
-    inverse,
-    log,
-    log_rotation,
-    transform,
-)
+from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-    Mechanism,
-)
+from regularize.model.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 
 HOME = "home"  # the keyframe that is taken for the reference pose unasked
 MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -227,7 +214,7 @@ def _report(model: Model) -> None:
     """Say what the mechanism does not hold."""
     m = model.m
     for lost in model.compiled.lost:
-        model.warn("REG013", f"{lost} are not read")
+        model.unread(f"{lost} are not read")
     unknown = [model.body_names[i] for i in sorted(model.compiled.unknown)]
     if unknown:
         model.note(
@@ -247,4 +234,4 @@ def _report(model: Model) -> None:
     }
     named = [what for what, present in ignored.items() if present]
     if named:
-        model.note("REG013", f"not a part of the mechanism: {'; '.join(named)}")
+        model.skip(f"not a part of the mechanism: {'; '.join(named)}")

@@ -9,14 +9,7 @@ import numpy as np
 from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Source
-from regularize.model.mechanism import (
-    Body,
-    Coupling,
-    Geometry,
-    Inertia,
-    Joint,
-    Mechanism,
-)
+from regularize.model.mechanism import Body, Coupling, Geometry, Inertia, Joint, Mechanism
 
 MARK = "regularize-mechanism"
 VERSION = 1

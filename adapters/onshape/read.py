@@ -102,8 +102,7 @@ class _Reader:
             raise scope.definition.error(f"is nested deeper than {DEEPEST} levels; is it circular?")
         scopes, rigid = [scope], self.tree.is_rigid(scope.path)
         if scope.definition.each("patterns"):
-            self.draft.warn(
-                "REG013",
+            self.draft.unread(
                 "patterns are not read: parts made by them move freely here",
                 scope.definition.source,
             )

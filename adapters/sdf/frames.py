@@ -14,12 +14,7 @@ import numpy as np
 from regularize.adapters.common.names import suggestion
 from regularize.adapters.common.pose import rotation_rpy
 from regularize.adapters.common.xml import Node, is_true
-from regularize.lie.screw import (
-    IDENTITY,
-    Array,
-    inverse,
-    transform,
-)
+from regularize.lie.screw import IDENTITY, Array, inverse, transform
 
 WORLD = "world"
 MODEL = "__model__"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from regularize.adapters.common.joint_motion import joint_position, motion
@@ -243,7 +245,8 @@ def _angle(
     start: str, end: str, direction: Array, draft: SdfDraft
 ) -> list[tuple[str, float]] | None:
     """Joints and signs whose coordinates add up to the angle between two bodies about an axis."""
-    steps: dict[str, list[tuple[str, str, float]]] = {}
+    graph: Any = nx.DiGraph()
+    graph.add_node(start)
     for joint in draft.joints.values():
         sign = 0.0
         if joint.kind == "revolute":
@@ -253,15 +256,11 @@ def _angle(
                 continue
         elif joint.kind != "fixed":
             continue
-        sign = float(np.sign(sign))
-        steps.setdefault(joint.parent, []).append((joint.child, joint.name, sign))
-        steps.setdefault(joint.child, []).append((joint.parent, joint.name, -sign))
-    paths: dict[str, list[tuple[str, float]]] = {start: []}
-    queue = deque([start])
-    while queue and end not in paths:
-        body = queue.popleft()
-        for other, name, sign in steps.get(body, []):
-            if other not in paths:
-                paths[other] = paths[body] + ([(name, sign)] if sign else [])
-                queue.append(other)
-    return paths.get(end)
+        if not graph.has_edge(joint.parent, joint.child):
+            graph.add_edge(joint.parent, joint.child, joint=joint.name, sign=float(np.sign(sign)))
+            graph.add_edge(joint.child, joint.parent, joint=joint.name, sign=-float(np.sign(sign)))
+    path = nx.single_source_shortest_path(graph, start).get(end)
+    if path is None:
+        return None
+    steps = (graph.edges[edge] for edge in pairwise(path))
+    return [(step["joint"], step["sign"]) for step in steps if step["sign"]]

@@ -80,6 +80,6 @@ def _color(visual: Node) -> tuple[float, float, float, float] | None:
     color = None if material is None else material.child("diffuse", "ambient")
     if color is None:
         return None
-    values = [float(value) for value in color.text().split()]
-    red, green, blue = values[:3]
-    return red, green, blue, values[3] if len(values) > 3 else 1.0
+    count = 3 if len(color.text().split()) == 3 else 4
+    red, green, blue, opacity = (float(v) for v in [*color.numbers(None, count), 1.0][:4])
+    return red, green, blue, opacity

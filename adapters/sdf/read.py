@@ -85,8 +85,7 @@ def _version(root: Node, draft: SdfDraft) -> tuple[int, int]:
         )
     version = (1, int(words[1]))
     if version > NEWEST:
-        draft.note(
-            "REG013",
+        draft.skip(
             f"version {root.get('version')} is newer than those known (1.12): read as 1.12",
             root.source,
         )
@@ -116,7 +115,7 @@ def _mark_closures(draft: SdfDraft) -> None:
 def _report(content: Content, worlds: list[Node]) -> None:
     draft = content.draft
     for other in worlds[1:]:
-        draft.warn("REG013", "only the first <world> is read", other.source)
+        draft.unread("only the first <world> is read", other.source)
     if content.silent:
         draft.note(
             "REG014",

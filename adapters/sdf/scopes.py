@@ -10,14 +10,7 @@ from urllib.parse import unquote
 from regularize.adapters.common import drake
 from regularize.adapters.common.xml import Node, is_true, parse
 from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
-from regularize.adapters.sdf.frames import (
-    MODEL,
-    WORLD,
-    Frame,
-    Scope,
-    pose_of,
-    relative_to,
-)
+from regularize.adapters.sdf.frames import MODEL, WORLD, Frame, Scope, pose_of, relative_to
 from regularize.adapters.sdf.link import read_link
 from regularize.lie.screw import IDENTITY, Array, inverse
 
@@ -78,8 +71,7 @@ class Content:
         uri = node.need("uri").text()
         file = _find(uri, node.path)
         if file is None:
-            self.draft.warn(
-                "REG013",
+            self.draft.unread(
                 f"the included model `{uri}` is not found beside the file: not read",
                 node.source,
                 "copy it beside the file, or include it by a path",
@@ -176,8 +168,7 @@ class Content:
             if each.tag in drake.READ:
                 self.constraints.append((each, scope))
             elif each.tag in UNREAD:
-                self.draft.warn(
-                    "REG013",
+                self.draft.unread(
                     f"<{each.tag}> joins links but is not read: the mechanism has fewer joints "
                     "than the file",
                     each.source,

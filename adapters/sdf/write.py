@@ -22,20 +22,9 @@ from regularize.adapters.common.write import (
     quaternion,
     sizes,
 )
-from regularize.lie.screw import (
-    Array,
-    inverse,
-    log,
-    transform,
-)
+from regularize.lie.screw import Array, inverse, log, transform
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import (
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-    Mechanism,
-)
+from regularize.model.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 
 VERSION = "1.11"
 WORLD = "world"

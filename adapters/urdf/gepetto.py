@@ -57,8 +57,7 @@ def _known(entry: Value, key: str, draft: UrdfDraft) -> Joint | None:
     """The joint; a warning and None where the URDF file has none of that name."""
     name = entry.text()
     if name not in draft.joints:
-        draft.warn(
-            "REG013",
+        draft.unread(
             f"`{key}` names the joint `{name}`, which the URDF file does not have: entry ignored",
             entry.source,
             f"correct the name{suggestion(name, draft.joints)}",

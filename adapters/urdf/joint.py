@@ -43,8 +43,7 @@ def read_joints(draft: UrdfDraft) -> None:
 def _joint(node: Node, draft: UrdfDraft) -> Joint:
     name, kind = node.text("name"), kind_of(node, (*PLAIN_TYPES, *BALL_TYPES))
     if node.get("type") in BALL_TYPES:
-        draft.note(
-            "REG013",
+        draft.skip(
             f"joint `{name}` is of type {node.get('type')}, which plain URDF does not know: read "
             "as a ball joint of 3 freedoms",
             node.source,
@@ -109,8 +108,7 @@ def _report_passive(node: Node, draft: UrdfDraft) -> None:
     """Warn of joints that a transmission moves together, which is no part of the kinematics."""
     passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
     if passive:
-        draft.warn(
-            "REG013",
+        draft.unread(
             f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
             "not read: the mobility may be counted too high",
             node.source,

@@ -44,8 +44,7 @@ def close(file: str, draft: UrdfDraft) -> None:
             draft.joints[name] = replace(joint, actuated=name in motors)
     upgrades = data.get("ball_upgrades")
     if upgrades is not None and upgrades.data:
-        draft.warn(
-            "REG013",
+        draft.unread(
             "`ball_upgrades` is not read: those joints stay what the URDF file makes them",
             upgrades.source,
         )

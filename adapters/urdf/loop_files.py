@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from regularize.adapters.urdf import loop_closures as loop_closures
-from regularize.adapters.urdf import robot_data as robot_data
+from regularize.adapters.urdf import gepetto, loop_closures, robot_data, sidecar
 from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
 
-LAYOUTS = (
-    (loop_closures.NAME, loop_closures.KEY, loop_closures.close),
-    (robot_data.NAME, robot_data.KEY, robot_data.close),
-)
+#: Layouts with a name of their own, which are looked for in the whole package.
+NAMED = (loop_closures, robot_data)
 
 
 @dataclass(frozen=True)
@@ -24,44 +23,78 @@ class LoopFile:
 
     Attributes:
         path: The file.
-        close: Adds its joints to a model.
+        retype: Changes joints of the tree, before it is known which of them close loops.
+        close: Adds the closing joints.
     """
 
     path: str
-    close: Callable[[str, UrdfDraft], None]
+    retype: Callable[[UrdfDraft], None]
+    close: Callable[[UrdfDraft], None]
 
 
 def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
-    """The files that belong to a URDF file: the one named, or those in its package."""
+    """The files that describe the loops of a URDF file, the one that is read first.
+
+    Args:
+        path: The URDF file.
+        loops: The file; None or True to look for the layouts with a name of their own in the
+            package, and for a Gepetto file beside the model: one of its name, or ``robot.yaml`` if
+            the directory has no ``robot.urdf`` that it belongs to; False for none.
+
+    Raises:
+        ReadError: The file is not of any layout, or there is none although ``loops`` is True.
+    """
     if loops is False:
         return []
     if loops is not None and not isinstance(loops, bool):
-        return _named(os.fspath(loops))
+        return [_of_any_layout(os.fspath(loops))]
     folder = os.path.dirname(path)
-    found = []
-    for name, key, close in LAYOUTS:
-        for place in (folder, os.path.join(folder, ".."), os.path.join(folder, "..", "config")):
-            candidate = Path(place, name)
-            if candidate.is_file() and key.search(candidate.read_bytes()):
-                found.append(LoopFile(os.path.join(place, name), close))
-                break
+    named = []
+    for layout in NAMED:
+        places = (folder, os.path.join(folder, ".."), os.path.join(folder, "..", "config"))
+        files = (os.path.join(place, layout.NAME) for place in places)
+        named += [_named(layout.close, file) for file in files if _has(file, layout.KEY)][:1]
+    model = Path(path)
+    names = [model.stem + suffix for suffix in (".yaml", ".yml")]
+    if not model.with_name("robot.urdf").exists():
+        names += ["robot.yaml", "robot.yml"]
+    beside = (os.path.join(folder, name) for name in names)
+    found = [_gepetto(file) for file in beside if _has(file, sidecar.KEY)][:1] + named
+    if loops and not found:
+        raise ReadError(path, f"no loop description {' or '.join(names)} beside it; name the file")
     return found
 
 
-def _named(path: str) -> list[LoopFile]:
-    if not os.path.isfile(path):
-        return []
-    content = Path(path).read_bytes()
-    return [LoopFile(path, close) for _, key, close in LAYOUTS if key.search(content)][:1]
+def _of_any_layout(path: str) -> LoopFile:
+    for layout in NAMED:
+        if _has(path, layout.KEY):
+            return _named(layout.close, path)
+    return _gepetto(path)
 
 
-def report_unread(files: list[LoopFile], read: list[str], draft: UrdfDraft) -> None:
-    """Warn of files of closing joints beside the one that is read."""
-    for file in files:
-        draft.warn(
-            "REG013",
+def _has(path: str, key: re.Pattern[bytes]) -> bool:
+    return os.path.isfile(path) and key.search(Path(path).read_bytes()) is not None
+
+
+def _named(close: Callable[[str, UrdfDraft], None], path: str) -> LoopFile:
+    return LoopFile(path, lambda draft: None, lambda draft: close(path, draft))
+
+
+def _gepetto(path: str) -> LoopFile:
+    content = sidecar.parse(path)
+    return LoopFile(
+        path,
+        lambda draft: gepetto.retype(content, draft),
+        lambda draft: gepetto.close(content, draft),
+    )
+
+
+def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:
+    """Warn of files of closing joints beside the first one, which is read."""
+    for file in files[1:]:
+        draft.unread(
             f"`{os.path.basename(file.path)}` lists closing joints too, and is not read: "
-            f"`{os.path.basename(read[0])}` is",
+            f"`{os.path.basename(files[0].path)}` is",
             Source(file.path),
             "name the file that counts with --loops",
         )

@@ -30,26 +30,14 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common import drake
-from regularize.adapters.common.draft import Side
+from regularize.adapters.common.draft import Side, joint_between
 from regularize.adapters.common.pose import rotation_between
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.coupling import read_coupling
 from regularize.adapters.urdf.draft import UrdfDraft
-from regularize.adapters.urdf.joint import (
-    AXIAL,
-    TYPES,
-    axis,
-    kind_of,
-    limits,
-)
+from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, kind_of, limits
 from regularize.adapters.urdf.pose import pose
-from regularize.lie.screw import (
-    IDENTITY,
-    Array,
-    inverse,
-    log_rotation,
-    transform,
-)
+from regularize.lie.screw import IDENTITY, Array, inverse, log_rotation, transform
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint
 
@@ -69,14 +57,12 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
     first, second = _ends(node)
     screws, turn = _motion(node, kind)
     _report_axis(node, kind, draft)
-    joint = Joint(
+    joint = joint_between(
         node.get("name") or draft.joint_name("loop"),
-        draft.link(first.text("link"), first),
-        draft.link(second.text("link"), second),
         kind,
+        (draft.link(first.text("link"), first), _frame(node, first)),
+        (draft.link(second.text("link"), second), _frame(node, second) @ turn),
         screws,
-        _frame(node, first),
-        _frame(node, second) @ turn,
         closure=True,
         limits=limits(node, kind),
         source=node.source,
@@ -166,8 +152,7 @@ def _report_axis(node: Node, kind: str, draft: UrdfDraft) -> None:
     """Say which axis a ``<loop_joint>`` without one turns about; its makers do not."""
     if node.tag != "loop_joint" or kind not in AXIAL or node.child("axis", "parent_axis"):
         return
-    draft.warn(
-        "REG013",
+    draft.unread(
         f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
         "default of URDF",
         node.source,

@@ -13,13 +13,7 @@ from regularize.adapters.urdf.joint import AXIAL, DEFAULT_AXIS, TYPES
 from regularize.errors import ModelError
 from regularize.lie.screw import IDENTITY, Array, unit
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-    Mechanism,
-)
+from regularize.model.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 
 #: Attributes that hold the size of each shape, in the order of ``Geometry.size``.
 SHAPES: Mapping[str, tuple[str, ...]] = {

@@ -7,15 +7,13 @@ from pathlib import Path
 
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.urdf import gepetto as gepetto
-from regularize.adapters.urdf import loop_files as loop_files
+from regularize.adapters.urdf import loop_files
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import read_joints, read_mimics
 from regularize.adapters.urdf.link import read_links
 from regularize.adapters.urdf.loops import DIALECTS as LOOPS
 from regularize.adapters.urdf.more_loops import DIALECTS as MORE
 from regularize.adapters.urdf.more_loops import read_closing_frames
-from regularize.adapters.urdf.sidecar import find
 from regularize.model.mechanism import Mechanism
 
 DIALECTS = {**LOOPS, **MORE}
@@ -72,11 +70,8 @@ def read_root(
     read_links(draft)
     read_joints(draft)
     files = loop_files.find(path, loops)
-    # A file named by the user is of one kind; one found beside the model may be of either.
-    named = loops is not None and not isinstance(loops, bool)
-    sidecar = None if files and named else find(path, None if files else loops)
-    if sidecar is not None:
-        gepetto.retype(sidecar, draft)
+    for file in files[:1]:
+        file.retype(draft)
     draft.mark_closures()
     roots = draft.roots
     for node in root.children():
@@ -85,24 +80,20 @@ def read_root(
         else:
             _pass_over(node, draft)
     read_mimics(draft)
-    if sidecar is not None:
-        gepetto.close(sidecar, draft)
-    elif files:
-        files[0].close(files[0].path, draft)
-    read_files = [sidecar.path] if sidecar is not None else [file.path for file in files[:1]]
-    loop_files.report_unread([f for f in files if f.path not in read_files], read_files, draft)
+    for file in files[:1]:
+        file.close(draft)
+        draft.files.append(file.path)
+    loop_files.report_unread(files, draft)
     read_closing_frames(draft)
     draft.report_ignored(": it is not a part of URDF")
     _set_ground(draft, roots, floating)
-    draft.files += read_files
     return draft.mechanism(format)
 
 
 def _pass_over(node: Node, draft: UrdfDraft) -> None:
     """Decide what an element means that no dialect reads."""
     if node.tag in UNREAD:
-        draft.warn(
-            "REG013",
+        draft.unread(
             f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than the "
             "file",
             node.source,

@@ -36,12 +36,7 @@ from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
 from regularize.adapters.urdf.loop_closures import close_loop, loop_link
-from regularize.lie.screw import (
-    Array,
-    inverse,
-    transform,
-    unit,
-)
+from regularize.lie.screw import Array, inverse, transform, unit
 
 NAME = "robot_data.yaml"
 #: The key of a list that is not empty: the exporter writes ``closing_joints: []`` for trees.
@@ -132,8 +127,7 @@ def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -
 
 def _doubt(entry: Value, draft: UrdfDraft) -> None:
     name = entry.maybe("name", Value.text, entry.where)
-    draft.note(
-        "REG013",
+    draft.skip(
         f"closing joint `{name}` is fixed: the exporter also writes ball joints and planar "
         "joints so",
         entry.source,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 
 from regularize.adapters.common.values import Value, read_yaml
-from regularize.errors import ReadError
 
 #: The key that tells such a file from other YAML files beside a model, at the top level.
 KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
@@ -35,36 +32,8 @@ class Sidecar:
     motors: tuple[Value, ...] | None
 
 
-def find(path: str, loops: str | os.PathLike[str] | bool | None) -> Sidecar | None:
-    """The YAML file that describes the loops of a URDF file.
-
-    Args:
-        path: The URDF file.
-        loops: The YAML file; None or True to look beside the URDF file for one of the same name,
-            or for ``robot.yaml`` if the directory has no ``robot.urdf`` that it belongs to;
-            False for none.
-
-    Raises:
-        ReadError: The file cannot be read.
-    """
-    if loops is False:
-        return None
-    if not isinstance(loops, bool) and loops is not None:
-        return _parse(os.fspath(loops))
-    model = Path(path)
-    names = [model.stem + suffix for suffix in (".yaml", ".yml")]
-    if not model.with_name("robot.urdf").exists():
-        names += ["robot.yaml", "robot.yml"]
-    for name in names:
-        candidate = model.with_name(name)
-        if candidate.is_file() and KEY.search(candidate.read_bytes()):
-            return _parse(os.path.join(os.path.dirname(path), name))
-    if loops:
-        raise ReadError(path, f"no loop description {' or '.join(names)} beside it; name the file")
-    return None
-
-
-def _parse(path: str) -> Sidecar:
+def parse(path: str) -> Sidecar:
+    """Content of a file; raises ``ReadError`` if it is no such description."""
     root = read_yaml(path, "`closed_loop: [[frame, frame], ...]` and the like")
     if root.get("closed_loop") is None:
         raise root.error(

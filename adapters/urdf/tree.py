@@ -8,12 +8,7 @@ from typing import Any
 
 from regularize.adapters.common.serial import axis_in_frame
 from regularize.adapters.common.write import Writing, WrittenCoordinate, add
-from regularize.adapters.urdf.elements import (
-    add_inertial,
-    add_limit,
-    add_origin,
-    add_shape,
-)
+from regularize.adapters.urdf.elements import add_inertial, add_limit, add_origin, add_shape
 from regularize.adapters.urdf.row import in_a_row
 from regularize.lie.screw import Array, inverse
 from regularize.model.mechanism import Body, Joint

@@ -30,7 +30,7 @@ def mesh(prim: Any, reading: Stage) -> None:
     kind, name = str(prim.GetTypeName()), str(prim.GetName())
     source = reading.source(prim)
     if kind not in NAMES:
-        reading.warn("REG013", f"joint `{name}` of type {kind} is not read", source)
+        reading.unread(f"joint `{name}` of type {kind} is not read", source)
         return
     ratio_name, *joint_names = NAMES[kind]
     ratio = float(_value(prim, ratio_name, 1.0))
@@ -45,8 +45,7 @@ def mesh(prim: Any, reading: Stage) -> None:
     ]
     (first, second), (one, two) = joints, signs
     if first is None or second is None or one is None or two is None:
-        reading.warn(
-            "REG013",
+        reading.unread(
             f"gear or rack `{name}` is not read: it does not couple two joints of one freedom by "
             "the bodies that they move, so the mobility may be counted one too high",
             source,

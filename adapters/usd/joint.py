@@ -9,12 +9,11 @@ from typing import Any
 from pxr import UsdPhysics
 
 from regularize.adapters.common.distance import distance_joint
-from regularize.adapters.common.draft import WORLD, Side
+from regularize.adapters.common.draft import WORLD, Side, joint_between
 from regularize.adapters.common.joint_motion import joint_position
 from regularize.adapters.usd.motion import motion
 from regularize.adapters.usd.stage import Stage
 from regularize.lie.screw import inverse
-from regularize.model.mechanism import Joint
 
 MIMICS = ("PhysxMimicJointAPI", "NewtonMimicAPI")
 
@@ -43,12 +42,12 @@ def join(prim: Any, reading: Stage) -> None:
     schema = UsdPhysics.Joint(prim)
     name, source = reading.joint_name(prim.GetName()), reading.source(prim)
     if not schema.GetJointEnabledAttr().Get():
-        reading.note("REG013", f"joint `{name}` is disabled: not read", source)
+        reading.skip(f"joint `{name}` is disabled: not read", source)
         return
     first, second = (_side(prim, i, reading) for i in (0, 1))
     if first[0] == second[0]:
         message = f"joint `{name}` joins `{first[0]}` to itself: not read"
-        reading.warn("REG013", message, source)
+        reading.unread(message, source)
         return
     closure = bool(schema.GetExcludeFromArticulationAttr().Get())
     if str(prim.GetTypeName()) == "PhysicsDistanceJoint":
@@ -59,18 +58,14 @@ def join(prim: Any, reading: Stage) -> None:
             reading.joints[name] = rod
         return
     moves = motion(prim, reading.places.unit)
-    joint = Joint(
+    schemas = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    joint = joint_between(
         name,
-        first[0],
-        second[0],
         moves.kind,
+        first,
+        second,
         moves.screws,
-        first[1],
-        second[1],
-        actuated=any(
-            api.startswith("PhysicsDriveAPI")
-            for api in prim.GetPrimTypeInfo().GetAppliedAPISchemas()
-        ),
+        actuated=any(schema.startswith("PhysicsDriveAPI") for schema in schemas),
         closure=closure,
         limits=moves.limits,
         source=source,
@@ -86,8 +81,7 @@ def _length(prim: Any, name: str, reading: Stage) -> float | None:
     schema = UsdPhysics.DistanceJoint(prim)
     low, high = schema.GetMinDistanceAttr().Get(), schema.GetMaxDistanceAttr().Get()
     if low < 0.0 or low != high:
-        reading.warn(
-            "REG013",
+        reading.unread(
             f"distance joint `{name}` bounds the distance from {low:g} to {high:g} and keeps no "
             "equation: not read",
             reading.source(prim),

@@ -15,13 +15,7 @@ from regularize.adapters.common.names import listed, unique
 from regularize.adapters.usd.body import Places, inertia_of, shapes_of
 from regularize.adapters.usd.gears import mesh
 from regularize.adapters.usd.joint import couple, join
-from regularize.adapters.usd.stage import (
-    Stage,
-    gravity,
-    open_stage,
-    report_units,
-    units,
-)
+from regularize.adapters.usd.stage import Stage, gravity, open_stage, report_units, units
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
 from regularize.model.mechanism import Body, Mechanism
@@ -95,8 +89,7 @@ def _hold(reading: Stage) -> None:
         if api.GetRigidBodyEnabledAttr().Get() and not api.GetKinematicEnabledAttr().Get():
             continue
         reading.hold(f"{name}_fixed", name, reading.pose(name), reading.source(prim))
-        reading.note(
-            "REG013",
+        reading.skip(
             f"`{name}` is no dynamic body (kinematic, or disabled): read as fixed to the world",
             reading.source(prim),
         )

@@ -8,6 +8,7 @@ neither is left to iteration from many starts, as few loops at once as determine
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -99,6 +100,11 @@ class AssemblyPlan:
     def told(self) -> tuple[str, ...]:
         """What is done, one sentence per loop."""
         return tuple(told for step in self.steps for told in step.told)
+
+    @property
+    def ways(self) -> int:
+        """Ways to assemble that there may be for one sample."""
+        return math.prod(step.ways for step in self.steps)
 
     def run(self, q: Array, search: Multistart) -> Found:
         """Configurations of samples whose known coordinates are entered, shape (N, n)."""
@@ -320,6 +326,6 @@ class AssemblyPlan:
 
 def _determined(system: LoopSystem) -> bool:
     """Whether closure determines the unknown coordinates, at a generic and at a closed place."""
-    stored = system.projected(system.graph.position[None])
+    stored, closed = system.projected(system.graph.position[None])
     places = np.concatenate([system.random(stored, np.random.default_rng(0)), stored])
-    return bool(system.closed(stored)[0] and system.isolated(places).all())
+    return bool(closed[0] and system.isolated(places).all())

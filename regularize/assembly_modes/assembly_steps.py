@@ -18,9 +18,6 @@ from regularize.lie.screw import Array
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import CouplingRow
 
-#: Branches of formulas that are evaluated at once: they need room for each.
-BRANCHES = 65536
-
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -47,9 +44,26 @@ class Found:
     @classmethod
     def of(cls, q: Array) -> Found:
         """What is given, one configuration each: nothing unknown has been found so far."""
-        N = len(q)
-        sure, unknown = np.ones(N, dtype=bool), np.full(N, np.nan)
-        return cls(np.arange(N), q, sure, sure, unknown, unknown, np.zeros(N, dtype=np.intp))
+        every = np.arange(len(q))
+        return cls.among(q, every, np.arange(q.shape[1]), q)
+
+    @classmethod
+    def among(
+        cls, q: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], own: Array
+    ) -> Found:
+        """Configurations with some coordinates entered into samples; all there are, unless said.
+
+        Args:
+            q: The samples, shape (N, n).
+            rows: Sample of each configuration, shape (K,).
+            columns: Coordinates that are entered, shape (k,).
+            own: Their values, shape (K, k).
+        """
+        full = q[rows]
+        full[:, columns] = own
+        sure, unknown = np.ones(len(q), dtype=bool), np.full(len(q), np.nan)
+        none = np.zeros(len(q), dtype=np.intp)
+        return cls(rows, full, sure, sure, unknown, np.full(len(rows), np.nan), none)
 
     def then(self, found: Found) -> Found:
         """The configurations that another step finds with these as its samples."""
@@ -75,6 +89,10 @@ class AssemblyStep(Protocol):
     def told(self) -> tuple[str, ...]:
         """What it does, one sentence per loop."""
 
+    @property
+    def ways(self) -> int:
+        """Ways to assemble that there may be for one sample."""
+
     def run(self, q: Array, search: Multistart) -> Found:
         """Configurations of samples whose known coordinates are entered, shape (N, n)."""
 
@@ -87,6 +105,7 @@ class CouplingStep:
     column: int
     told: tuple[str, ...]
     method: str = "coupling"
+    ways: int = 1
 
     def run(self, q: Array, search: Multistart) -> Found:
         """Enter the coordinate."""
@@ -109,36 +128,26 @@ class FormulaStep:
     told: tuple[str, ...]
     method: str = "closed form"
 
+    @property
+    def ways(self) -> int:
+        """One for each branch."""
+        return len(self.form.branches)
+
     def run(self, q: Array, search: Multistart) -> Found:
         """All branches that can be assembled; known to be all where they are isolated."""
         form = self.form
-        unknown = np.setdiff1d(np.arange(form.graph.freedoms), form.columns)
-        system = LoopSystem(form.graph, unknown)
+        system = LoopSystem(form.graph, np.setdiff1d(np.arange(len(self.columns)), form.columns))
         x = q[:, self.columns[list(form.columns)]]
-        size = max(1, BRANCHES // len(form.branches))
-        rows, found = [], []
-        for k in range(0, max(1, len(x)), size):
-            solutions = form.solve(x[k : k + size])
-            sample, branch = np.nonzero(solutions.assembled)
-            rows.append(sample + k)
-            found.append(solutions.q[sample, branch])
-        row, own = np.concatenate(rows), np.concatenate(found)
-        polished = system.projected(own, steps=2)
+        solutions = form.solve(x)
+        row, branch = np.nonzero(solutions.assembled)
+        own = solutions.q[row, branch]
+        polished, closed = system.projected(own, steps=2)
         # Corrections are of the size of rounding, or else these are no solutions.
-        apart = np.max(np.abs(polished - own), axis=1, initial=0.0)
-        closed = system.closed(polished) & (apart < EXACT.same)
+        closed &= np.max(np.abs(polished - own), axis=1, initial=0.0) < EXACT.same
         complete = np.ones(len(q), dtype=bool)
-        complete[row[~closed]] = False
-        complete[row[~system.isolated(polished)]] = False
-        kept = np.flatnonzero(closed)
-        kept = kept[system.distinct(row[closed], polished[closed])]
-        full = q[row[kept]]
-        full[:, self.columns] = polished[kept]
-        unproved = np.full(len(kept), np.nan)
-        given = Found.of(q)
-        return replace(
-            given, rows=row[kept], q=full, complete=complete, certain=complete, certificate=unproved
-        )
+        complete[row[~(closed & system.isolated(polished))]] = False
+        result = Found.among(q, row[closed], self.columns, polished[closed])
+        return replace(result, complete=complete, certain=complete)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +158,7 @@ class EigenStep:
     solver: EigenLoop
     told: tuple[str, ...]
     method: str = "eigenvalues"
+    ways: int = 16
 
     def run(self, q: Array, search: Multistart) -> Found:
         """All real eigenvalues, and what proves that there are no other configurations."""
@@ -156,9 +166,13 @@ class EigenStep:
         kept = np.flatnonzero(self.loop.closes(found.closed.x))
         rows = found.rows[kept]
         own = self.loop.coordinates(found.closed.x[kept], q[rows])
-        none = np.zeros(len(q), dtype=np.intp)
-        sure, size = found.complete, found.regularity
-        return Found(rows, own, sure, sure, size, found.closed.h[kept], none)
+        return replace(
+            Found.among(q, rows, np.arange(q.shape[1]), own),
+            complete=found.complete,
+            certain=found.complete,
+            regularity=found.regularity,
+            certificate=found.closed.h[kept],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,20 +188,12 @@ class IterationStep:
     columns: NDArray[np.intp]
     told: tuple[str, ...]
     method: str = "iteration"
+    ways: int = 1
 
     def run(self, q: Array, search: Multistart) -> Found:
         """What is found; there may be more."""
         own = q[:, self.columns]
         none = np.zeros(0, dtype=np.intp), own[:0]
         rows, found, starts = searched(self.system, own, none, search)
-        full = q[rows]
-        full[:, self.columns] = found
-        given = Found.of(q)
-        return replace(
-            given,
-            rows=rows,
-            q=full,
-            complete=np.zeros(len(q), dtype=bool),
-            certificate=np.full(len(rows), np.nan),
-            starts=starts,
-        )
+        result = Found.among(q, rows, self.columns, found)
+        return replace(result, complete=np.zeros(len(q), dtype=bool), starts=starts)

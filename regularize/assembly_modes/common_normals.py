@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from regularize.model.joint import perpendiculars
 
 #: Entries of links below this (angles, or lengths by the size of the loop) are rounding.
 ROUNDING = 2e-14
+
+#: Direction of a common normal of two axes, and its feet on both.
+Normal: TypeAlias = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,37 +46,34 @@ class AxisLine:
 def frames(lines: list[AxisLine], closing: Array, size: float) -> tuple[list[Array], list[Array]]:
     """Frames before and after every motion, from the common normals around the loop."""
     m, back = len(lines), screw.inverse(closing)
-    normals: list[tuple[Array, Array, Array] | None] = []
-    for i, line in enumerate(lines):
-        following = lines[i + 1] if i + 1 < m else lines[0].moved(closing)
-        normals.append(_common_normal(line, following, size))
+    ring = [*lines, lines[0].moved(closing)]
+    normals = [_common_normal(ring[i], ring[i + 1], size) for i in range(m)]
+
+    def arriving(i: int) -> Normal | None:
+        """The normal that arrives at an axis; at the first one, from the end of the loop."""
+        normal = normals[i - 1]
+        if i or normal is None:
+            return normal
+        x, start, foot = normal
+        return back[:3, :3] @ x, start, back[:3, :3] @ foot + back[:3, 3]
+
     # Parallel axes leave the normal free along them: it starts where the one before arrived.
-    start = next((i for i in range(m) if normals[i] is not None), None)
-    if start is None:
-        start, line = m - 1, lines[m - 1]
-        following = lines[0].moved(closing)
-        normals[start] = _parallel_normal(line, following, line.point, None, size)
-    for k in range(1, m):
-        i = (start + k) % m
-        if normals[i] is not None:
-            continue
-        x, _, foot = normals[i - 1] or (None, None, None)
-        if i == 0 and x is not None and foot is not None:
-            x, foot = back[:3, :3] @ x, back[:3, :3] @ foot + back[:3, 3]
-        following = lines[i + 1] if i + 1 < m else lines[0].moved(closing)
-        normals[i] = _parallel_normal(lines[i], following, foot, x, size)
+    begin = next((i for i in range(m) if normals[i] is not None), m - 1)
+    if normals[begin] is None:
+        normals[begin] = _parallel_normal(ring[m - 1], ring[m], ring[m - 1].point, None, size)
+    for i in (k % m for k in range(begin + 1, begin + m)):
+        if normals[i] is None:
+            x, _, foot = arriving(i) or (None, None, None)
+            normals[i] = _parallel_normal(ring[i], ring[i + 1], foot, x, size)
     befores, afters = [], []
     for i, line in enumerate(lines):
-        out, into = normals[i], normals[i - 1]
+        into, out = arriving(i), normals[i]
         if line.direction is None or out is None or into is None:
             befores.append(line.frame)
             afters.append(line.frame)
-            continue
-        x, _, foot = into
-        if i == 0:
-            x, foot = back[:3, :3] @ x, back[:3, :3] @ foot + back[:3, 3]
-        befores.append(_frame(line.direction, x, foot))
-        afters.append(_frame(line.direction, out[0], out[1]))
+        else:
+            befores.append(_frame(line.direction, into[0], into[2]))
+            afters.append(_frame(line.direction, out[0], out[1]))
     return befores, afters
 
 
@@ -81,9 +82,7 @@ def _frame(z: Array, x: Array, origin: Array) -> Array:
     return screw.transform(np.column_stack([x, screw.cross(z, x), z]), origin)
 
 
-def _common_normal(
-    line: AxisLine, following: AxisLine, size: float
-) -> tuple[Array, Array, Array] | None:
+def _common_normal(line: AxisLine, following: AxisLine, size: float) -> Normal | None:
     """Direction of the normal and its feet on both axes; None where the axes are parallel."""
     p, q = line.point, following.point
     if p is None or q is None:
@@ -110,7 +109,7 @@ def _common_normal(
 
 def _parallel_normal(
     line: AxisLine, following: AxisLine, foot: Array | None, x: Array | None, size: float
-) -> tuple[Array, Array, Array]:
+) -> Normal:
     """Normal of two parallel axes, or of an axis and a centre on it, that starts at ``foot``."""
     p, q = line.point, following.point
     assert p is not None and q is not None

@@ -29,6 +29,9 @@ from regularize.lie.screw import Array
 from regularize.model.graph import Graph
 from regularize.model.mechanism import Mechanism
 
+#: Configurations that there is room for at once: some kilobytes each.
+ROOM = 65536
+
 
 class ConfigurationFinder:
     """Finds all configurations of a mechanism for values of some inputs.
@@ -108,7 +111,8 @@ class ConfigurationFinder:
         shape = x.shape[:-1]
         q = np.repeat(self.graph.position[None], math.prod(shape), axis=0)
         q[:, list(self._form.columns)] = x.reshape(len(q), len(self.inputs))
-        parts = [q[k : k + CHUNK] for k in range(0, max(1, len(q)), CHUNK)]
+        size = min(CHUNK, max(1, ROOM // self._plan.ways))
+        parts = [q[k : k + size] for k in range(0, max(1, len(q)), size)]
         with bar(progress, len(parts), f"{len(q)} configurations of the inputs") as advance:
             found = [self._found(part, search, advance) for part in parts]
         return packed(joined(found), self._plan, self._system, shape)
@@ -132,9 +136,9 @@ class ConfigurationFinder:
     def _closed(self, found: Found) -> Found:
         """What closes all loops, every configuration once."""
         system = self._system
-        q = system.projected(found.q, steps=3)
-        closed = np.flatnonzero(system.closed(q))
-        return _chosen(found, q, closed[system.distinct(found.rows[closed], q[closed])])
+        q, closed = system.projected(found.q, steps=3)
+        kept = np.flatnonzero(closed)
+        return _chosen(found, q, kept[system.distinct(found.rows[kept], q[kept])])
 
     def _completed(self, found: Found, q: Array, search: Multistart) -> Found:
         """With what iteration over all loops finds where eigenvalues or formulas leave a doubt."""

@@ -46,7 +46,7 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
         Freedoms, or None where the loops are open at the stored configuration.
     """
     loops, rng = system.loops, np.random.default_rng(seed)
-    stored = system.projected(system.graph.position[None])
+    stored, _ = system.projected(system.graph.position[None])
     if system.error(stored)[0] > EXACT.same:
         return None
     walked = generic_configurations(loops, stored[0], rtol=EXACT.same, rng=rng)

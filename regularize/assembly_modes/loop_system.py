@@ -63,28 +63,25 @@ class LoopSystem:
         return self.loops.residual(state), jacobian[..., self.unknown]
 
     def projected(
-        self, q: Array, *, damped: bool = False, steps: int = 8, until: float | None = None
-    ) -> Array:
-        """Configurations brought to closed ones, the known coordinates held, shape (K, n).
+        self, q: Array, *, damped: bool = False, steps: int = 8
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Configurations brought to closed ones with the known coordinates held.
 
         Args:
-            q: The configurations.
+            q: The configurations, shape (K, n).
             damped: Whether they may be far away.
             steps: Largest number of steps of Newton's method.
-            until: Closure errors that are left alone; by default a tenth of what is closed.
-        """
-        if not len(q):
-            return q
-        return in_parts(
-            lambda some: (
-                project(self.loops, some, held=self.held, damped=damped, steps=steps, until=until).q
-            ),
-            q,
-        )
 
-    def closed(self, q: Array) -> NDArray[np.bool_]:
-        """Whether all loops are closed, shape (K,)."""
-        return np.asarray(self.error(q) <= EXACT.closed)
+        Returns:
+            The configurations, shape (K, n), and whether each closes all loops, shape (K,).
+        """
+        parts = [
+            project(self.loops, q[k : k + CHUNK], held=self.held, damped=damped, steps=steps)
+            for k in range(0, len(q), CHUNK)
+        ]
+        if not parts:
+            return q, np.zeros(0, dtype=bool)
+        return np.concatenate([p.q for p in parts]), np.concatenate([p.closed for p in parts])
 
     def distinct(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.intp]:
         """Indices of different configurations of each sample, by the poses of the bodies."""
@@ -139,7 +136,7 @@ class LoopSystem:
         for weights in np.random.default_rng(1).normal(size=(3, u)):
             step[:, self.unknown] = 1e-4 * ((weights * null)[:, None] @ V)[:, 0]
             ahead, behind = (
-                self.loops.state(moved(self.loops, q, sense * step, self.held)).T_world_node
+                self.loops.state(moved(self.loops, q, sense * step)).T_world_node
                 for sense in (1.0, -1.0)
             )
             change = np.max(np.abs(ahead - behind), axis=(2, 3))

@@ -63,8 +63,7 @@ def searched(
             break
         before = np.bincount(rows, minlength=len(q))
         batch = np.repeat(open_, search.starts)
-        ended = system.projected(system.random(q[batch], rng), damped=True)
-        closed = system.closed(ended)
+        ended, closed = system.projected(system.random(q[batch], rng), damped=True)
         rows = np.concatenate([rows, batch[closed]])
         found = np.concatenate([found, ended[closed]])
         poses = np.concatenate([poses, system.poses(ended[closed])])

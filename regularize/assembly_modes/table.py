@@ -22,12 +22,12 @@ class Evidence:
 
     Attributes:
         loops: One sentence per loop: how it was solved, or why not.
-        regularity: Smallest by largest singular value of the matrix polynomial of the worst loop;
-            of rounding size where its determinant vanishes identically; NaN without eigenvalues;
-            shape (...).
-        certificate: The number of Kantorovich of each configuration; up to one half it proves that
-            there is one and only one configuration near it; infinite where there is no proof, NaN
-            without eigenvalues; shape (..., solutions).
+        regularity: Smallest by largest singular value of the matrix polynomial of the worst loop
+            that is solved by eigenvalues; of rounding size where its determinant vanishes
+            identically; NaN without eigenvalues; shape (...).
+        certificate: The largest number of Kantorovich of these loops at each configuration; up to
+            one half it proves that there is one and only one configuration of each near it;
+            infinite where there is no proof, NaN without eigenvalues; shape (..., solutions).
         starts: Random starts of the iteration, shape (...).
     """
 
@@ -45,11 +45,12 @@ class AssemblyModes:
         q: Coordinates of all joints in radians and metres, filled up with NaN, shape
             (..., solutions, n).
         found: Which entries are configurations, shape (..., solutions).
-        complete: Whether there are no others: by construction of a closed form, or by eigenvalues
-            of a regular matrix polynomial that are all accounted for; all of them isolated.
-            Slides of more than ten thousand sizes of their loop do not count. Never after
-            iteration; shape (...).
-        method: ``closed form``, ``eigenvalues`` or ``iteration``.
+        complete: Whether there are no others: every loop is solved by construction of a closed
+            form, or by eigenvalues of a regular matrix polynomial that are all accounted for; all
+            of them isolated. Slides of more than ten thousand sizes of their loop do not count.
+            Never where a loop is iterated; shape (...).
+        method: The least of what the loops need: ``closed form``, ``eigenvalues`` or
+            ``iteration``; ``evidence.loops`` says what each is solved by.
         residual: Largest closure error, lengths in sizes of the mechanism, (..., solutions).
         evidence: What it rests on.
     """

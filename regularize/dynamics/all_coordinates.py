@@ -17,7 +17,6 @@ import pinocchio as pin
 from regularize.dynamics.inputs import JointForces
 from regularize.dynamics.prescribed import Drives
 from regularize.lie.screw import Array
-from regularize.manifold.least_norm import least_norm
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import EXACT
 from regularize.pinocchio_model.constraints import RobotConstraints
@@ -25,8 +24,6 @@ from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.solvers import Acceleration
 from regularize.pinocchio_model.split import Split, mass_matrix
 
-#: Closure error, in parts of what counts as closed, down to which configurations are projected.
-PROJECTED = 0.1
 #: Part of the kinetic energy up to which the energy balance is corrected.
 CORRECTED = 1e-4
 #: Fraction of the best conditioning met so far below which all states are projected.
@@ -52,10 +49,10 @@ class AllCoordinates:
         held = self.drives.held(robot)
         self._held = held if held.any() else None
         self._given, self._rest = self.drives.velocities, np.flatnonzero(~held)
-        self._constraints = RobotConstraints(robot)
+        self._constraints = self._near = RobotConstraints(robot)
         self._accelerate: Acceleration = robot.forward_dynamics
         self._best = 0.0
-        self._dependent = False
+        self._dependent = self._leaping = False
         self.careful = False
 
     def look(self, q: Array) -> None:
@@ -67,12 +64,16 @@ class AllCoordinates:
         left, values, _ = np.linalg.svd(rows, full_matrices=False)
         ratio = float(values[rank - 1] / values[0]) if len(values) >= rank else 0.0
         self._accelerate = self.robot.acceleration_near(left)
+        # Where rows depend on each other, combinations stand for them in the neighbourhood.
+        if rank < len(rows):
+            self._near = RobotConstraints(self.robot, combined=left[:, :rank].T)
         self._dependent = ratio < max(DEPENDENT * self._best, EXACT.singular)
         self._best = max(self._best, ratio)
         self.careful = self._dependent
 
     def leaping(self, over: bool) -> None:
         """Begin or end to be careful whatever the configuration."""
+        self._leaping = over
         self.careful = over or self._dependent
 
     def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
@@ -83,12 +84,16 @@ class AllCoordinates:
             q[self.drives.positions], v[self._given] = position, rate
         if self.robot.rows == 0:
             return q, v
-        until = 0.0 if self.careful else PROJECTED * EXACT.closed
-        found = project(self._constraints, q[None], held=self._held, until=until, steps=4)
-        q = found.q[0]
-        rows = self.robot.jacobian(q)
-        rest = self._rest
-        change = least_norm(rows[None][..., rest], (rows @ v)[None], EXACT.singular)[0]
+        until = 0.0 if self._leaping else None
+        constraints = self._constraints if self.careful else self._near
+        q = project(constraints, q[None], held=self._held, until=until, steps=4).q[0]
+        rows = constraints.jacobian(q[None])[0]
+        opening, rest = rows @ v, self._rest
+        rows = rows if self._held is None else rows[:, rest]
+        if self.careful:
+            change = np.linalg.pinv(rows, rcond=EXACT.singular) @ opening
+        else:
+            change = rows.T @ np.linalg.solve(rows @ rows.T, opening)
         v = np.array(v)
         v[rest] -= change
         return q, v

@@ -83,24 +83,23 @@ class Integrator:
         self._flat = self._model.nq == self._model.nv
         self._n = int(self._model.nv)
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
-        self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
+        self._slope(0, self.time, np.zeros(2 * self._n + 1), self.v)
         self._total = self.equations.robot.energy(self.q, self.v) - self.work
         self._h = self._usual = self._first_step()
         self._interval = (self.time, 0.0, self.q)
         self._values: Array = np.zeros((2, 2 * self._n + 1))
         self._end = (self.time, self.q, self.v, self.work)
 
-    def _slope(self, t: float, y: Array, v: Array) -> Array:
-        """Derivative of (tangent step, velocity, work)."""
-        q = self._at(y[: self._n])
+    def _slope(self, stage: int, t: float, y: Array, v: Array) -> None:
+        """Write the derivative of (tangent step, velocity, work) of a stage."""
+        n, slope = self._n, self._slopes[stage]
+        q = self._at(y[:n])
         if self.equations.careful:
             q, v = self.equations.project(t, q, v)
         a, power = self.equations.acceleration(t, q, v)
         self.counters.evaluations += 1
-        slope = np.zeros(2 * self._n + 1)
-        slope[: self._n] = v if self._flat else self._step_rate(q, v)
-        slope[self._n : -1], slope[-1] = a, power
-        return slope
+        slope[:n] = v if self._flat else self._step_rate(q, v)
+        slope[n:-1], slope[-1] = a, power
 
     def _at(self, step: Array) -> Array:
         if self._flat:
@@ -165,7 +164,7 @@ class Integrator:
         start = y = self._start()
         for s in range(1, STAGES):
             y = start + h * (A[s, :s] @ K[:s])
-            K[s] = self._slope(self.time + C[s] * h, y, y[n:-1])
+            self._slope(s, self.time + C[s] * h, y, y[n:-1])
         y = start + h * (B @ K[:STAGES])
         norm = self._error(h, start, y)
         return y, norm if np.isfinite(norm) else np.inf
@@ -212,7 +211,7 @@ class Integrator:
         """Go to the end of the step made last."""
         self.time, self.q, self.v, self.work = self._end
         self.equations.look(self.q)
-        self._slopes[0] = self._slope(self.time, np.zeros(2 * self._n + 1), self.v)
+        self._slope(0, self.time, np.zeros(2 * self._n + 1), self.v)
 
     @property
     def end(self) -> float:
@@ -242,10 +241,10 @@ class Integrator:
         """Coefficients of the dense output (Hairer, Nørsett, Wanner, II.6)."""
         n, K = self._n, self._slopes
         start, end = self._values
-        K[STAGES] = self._slope(self.time + h, end, end[n:-1])
+        self._slope(STAGES, self.time + h, end, end[n:-1])
         for s, (a, c) in enumerate(zip(A_EXTRA, C_EXTRA, strict=True), start=STAGES + 1):
             y = start + h * (a[:s] @ K[:s])
-            K[s] = self._slope(self.time + c * h, y, y[n:-1])
+            self._slope(s, self.time + c * h, y, y[n:-1])
         change = end - start
         F = np.zeros((7, 2 * n + 1))
         F[0] = change

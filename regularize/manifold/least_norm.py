@@ -62,7 +62,7 @@ def _wide(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
     """Write solutions of fewer equations than unknowns, and say which are good."""
     transposed = np.swapaxes(matrices, 1, 2)
     gram = matrices @ transposed
-    good = _regular(np.linalg.cholesky(gram))
+    good = _regular(np.asarray(np.linalg.cholesky(gram)))
     result[good] = transposed[good] @ np.linalg.solve(gram[good], values[good])
     return good
 

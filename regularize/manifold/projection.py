@@ -102,34 +102,42 @@ def project(
         q = approach(constraints, q, held=held, tolerances=tolerances)
     N = len(q)
     target = 0.1 * tolerances.closed if until is None else until
-    error, least = np.full((2, N), np.inf)
-    first, contraction = np.zeros((2, N))
+    first, contraction, length = np.zeros((3, N))
     outcome = np.full(N, Convergence.OPEN, dtype=np.int8)
-    best, idle = q.copy(), np.zeros(N, dtype=int)
-    active, length = np.arange(N), np.zeros(N)
+    idle, active = np.zeros(N, dtype=int), np.arange(N)
     for k in range(steps + 1):
         state = constraints.state(q[active])
         residual = constraints.residual(state)
-        new = np.max(np.abs(residual), axis=1, initial=0.0)
-        size = np.linalg.norm(residual, axis=1)
-        better = size < least[active]
-        idle[active] = np.where(size < IMPROVED * least[active], 0, idle[active] + 1)
-        improved = active[better]
-        best[improved], error[improved], least[improved] = q[improved], new[better], size[better]
-        # Steps that are short and change nothing are rounding, of the numbers or of the model.
-        settled = (idle[active] > 1) & (length[active] <= tolerances.same)
-        outcome[active[settled]] = Convergence.NOISE
-        going = (new > target) & np.isfinite(new) & ~settled & (idle[active] <= PATIENCE)
+        new = np.abs(residual).max(axis=1, initial=0.0)
+        size = np.sqrt(np.einsum("nm,nm->n", residual, residual))
+        going = (new > target) & np.isfinite(new)
+        if k == 0:
+            known = np.isfinite(new)
+            best, error, least = (
+                q.copy(),
+                np.where(known, new, np.inf),
+                np.where(known, size, np.inf),
+            )
+        else:
+            better = size < least[active]
+            idle[active] = np.where(size < IMPROVED * least[active], 0, idle[active] + 1)
+            improved = active[better]
+            best[improved], error[improved] = q[improved], new[better]
+            least[improved] = size[better]
+            # Steps that are short and change nothing are rounding, of the numbers or of the model.
+            settled = (idle[active] > 1) & (length[active] <= tolerances.same)
+            outcome[active[settled]] = Convergence.NOISE
+            going &= ~settled & (idle[active] <= PATIENCE)
         if k == steps or not going.any():
             break
-        active = active[going]
+        active, state, residual = active[going], state[going], residual[going]
         step = -_free_least_norm(
-            constraints.residual_jacobian(state[going]) * constraints.units,
-            residual[going],
+            constraints.residual_jacobian(state) * constraints.units,
+            residual,
             held,
             tolerances.singular,
         )
-        length[active] = np.max(np.abs(step), axis=1, initial=0.0)
+        length[active] = np.abs(step).max(axis=1, initial=0.0)
         if k == 0:
             first[active] = length[active]
         elif k == 1:
@@ -141,7 +149,7 @@ def project(
                 break
         # A correction of more than a radian or a length has left the neighbourhood.
         step /= np.maximum(1.0, length[active])[:, None]
-        q[active] = moved(constraints, q[active], step, held)
+        q[active] = moved(constraints, q[active], step)
     outcome[error <= tolerances.closed] = Convergence.CLOSED
     return Projected(best, error, outcome, first, contraction)
 
@@ -187,7 +195,7 @@ def approach(
         step[:, free] = -np.linalg.solve(transposed @ J + scale * identity, gradient)[..., 0]
         length = np.max(np.abs(step), axis=1, initial=0.0)
         step /= np.maximum(1.0, length)[:, None]
-        trial = moved(constraints, q[active], step, held)
+        trial = moved(constraints, q[active], step)
         state = constraints.state(trial)
         new = constraints.residual(state)
         new_square = np.sum(new**2, axis=1)
@@ -201,12 +209,9 @@ def approach(
     return q
 
 
-def moved(constraints: ConstraintSet, q: Array, step: Array, held: Mask | None = None) -> Array:
-    """Configurations after scaled steps (N, n); held coordinates keep every digit."""
-    result = constraints.integrate(q, step * constraints.units)
-    if held is not None and result.shape[1] == len(held):
-        result[:, held] = q[:, held]
-    return result
+def moved(constraints: ConstraintSet, q: Array, step: Array) -> Array:
+    """Configurations after scaled steps (N, n)."""
+    return constraints.integrate(q, step * constraints.units)
 
 
 def _free_least_norm(jacobian: Array, residual: Array, held: Mask | None, singular: float) -> Array:

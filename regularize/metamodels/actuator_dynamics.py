@@ -15,12 +15,15 @@ from numpy.typing import ArrayLike
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.kinematics import State
 from regularize.metamodels.continuation import ActuatedLoops, ReachedConfigurations
-from regularize.metamodels.equation_of_motion import EquationOfMotion, pack, symmetric_products
+from regularize.metamodels.equation_of_motion import (
+    CHUNK,
+    EquationOfMotion,
+    pack,
+    symmetric_products,
+)
 from regularize.metamodels.mass_properties import MassProperties
 from regularize.model.diagnostic import Diagnostic
 
-#: Configurations evaluated at once; bounds the memory that a million states take.
-CHUNK = 2048
 #: Length of the last step of a path, radians or lengths, where its exact end does not matter.
 NEARLY = 1e-3
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array
-from regularize.metamodels.boxes import Metamodel
 from regularize.metamodels.equation_of_motion import count, pairs
+from regularize.metamodels.polynomials import BoxPolynomials
 
 _CODE = """\
 /* {title}
@@ -127,7 +127,7 @@ int {name}_inverse_dynamics(const double theta[{s}], const double rate[{s}],
 """
 
 
-def to_c(model: Metamodel, name: str = "metamodel") -> str:
+def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
     """C99 source with the functions ``name_model`` and ``name_inverse_dynamics``.
 
     Numbers stand as hexadecimal constants, so nothing is lost. Compile with
@@ -170,7 +170,7 @@ def to_c(model: Metamodel, name: str = "metamodel") -> str:
     )
 
 
-def to_c_header(model: Metamodel, name: str = "metamodel") -> str:
+def to_c_header(model: BoxPolynomials, name: str = "metamodel") -> str:
     """Declarations of the functions of ``to_c``, for double precision."""
     s = len(model.inputs)
     return _HEADER.format(**_names(name, s, count(s)))

@@ -29,8 +29,6 @@ from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.graph import coordinate_names
 from regularize.reduction.cuts import ReducedLoops
 
-#: Steps shorter than this, radians or lengths, end a path: it has come to a singularity.
-SHORTEST = 1e-7
 #: How often unreached inputs are tried again from the nearest ones that were reached.
 DETOURS = 2
 
@@ -131,12 +129,13 @@ class ActuatedLoops(Continuation):
         names = coordinate_names(self.loops.graph.mechanism)
         return [names[int(self.loops.columns[i])] for i in np.flatnonzero(share > 0.1 * max(share))]
 
-    def solve(self, theta: Array, shortest: float = SHORTEST) -> ReachedConfigurations:
+    def solve(self, theta: Array, shortest: float = 1e-7) -> ReachedConfigurations:
         """Configurations at given inputs, on the branch of the reference.
 
         Args:
             theta: Inputs, shape (N, s); radians or metres.
-            shortest: How exactly paths that do not arrive are followed to their singular ends.
+            shortest: Last step, radians or lengths, of paths that do not arrive: how exactly they
+                are followed to their singular ends.
         """
         theta = np.asarray(theta, dtype=np.float64)
         q, reached = np.repeat(self.q[None], len(theta), axis=0), np.zeros(len(theta), dtype=bool)
@@ -154,10 +153,10 @@ class ActuatedLoops(Continuation):
             lost, known = np.flatnonzero(~reached), np.flatnonzero(reached)
             nearest = known[KDTree(scaled[known]).query(scaled[lost])[1]]
             again = drive(self, q[nearest], self.inputs, theta[lost], shortest=shortest)
-            found = lost[again.reached]
-            if not len(found):
+            arrived = lost[again.reached]
+            if not len(arrived):
                 break
-            q[found], reached[found] = again.q[again.reached], True
+            q[arrived], reached[arrived] = again.q[again.reached], True
         return ReachedConfigurations(q, reached, stopped=q[:, self.inputs])
 
     def require(self, theta: Array) -> Array:

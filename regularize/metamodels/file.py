@@ -14,9 +14,9 @@ import numpy as np
 
 from regularize.errors import ReadError
 from regularize.lie.screw import read_only
-from regularize.metamodels.boxes import Metamodel
 from regularize.metamodels.fit import Scale
 from regularize.metamodels.interpolation import Accuracy
+from regularize.metamodels.polynomials import BoxPolynomials
 from regularize.metamodels.tree import BoxTree
 from regularize.model.diagnostic import Diagnostic
 
@@ -37,7 +37,7 @@ ARRAYS = {
 }
 
 
-def header(model: Metamodel) -> dict[str, Any]:
+def header(model: BoxPolynomials) -> dict[str, Any]:
     """What the arrays mean, as the JSON of the entry ``header``."""
     arrays = _arrays(model)
     return {
@@ -57,13 +57,13 @@ def header(model: Metamodel) -> dict[str, Any]:
     }
 
 
-def _arrays(model: Metamodel) -> dict[str, Any]:
+def _arrays(model: BoxPolynomials) -> dict[str, Any]:
     tree = model.tree
     owners = {"axis": tree, "threshold": tree, "children": tree, "center": tree, "half": tree}
     return {name: np.asarray(getattr(owners.get(name, model), name)) for name in ARRAYS}
 
 
-def to_bytes(model: Metamodel) -> bytes:
+def to_bytes(model: BoxPolynomials) -> bytes:
     """The archive as it stands in a file."""
     stream = io.BytesIO()
     np.savez_compressed(
@@ -72,13 +72,8 @@ def to_bytes(model: Metamodel) -> bytes:
     return stream.getvalue()
 
 
-def save(model: Metamodel, path: str | Path) -> None:
-    """Write a metamodel to a file."""
-    Path(path).write_bytes(to_bytes(model))
-
-
-def load(path: str | Path) -> Metamodel:
-    """Read a metamodel from a file.
+def read(path: str | Path) -> dict[str, Any]:
+    """Attributes of the metamodel in a file.
 
     Raises:
         ReadError: The file is no such archive, or of a later schema version.
@@ -103,7 +98,7 @@ def load(path: str | Path) -> Metamodel:
                 name, f"has schema version {version}, and version {SCHEMA_VERSION} can be read"
             )
         _check_shapes(name, arrays, len(about["inputs"]))
-        return _model(about, arrays)
+        return _attributes(about, arrays)
     except (KeyError, json.JSONDecodeError, TypeError) as error:
         raise ReadError(
             name, f"lacks the entry {error} of a metamodel", element="header"
@@ -123,7 +118,7 @@ def _check_shapes(path: str, arrays: dict[str, Any], s: int) -> None:
             )
 
 
-def _model(about: dict[str, Any], arrays: dict[str, Any]) -> Metamodel:
+def _attributes(about: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     fixed = {name: read_only(a) for name, a in arrays.items() if name in ARRAYS}
     tree = BoxTree(
         lower=fixed["lower"],
@@ -135,19 +130,19 @@ def _model(about: dict[str, Any], arrays: dict[str, Any]) -> Metamodel:
         center=fixed["center"],
         half=fixed["half"],
     )
-    return Metamodel(
-        inputs=tuple(about["inputs"]),
-        lower=tree.lower,
-        upper=tree.upper,
-        samples=int(about["samples"]),
-        scale=Scale(about["median"]),
-        accuracy=Accuracy(**about["accuracy"]),
-        findings=tuple(_finding(entry) for entry in about["findings"]),
-        tree=tree,
-        constant=fixed["constant"],
-        weights=fixed["weights"],
-        estimated=fixed["estimated"],
-    )
+    return {
+        "inputs": tuple(about["inputs"]),
+        "lower": tree.lower,
+        "upper": tree.upper,
+        "samples": int(about["samples"]),
+        "scale": Scale(about["median"]),
+        "accuracy": Accuracy(**about["accuracy"]),
+        "findings": tuple(_finding(entry) for entry in about["findings"]),
+        "tree": tree,
+        "constant": fixed["constant"],
+        "weights": fixed["weights"],
+        "estimated": fixed["estimated"],
+    }
 
 
 def _finding(entry: dict[str, Any]) -> Diagnostic:

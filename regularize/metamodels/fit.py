@@ -128,10 +128,9 @@ def estimate(tree: BoxTree, weights: Array, values: Array, scale: Scale) -> Arra
             distance = np.abs(tree.center[near, d] - tree.center[:, d])
             distance = np.where(known, distance, 1.0)[:, None]
             third = (curvature[near] - curvature) / distance / 3.0
-            missed = scale.relative(
-                2.0 / 3.0**1.5 * third * tree.half[:, [d]] ** 3, center_value, s
-            )
-            result[:, d] = np.maximum(result[:, d], np.where(known, missed.max(axis=1), 0.0))
+            missed = 2.0 / 3.0**1.5 * third * tree.half[:, [d]] ** 3
+            relative = scale.relative(missed, center_value, s)
+            result[:, d] = np.maximum(result[:, d], np.where(known, relative.max(axis=1), 0.0))
             alone &= ~known
         result[alone, d] = np.inf
     mixed = scale.relative(misfit(values, weights, s), center_value[:, None], s).max(axis=(1, 2))

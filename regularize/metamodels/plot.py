@@ -11,21 +11,19 @@ from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.equation_of_motion import groups, pairs
 from regularize.metamodels.interpolation import Interpolation
+from regularize.metamodels.tree import between
 
-#: Points of every curve.
-POINTS = 801
 #: More entries than this are drawn without a legend.
 LEGEND = 6
 
 
-def along(model: Interpolation) -> tuple[Array, Array, str]:
+def along(model: Interpolation, points: int = 801) -> tuple[Array, Array, str]:
     """Inputs on the diagonal of the workspace, the abscissa, and what the abscissa is.
 
     Returns:
         Inputs, shape (N, s); the first input's values, shape (N,); a label.
     """
-    fraction = np.linspace(0.0, 1.0, POINTS)[:, None]
-    theta = model.lower * (1.0 - fraction) + model.upper * fraction
+    theta = between(model.lower, model.upper, np.linspace(0.0, 1.0, points)[:, None])
     one = len(model.inputs) == 1
     label = model.inputs[0] if one else f"{model.inputs[0]} along the diagonal"
     return theta, theta[:, 0], label

@@ -13,12 +13,12 @@ from regularize.manifold.extent import sized_loops
 from regularize.manifold.tolerances import Tolerances
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.continuation import ActuatedLoops
-from regularize.metamodels.idle_held import held
 from regularize.metamodels.mass_properties import mass_properties
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import ColumnId, coordinate_names
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.idle_held import held
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
 

@@ -31,13 +31,18 @@ class RobotConstraints:
         units: One unit of every velocity, shape (nv,); by default 1.
         reference: Configuration from which displacements are measured, shape (nq,); by default
             configurations are those of the model.
+        combined: Combinations of rows that stand for all of them, shape (r, m).
     """
 
     def __init__(
-        self, robot: Robot, units: Array | None = None, reference: Array | None = None
+        self,
+        robot: Robot,
+        units: Array | None = None,
+        reference: Array | None = None,
+        combined: Array | None = None,
     ) -> None:
         """Note how configurations are written."""
-        self.robot, self.reference = robot, reference
+        self.robot, self.reference, self.combined = robot, reference, combined
         self.units = np.ones(robot.model.nv) if units is None else units
         self._flat = robot.model.nq == robot.model.nv
 
@@ -62,11 +67,15 @@ class RobotConstraints:
 
     def residual(self, state: Array) -> Array:
         """Errors of the rows, shape (N, m)."""
-        return np.array([self.robot.residual(self.configuration(x)) for x in state])
+        return np.array([self._of_rows(self.robot.residual(self.configuration(x))) for x in state])
+
+    def _of_rows(self, values: Array) -> Array:
+        """What combinations make of the values of all rows."""
+        return values if self.combined is None else self.combined @ values
 
     def residual_jacobian(self, state: Array) -> Array:
         """Their derivatives on the closed loops, shape (N, m, nv)."""
-        rows = np.array([self.robot.jacobian(self.configuration(x)) for x in state])
+        rows = np.array([self._of_rows(self.robot.jacobian(self.configuration(x))) for x in state])
         if self.reference is None or self._flat:
             return rows
         return np.asarray(rows @ np.array([self.rates(x) for x in state]))
@@ -78,7 +87,8 @@ class RobotConstraints:
     def bias(self, state: Array, velocity: Array) -> Array:
         """What J a + bias = 0 adds for accelerations a along the manifold, shape (N, m)."""
         pairs = zip(state, velocity, strict=True)
-        return np.array([self.robot.bias(self.configuration(x), v) for x, v in pairs])
+        rates = [self._of_rows(self.robot.bias(self.configuration(x), v)) for x, v in pairs]
+        return np.array(rates)
 
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configurations after a unit of time at constant velocities, shape (N, nq)."""

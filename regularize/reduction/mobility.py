@@ -238,7 +238,7 @@ def followed_velocities(
     step = 0.01
     start = np.repeat(q[None], len(headings), axis=0)
     untruncated = replace(EXACT, singular=1e-13)
-    ends = moved(loops, start, step * headings, held)
+    ends = moved(loops, start, step * headings)
     reached = project(loops, ends, held=held, tolerances=untruncated)
     followed = (reached.q - start)[reached.closed] / (step * loops.units)
     if len(followed) == 0:

@@ -8,7 +8,7 @@ the mechanism is back where it started.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
@@ -17,22 +17,20 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.continuation import Continuation
 from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.tolerances import EXACT
+from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import coordinate_names
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.motion import floating
 
-#: Largest change of a coordinate per frame, radians or lengths.
+#: Largest change of a coordinate per frame, radians or lengths: no jump can be seen.
 STRIDE = 0.1
-#: Frames in each direction; enough for a crank to turn once while another joint goes faster.
-FRAMES = 128
+#: Frames in each direction: enough for a crank to turn once while another joint goes faster.
+FRAMES = 144
 #: Frames times coordinates at most: long chains are slow to follow.
 WORK = 1500
-#: Range of a sliding driver in each direction, in lengths of its cell.
+#: Range of a sliding driver in each direction, in lengths of its cell: it stays in the picture.
 SLIDE = 0.6
-#: Motions worked out at most.
-MOST = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ class DrivenMotion:
     cyclic: bool
 
 
-def motions(reduction: Reduction, most: int = MOST) -> tuple[DrivenMotion, ...]:
+def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
     """The first few motions of the mechanism: those of the loops, then those of open chains."""
     if not reduction.assembly.closed:
         return ()
@@ -76,47 +74,70 @@ class _Drive:
     slides: bool
 
     def run(self, reduction: Reduction) -> DrivenMotion | None:
-        """Step both ways from the assembled configuration."""
-        loops, columns = self.loops, self.loops.columns
+        """Go both ways from the assembled configuration, or once around."""
+        columns = self.loops.columns
         start = reduction.q[columns]
-        held = np.zeros(loops.freedoms, dtype=bool)
-        held[list(self.held)] = True
-        along = Continuation(loops, replace(EXACT, closed=1e-8), held)
-        home = loops.state(start[None]).T_world_node[0]
-        unit = np.zeros(loops.freedoms)
-        unit[self.driver] = 1.0
-        paths: list[list[Array]] = [[], []]
-        cyclic = False
-        for side, sign in enumerate((1.0, -1.0)):
-            q, heading = start[None], sign * unit[None]
-            for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
-                heading = along.tangents(q, heading)
-                stepped = along.step(q, STRIDE * heading)
-                trial, closed = stepped.q, stepped.good
-                moved = np.max(np.abs(trial - q) / loops.units)
-                slid = abs(trial[0, self.driver] - start[self.driver])
-                limit = SLIDE * loops.length if self.slides else np.inf
-                if not closed[0] or not 0.1 * STRIDE < moved < 5 * STRIDE or slid > limit:
-                    break
-                q = trial
-                paths[side].append(q[0])
-                pose = loops.state(q).T_world_node[0]
-                away = np.abs(pose - home)
-                away[:, :3, 3] /= loops.length
-                if frame > 10 and np.max(away) < 1.5 * STRIDE:
-                    cyclic = True
-                    break
-            if cyclic:
-                break
-        if cyclic:
-            paths[1] = []
-        frames = np.array([*reversed(paths[1]), start, *paths[0]])
-        if len(frames) < 2:
+        ahead, cyclic = self._way(start, 1.0)
+        behind: list[Array] = []
+        if not cyclic:
+            behind, cyclic = self._way(start, -1.0)
+        if cyclic and behind:
+            ahead, behind = behind, []
+        if not ahead and not behind:
             return None
+        frames = np.array([*reversed(behind), start, *ahead])
         whole = np.repeat(reduction.q[None], len(frames), axis=0)
         whole[:, columns] = frames
         name = coordinate_names(reduction.mechanism)[int(columns[self.driver])]
-        return DrivenMotion(name, read_only(whole), len(paths[1]), cyclic)
+        return DrivenMotion(name, read_only(whole), len(behind), cyclic)
+
+    def _way(self, start: Array, sign: float) -> tuple[list[Array], bool]:
+        """Configurations one way from the start, and whether they lead back to it."""
+        loops = self.loops
+        held = np.zeros(loops.freedoms, dtype=bool)
+        held[list(self.held)] = True
+        # Loops close no better on the way than where they were assembled.
+        noise = float(np.max(np.abs(loops.residual(loops.state(start))), initial=0.0))
+        along = Continuation(loops, Tolerances.of(noise=noise), held)
+        q, heading = start[None], np.zeros((1, loops.freedoms))
+        heading[0, self.driver] = sign
+        limit = SLIDE * loops.length if self.slides else np.inf
+        way: list[Array] = []
+        for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
+            before = q
+            q, heading, good = _frame(along, q, heading)
+            if not good or abs(q[0, self.driver] - start[self.driver]) > limit:
+                break
+            # Where loops are shaky, steps lead back to where they began.
+            if self._apart(q, before) < 0.1 * STRIDE:
+                break
+            way.append(q[0])
+            if frame > 10 and self._apart(q, start[None]) < 1.5 * STRIDE:
+                return way, True
+        return way, False
+
+    def _apart(self, q: Array, other: Array) -> float:
+        """Largest difference of poses between two configurations, lengths scaled."""
+        poses = self.loops.state(np.vstack([q, other])).T_world_node
+        difference = np.abs(poses[0] - poses[1])
+        difference[:, :3, 3] /= self.loops.length
+        return float(np.max(difference))
+
+
+def _frame(along: Continuation, q: Array, heading: Array) -> tuple[Array, Array, bool]:
+    """The next frame, its heading and whether there is one; in short steps where the way bends."""
+    left = step = STRIDE
+    while left > 0.0:
+        heading = along.tangents(q, heading)
+        stepped = along.step(q, step * heading)
+        if stepped.good[0] and heading.any():
+            q, left = stepped.q, left - step
+            step = min(step, left)
+        elif step < 0.1 * STRIDE:
+            return q, heading, False
+        else:
+            step *= 0.5
+    return q, heading, True
 
 
 def _drives(reduction: Reduction) -> Iterator[_Drive]:

@@ -74,16 +74,6 @@ class LoopConfigurations:
     regularity: Array
 
 
-@dataclass(frozen=True, eq=False)
-class _Attempt:
-    """What one arrangement finds: loops and variables, (K,), (K, 6); completeness, (N,)."""
-
-    rows: NDArray[np.intp]
-    x: Array
-    complete: NDArray[np.bool_]
-    regularity: Array
-
-
 class EigenLoop:
     """Solver of loops of one kind.
 
@@ -115,10 +105,9 @@ class EigenLoop:
             if not len(tried):
                 break
             attempt = self._attempt(arrangement, C[tried])
-            own, closed = distinct(self.kinds, C[tried], attempt.rows, attempt.x)
-            expected[tried] = np.bincount(own, minlength=len(tried))
-            rows = np.concatenate([rows, tried[own]])
-            x = np.concatenate([x, closed.x])
+            expected[tried] = np.bincount(attempt.rows, minlength=len(tried))
+            rows = np.concatenate([rows, tried[attempt.rows]])
+            x = np.concatenate([x, attempt.closed.x])
             complete[tried] = attempt.complete
             regularity[tried] = np.maximum(regularity[tried], attempt.regularity)
         rows, closed = distinct(self.kinds, C, rows, x)
@@ -126,9 +115,9 @@ class EigenLoop:
         complete &= np.bincount(rows, minlength=N) == expected
         return LoopConfigurations(rows, closed, complete, regularity)
 
-    def _attempt(self, arrangement: Arrangement, C: Array) -> _Attempt:
+    def _attempt(self, arrangement: Arrangement, constants: Array) -> LoopConfigurations:
         """Configurations by one arrangement of the equations."""
-        kinds, C = arrangement.arranged(self.kinds, C)
+        kinds, C = arrangement.arranged(self.kinds, constants)
         P = assembled(kinds, equations(kinds, C).eliminated(), arrangement, self._offsets)
         rows, angles, regularity = _eigenvalues(P)
         candidate, values, nullity = completed(P, rows, angles.real)
@@ -159,7 +148,8 @@ class EigenLoop:
         np.logical_and.at(complete, rows, (all_known & (count >= nullity)) | all_far | unreal)
         np.logical_and.at(complete, which[good], proved[good])
         back = np.argsort(arrangement.order)
-        return _Attempt(which[good], closed.x[good][:, back], complete, regularity)
+        found = distinct(self.kinds, constants, which[good], closed.x[good][:, back])
+        return LoopConfigurations(*found, complete, regularity)
 
 
 def _eigenvalues(P: Pencil) -> tuple[NDArray[np.intp], NDArray[np.complex128], Array]:

@@ -14,11 +14,11 @@ from regularize.dynamics.one_freedom.states import States
 from regularize.dynamics.one_freedom.table import PIECES, ROUND, Table, table_of, tail
 from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array, read_only
-from regularize.metamodels.idle_held import held
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import coordinate_names
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.reduction.idle_held import held
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
 
