@@ -17,8 +17,6 @@ from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation
 
-#: Part of a stride below which a step has run into a singular configuration.
-SHORTEST = 2.0**-10
 #: Smallest cosine between the tangents of points that follow each other: any step may turn by half
 #: a stride or so, but not as much as where two curves cross.
 TURN = 0.6
@@ -117,7 +115,7 @@ def once_around(curve: Curve, q: Array, stride: float) -> Round:
             headings.append(heading)
             least = min(least, part)
             part = min(1.0, 2.0 * part) if reached.easy.all() else part
-        elif part > SHORTEST:
+        elif part * stride > tolerances.same:
             part *= 0.5
         else:
             place = curve.place(here[int(np.argmin(good))])

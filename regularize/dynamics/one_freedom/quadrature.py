@@ -113,7 +113,7 @@ def _resolved(
     count = FEWEST
     while count <= MOST:
         # Between the turning points, where speed is zero and time by place has no limit.
-        phase: Array = (np.arange(count) + 0.5) * (ROUND / count)
+        phase = (np.arange(count, dtype=np.float64) + 0.5) * (ROUND / count)
         s, by_phase = place(phase)
         mass, potential = motion(s).T
         spare = energy - potential
