@@ -14,7 +14,7 @@ from regularize.cli import main
 from regularize.errors import ModelError
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
-from regularize.reduction.certificate import MANY, WALKED, Certifier
+from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.setting import Setting
 from regularize.render.view import evidence
@@ -51,7 +51,7 @@ def test_many_configurations_are_solved_for(name: str) -> None:
     many, few = (rg.reduce(model(name), configurations=n).certificate for n in (count, count - 1))
     assert many.holds and few.holds
     assert many.configurations == count
-    assert many.solved == count - WALKED
+    assert many.solved == count - CONFIGURATIONS
     assert few.solved == 0
     assert many.worst < 1e-10
     # The same reduction comes of both.
@@ -105,7 +105,7 @@ def test_a_cell_is_solved_for_among_others() -> None:
     """The other cells of the mechanism have inputs of their own, which do not matter."""
     reduction = rg.reduce(model("double_sarrus"), configurations=MANY)
     assert len(reduction.cells) == 2
-    assert reduction.certificate.solved == MANY - WALKED
+    assert reduction.certificate.solved == MANY - CONFIGURATIONS
 
 
 def test_part_of_a_graph() -> None:
@@ -122,11 +122,14 @@ def test_part_of_a_graph() -> None:
 @pytest.mark.slow
 def test_what_was_checked_is_told_apart() -> None:
     words = evidence(rg.check(model("planar_fourbar"), configurations=1000))
-    assert f"stayed closed at {WALKED} configurations, and at {1000 - WALKED} more" in words
+    assert (
+        f"stayed closed at {CONFIGURATIONS} configurations, and at {1000 - CONFIGURATIONS} more"
+        in words
+    )
     assert "more" not in evidence(rg.check(model("planar_fourbar")))
     data = rg.check(model("planar_fourbar"), configurations=1000).as_dict()
     assert data["reduction"]["certified_configurations"] == 1000
-    assert data["reduction"]["solved_configurations"] == 1000 - WALKED
+    assert data["reduction"]["solved_configurations"] == 1000 - CONFIGURATIONS
 
 
 @pytest.mark.slow
@@ -134,8 +137,8 @@ def test_what_was_checked_is_told_apart() -> None:
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing depends on how many configurations fit into memory."""
     whole = rg.reduce(model(name), configurations=900)
+    monkeypatch.setattr("regularize.manifold.batches.CHUNK", 70)
     monkeypatch.setattr("regularize.reduction.certificate.CHUNK", 70)
-    monkeypatch.setattr("regularize.reduction.mobility.CHUNK", 70)
     parts = rg.reduce(model(name), configurations=900)
     assert parts.certificate.holds
     assert parts.certificate.configurations == whole.certificate.configurations == 900
@@ -181,7 +184,7 @@ def test_cells_with_and_without_a_closed_form() -> None:
     certificate = rg.reduce(both, configurations=1000).certificate
     assert certificate.holds
     assert certificate.configurations == 1000
-    assert certificate.solved == 1000 - WALKED
+    assert certificate.solved == 1000 - CONFIGURATIONS
 
 
 def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,10 @@ from regularize.model.mechanism import (
     Mechanism,
     PrescribedMotion,
 )
+from regularize.version import SCHEMAS
 
 MARK = "regularize-mechanism"
-VERSION = 1
+VERSION = SCHEMAS["mechanism"]
 
 
 def read(path: str) -> Mechanism:

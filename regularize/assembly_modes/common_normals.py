@@ -9,11 +9,12 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import ROUNDING
 from regularize.model.graph import Edge
 from regularize.model.joint import perpendiculars
 
 #: Entries of links below this (angles, or lengths by the size of the loop) are rounding.
-ROUNDING = 2e-14
+SNAP = 2 * ROUNDING
 
 #: Direction of a common normal of two axes, and its feet on both.
 Normal: TypeAlias = tuple[Array, Array, Array]
@@ -95,7 +96,7 @@ def _common_normal(line: AxisLine, following: AxisLine, size: float) -> Normal |
         assert axis is not None
         foot = on + ((center - on) @ axis) * axis
         offset = foot - center if u is None else center - foot
-        if np.linalg.norm(offset) <= ROUNDING * size:
+        if np.linalg.norm(offset) <= SNAP * size:
             return None
         return (offset, p, foot) if u is None else (offset, foot, q)
     normal = screw.cross(u, w)
@@ -122,13 +123,13 @@ def _parallel_normal(
     foot = p if foot is None else foot
     other = q + ((foot - q) @ axis) * axis
     gap = other - foot
-    if np.linalg.norm(gap) <= ROUNDING * size:
+    if np.linalg.norm(gap) <= SNAP * size:
         return _or_any(np.zeros(3) if x is None else x, axis, size), foot, foot
     return gap, foot, other
 
 
 def _or_any(x: Array, axis: Array | None, size: float) -> Array:
     """``x`` where it has a length, else any direction across the axis."""
-    if np.linalg.norm(x) > ROUNDING * size:
+    if np.linalg.norm(x) > SNAP * size:
         return x
     return perpendiculars(np.array([0.0, 0.0, 1.0]) if axis is None else axis)[0]

@@ -20,12 +20,13 @@ from regularize.assembly_modes.assembly_steps import Found
 from regularize.assembly_modes.closed_form.solver import closed_form
 from regularize.assembly_modes.freedoms import require_fitting_inputs
 from regularize.assembly_modes.inputs import graph_of, whole
-from regularize.assembly_modes.loop_system import CHUNK, LoopSystem
+from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.assembly_modes.progress import bar
 from regularize.assembly_modes.table import AssemblyModes, joined, packed
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+from regularize.manifold.batches import CHUNK
 from regularize.model.graph import Graph
 from regularize.model.mechanism import Mechanism
 

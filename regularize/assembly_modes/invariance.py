@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from regularize.assembly_modes.common_normals import ROUNDING
+from regularize.assembly_modes.common_normals import SNAP
 from regularize.assembly_modes.loop_chain import LoopChain
 from regularize.lie import screw
 from regularize.lie.screw import Array
@@ -38,10 +38,10 @@ class UnmovedElement:
         position, direction = self.position, self.direction
         if position is not None:
             position = T[:3, :3] @ position + T[:3, 3]
-            position[np.abs(position) <= 4 * ROUNDING * size] = 0.0
+            position[np.abs(position) <= 4 * SNAP * size] = 0.0
         if direction is not None:
             direction = T[:3, :3] @ direction
-            near = np.abs(direction - np.round(direction)) <= 2 * ROUNDING
+            near = np.abs(direction - np.round(direction)) <= 2 * SNAP
             direction[near] = np.round(direction[near])
         return UnmovedElement(self.kind, position, direction)
 

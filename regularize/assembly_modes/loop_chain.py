@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regularize.assembly_modes.common_normals import ROUNDING, AxisLine, frames
+from regularize.assembly_modes.common_normals import SNAP, AxisLine, frames
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.manifold.tolerances import EXACT
@@ -132,8 +132,8 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
                 befores[i],
                 afters[i],
                 _snap_angle(angle),
-                0.0 if abs(shift) <= ROUNDING * size else shift,
-                0.0 if abs(line.pitch) <= ROUNDING * size else line.pitch,
+                0.0 if abs(shift) <= SNAP * size else shift,
+                0.0 if abs(line.pitch) <= SNAP * size else line.pitch,
                 line.scale,
             )
         )
@@ -208,14 +208,14 @@ def _on_line(q: Array, point: Array, direction: Array) -> bool:
 
 def _snap_angle(angle: float) -> float:
     quarter = np.round(angle / (np.pi / 2)) * np.pi / 2
-    return float(quarter) if abs(angle - quarter) <= ROUNDING else angle
+    return float(quarter) if abs(angle - quarter) <= SNAP else angle
 
 
 def _snapped(T: Array, size: float) -> Array:
     T = T.copy()
     rotation = T[:3, :3]
-    near = np.abs(rotation - np.round(rotation)) <= ROUNDING
+    near = np.abs(rotation - np.round(rotation)) <= SNAP
     rotation[near] = np.round(rotation[near])
-    small = np.abs(T[:3, 3]) <= ROUNDING * size
+    small = np.abs(T[:3, 3]) <= SNAP * size
     T[:3, 3][small] = 0.0
     return T

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +11,12 @@ from scipy.spatial.transform import Rotation
 
 from regularize.assembly_modes.grouping import firsts_of
 from regularize.lie.screw import Array
+from regularize.manifold.batches import CHUNK, in_parts
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import State
 from regularize.manifold.projection import moved, project
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph
-
-#: Configurations that are looked at at once: their Jacobians stay in the processor's cache.
-CHUNK = 2048
-
-Result = TypeVar("Result", Array, NDArray[np.bool_])
-
-
-def in_parts(function: Callable[[Array], Result], q: Array) -> Result:
-    """A function of configurations (K, n), a few at a time: it needs room for each."""
-    parts = [function(q[k : k + CHUNK]) for k in range(0, max(1, len(q)), CHUNK)]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class LoopSystem:

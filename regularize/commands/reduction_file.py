@@ -15,9 +15,7 @@ from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import Isostatic
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
-from regularize.version import __version__
-
-VERSION = 1
+from regularize.version import SCHEMAS, __version__
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
     reduction = report.reduction
     mechanism = reduction.mechanism
     return {
-        "schema_version": VERSION,
+        "schema_version": SCHEMAS["reduction"],
         "tool": {"name": "regularize", "version": __version__},
         "model": {"name": mechanism.name, "path": mechanism.path, "format": mechanism.format},
         "mobility": {

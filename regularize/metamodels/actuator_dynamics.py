@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.lie.screw import Array, read_only
+from regularize.manifold.batches import CHUNK
 from regularize.manifold.kinematics import State
 from regularize.metamodels.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.metamodels.equation_of_motion import (
-    CHUNK,
     EquationOfMotion,
     pack,
     symmetric_products,

@@ -19,9 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.lie.screw import Array
 
-#: States evaluated at once, so that what belongs to them stays in the cache.
-CHUNK = 4096
-
 Index = NDArray[np.int_]
 
 

@@ -20,8 +20,9 @@ from regularize.metamodels.interpolation import Accuracy
 from regularize.metamodels.polynomials import BoxPolynomials
 from regularize.metamodels.tree import BoxTree
 from regularize.model.diagnostic import Diagnostic
+from regularize.version import SCHEMAS
 
-SCHEMA_VERSION = 1
+VERSION = SCHEMAS["metamodel"]
 #: Arrays of the archive and their shapes; s inputs, B boxes, n inner nodes, t coefficients, k
 #: basis functions. ``schema/metamodel-1.json`` describes the header.
 ARRAYS = {
@@ -44,7 +45,7 @@ def header(model: BoxPolynomials) -> dict[str, Any]:
     """What the arrays mean, as the JSON of the entry ``header``."""
     arrays = _arrays(model)
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": VERSION,
         "kind": "boxes",
         "inputs": list(model.inputs),
         "root": model.tree.root,
@@ -95,9 +96,9 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         about = json.loads(str(arrays.pop("header")))
         version = about["schema_version"]
-        if version != SCHEMA_VERSION:
+        if version != VERSION:
             raise ReadError(
-                name, f"has schema version {version}, and version {SCHEMA_VERSION} can be read"
+                name, f"has schema version {version}, and version {VERSION} can be read"
             )
         _check_shapes(name, arrays, len(about["inputs"]))
         return _attributes(about, arrays)

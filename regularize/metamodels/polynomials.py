@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
-from regularize.metamodels.equation_of_motion import CHUNK, count
+from regularize.manifold.batches import CHUNK
+from regularize.metamodels.equation_of_motion import count
 from regularize.metamodels.fit import basis
 from regularize.metamodels.interpolation import Interpolation
 from regularize.metamodels.tree import BoxTree, Integers

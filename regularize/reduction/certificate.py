@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.manifold.batches import CHUNK
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.least_norm import least_norm
@@ -27,10 +28,8 @@ from regularize.reduction.setting import Sampler, Setting
 STEPS = 2
 #: Closure errors up to this multiple of the tolerance are the file's rounding.
 SLACK = 20.0
-#: Configurations that are looked at together, to keep within memory.
-CHUNK = 10_000
-#: Configurations that are always walked to.
-WALKED = 50
+#: Configurations of a certificate by default, and those that are always walked to.
+CONFIGURATIONS = 50
 #: Configurations for which a closed form is looked for, per square of the number of loops: below,
 #: the walk is over sooner.
 MANY = 400
@@ -79,7 +78,7 @@ class Certifier:
         sampler = self.setting.sampler
         many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
-        visited = self._walked(loops, rows, WALKED if many else self.configurations, rng)
+        visited = self._walked(loops, rows, CONFIGURATIONS if many else self.configurations, rng)
         worst, solved = _closure_error(loops, visited), 0
         if many and sampler is not None and self._small(worst):
             q = self._solved(loops, visited, sampler)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.lie.screw import Array, read_only
+from regularize.manifold.batches import in_parts
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, moved, project
@@ -21,8 +22,6 @@ from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId
 
-#: Configurations whose equations are decomposed together, to keep within memory.
-CHUNK = 10_000
 #: Loops of one cell above which the rank is taken at a few configurations only.
 MANY_LOOPS = 40
 FEW = 3
@@ -110,13 +109,14 @@ def singular_values(
     The loops are the short ones whatever the spanning tree: along the tree of a long row of loops
     the equations get worse conditioned with every loop, and a rank is harder to tell.
     """
-    signs, parts = cycle_incidence(loops, cycles), []
-    for first in range(0, max(1, len(q)), CHUNK):
-        jacobian = loops.jacobian(loops.state(q[first : first + CHUNK]), signs) * loops.units
-        if not couplings:
-            jacobian = jacobian[:, : 6 * len(cycles)]
-        parts.append(np.linalg.svd(jacobian, compute_uv=False))
-    return np.concatenate(parts)
+    signs = cycle_incidence(loops, cycles)
+    rows = None if couplings else 6 * len(cycles)
+
+    def values(q: Array) -> Array:
+        jacobian = loops.jacobian(loops.state(q), signs)[:, :rows] * loops.units
+        return np.asarray(np.linalg.svd(jacobian, compute_uv=False))
+
+    return in_parts(values, q)
 
 
 def cell_mobility(

@@ -21,13 +21,11 @@ from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cell import reduce_cell
-from regularize.reduction.certificate import Certificate
+from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Sampler, Setting
-
-CONFIGURATIONS = 50
 
 __all__ = ["CONFIGURATIONS", "Certificate", "Part", "Reduction", "reduce"]
 

@@ -19,9 +19,8 @@ from regularize.report.motion import BodyMotion, moving
 from regularize.report.words import LISTED
 from regularize.statics.cures import Cure, cures
 from regularize.statics.reactions import Reaction, reactions
-from regularize.version import __version__
+from regularize.version import SCHEMAS, __version__
 
-SCHEMA_VERSION = 1
 #: Changes of joint types that are proposed.
 CURES = 3
 #: Candidates that are analysed for them, so that the report stays quick.
@@ -183,7 +182,7 @@ class Analysis:
         r, graph, mechanism = self.reduction, self.reduction.graph, self.mechanism
         here = sum(cell.here.rank for cell in r.cells)
         return {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": SCHEMAS["report"],
             "tool": {"name": "regularize", "version": __version__},
             "model": {
                 "path": mechanism.path,

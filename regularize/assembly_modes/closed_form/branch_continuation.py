@@ -15,7 +15,7 @@ import numpy as np
 
 from regularize.assembly_modes.closed_form.bifurcation import lowest
 from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.evaluation import CHUNK, Evaluation
+from regularize.assembly_modes.closed_form.evaluation import Evaluation
 from regularize.assembly_modes.closed_form.indeterminate import (
     TOGETHER,
     Indeterminate,
@@ -24,6 +24,7 @@ from regularize.assembly_modes.closed_form.indeterminate import (
 from regularize.assembly_modes.closed_form.track import Meeting, Track
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
+from regularize.manifold.batches import CHUNK
 from regularize.manifold.tolerances import EXACT
 
 #: Steps whose signs are tried in all combinations where they meet at once.

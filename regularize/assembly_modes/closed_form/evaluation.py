@@ -15,12 +15,10 @@ from regularize.assembly_modes.closed_form.program import CLOSED, LOST, Programs
 from regularize.assembly_modes.closed_form.refinement import Refinement
 from regularize.assembly_modes.closed_form.solutions import Solutions
 from regularize.lie.screw import Array
+from regularize.manifold.batches import CHUNK
 from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.model.graph import Graph
 
-#: Samples that are computed at once, so that all quantities stay in the processor's cache; of many
-#: branches as many solutions as of sixteen.
-CHUNK = 4096
 #: Change of the inputs, in radians and sizes of the loops, after which little is lost.
 ASIDE = 1e-3
 #: What is tried where any angle solves an equation and zero leads to no solution.
@@ -209,5 +207,6 @@ class Evaluation:
 
 def _parts(samples: int, branches: int) -> Iterator[slice]:
     """A few samples at a time: what is needed on the way takes more room than the results."""
+    # Of many branches as many solutions as of sixteen.
     size = max(1, min(CHUNK, 16 * CHUNK // branches))
     return (slice(k, k + size) for k in range(0, samples, size))

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.evaluation import CHUNK, Evaluation
+from regularize.assembly_modes.closed_form.evaluation import Evaluation
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
+from regularize.manifold.batches import CHUNK
 from regularize.manifold.tolerances import EXACT
 
 #: Meetings within this many samples are at one place; solutions twice as far are continued to it.
