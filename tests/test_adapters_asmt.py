@@ -348,6 +348,7 @@ OPEN = {"constvel"}
 DELICATE = {"Schmidt_Coupling_Ass_1a"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*SAMPLES, *OPEN, *DELICATE])
 def test_samples_of_the_solver(name: str) -> None:
     path = CORPUS / f"{name}.asmt"

@@ -142,6 +142,7 @@ def test_a_driven_crank_in_all_coordinates_and_in_minimal_ones(engine: str) -> N
         assert np.ptp(motion.energy + 0.0) < 1e-7 < np.ptp(motion.drive_forces)
 
 
+@pytest.mark.slow
 def test_some_joints_driven_and_others_free() -> None:
     """A four-bar on a carriage that is shaken: its crank swings as the forces on it tell."""
     mechanism = bars(0.2, 0.5, 0.5, 0.5, 1.0, carriage=True)
@@ -254,6 +255,7 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_drives_on_the_command_line(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.inertia import principal
+from regularize.adapters.common.inertia import MASSLESS, principal
 from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.adapters.mjcf.compiled import MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
@@ -36,7 +36,6 @@ from regularize.model.mechanism import (
 )
 
 HOME = "home"  # the keyframe that is taken for the reference pose unasked
-MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:

@@ -76,6 +76,14 @@ class LoopKinematics(LoopTree):
         super().__init__(graph, edges, tree)
         self._measure(length, np.zeros(3) if center is None else center)
         self.motions = JointMotions(self)
+        joints = [graph.edges[index] for index in self.edges]
+        self._back = {
+            joint.index: (screw.inverse(joint.T_parent), screw.inverse(joint.T_child))
+            for joint in joints
+        }
+        self._joint_screws = np.zeros((self.freedoms, 6))
+        for joint in joints:
+            self._joint_screws[self.local(joint.index)] = joint.screws.T
         self.coupling, self.coupling_offset = self._couplings()
 
     def _couplings(self) -> tuple[Array, Array]:
@@ -131,42 +139,42 @@ class LoopKinematics(LoopTree):
         N = len(q)
         T_world = np.zeros((N, len(self.nodes), 4, 4))
         T_world[:, [self._row[root] for root in self.roots]] = np.eye(4)
-        screws = np.zeros((N, self.freedoms, 6))
+        frames = np.zeros((N, self.freedoms, 4, 4))
         factors = self.motions.factors(q)
         for index, node in self.tree:
             edge = self.graph.edges[index]
             before = T_world[:, self._row[edge.other(node)]]
+            to_parent, to_child = self._back[index]
             if node == edge.child:
                 frame = before @ edge.T_parent
-                T_world[:, self._row[node]] = self._move(index, frame, factors, screws) @ (
-                    screw.inverse(edge.T_child)
-                )
+                T_world[:, self._row[node]] = self._move(index, frame, factors, frames) @ to_child
             else:
                 moved = before @ edge.T_child
                 frame = moved @ screw.inverse(product(factors[index]))
-                self._move(index, frame, factors, screws)
-                T_world[:, self._row[node]] = frame @ screw.inverse(edge.T_parent)
+                self._move(index, frame, factors, frames)
+                T_world[:, self._row[node]] = frame @ to_parent
         L = len(self.chords)
         T_chord, T_target = np.zeros((N, L, 4, 4)), np.zeros((N, L, 4, 4))
         for i, index in enumerate(self.chords):
             edge = self.graph.edges[index]
             frame = T_world[:, self._row[edge.parent]] @ edge.T_parent
-            T_chord[:, i] = self._move(index, frame, factors, screws)
+            T_chord[:, i] = self._move(index, frame, factors, frames)
             T_target[:, i] = T_world[:, self._row[edge.child]] @ edge.T_child
+        R = frames[..., :3, :3]
+        v, w = np.moveaxis(R @ self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2), -1, 0)
+        screws = np.concatenate([v + screw.cross(frames[..., :3, 3], w), w], axis=-1)
         return State(q, T_world, screws, T_chord, T_target)
 
     def _move(
-        self, index: EdgeId, frame: Array, factors: dict[EdgeId, list[Array]], screws: Array
+        self, index: EdgeId, frame: Array, factors: dict[EdgeId, list[Array]], frames: Array
     ) -> Array:
-        """Frame after the joint's motion; writes the joint's world screws on the way."""
-        edge = self.graph.edges[index]
-        if edge.group:
+        """Frame after the joint's motion; writes that of each of its screws on the way."""
+        if self.graph.edges[index].group:
             frame = frame @ factors[index][0]
-            moved = screw.adjoint(frame) @ edge.screws
-            screws[:, self.local(index)] = np.swapaxes(moved, -1, -2)
+            frames[:, self.local(index)] = frame[:, None]
             return frame
-        for k, (column, factor) in enumerate(zip(self.local(index), factors[index], strict=True)):
-            screws[:, column] = screw.adjoint(frame) @ edge.screws[:, k]
+        for column, factor in zip(self.local(index), factors[index], strict=True):
+            frames[:, column] = frame
             frame = frame @ factor
         return frame
 

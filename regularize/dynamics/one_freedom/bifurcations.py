@@ -12,9 +12,6 @@ from regularize.manifold.continuation import same_side
 
 #: Clearance below which the surroundings of a point are searched for a bifurcation.
 NARROW = 0.1
-#: Part of a point's clearance that is left where there is one: the search ends a four thousandth
-#: of a step away from it, and clearance falls in proportion to the distance.
-LEFT = 0.02
 
 
 def bifurcations(curve: Curve, nodes: Nodes) -> Array:
@@ -37,12 +34,12 @@ def bifurcations(curve: Curve, nodes: Nodes) -> Array:
     found = []
     for k in np.flatnonzero(lowest):
         middle, half = step * k, step
-        for _ in range(6):
+        while half > curve.tolerances.singular * step:
             s = middle + half * np.linspace(-1.0, 1.0, 9)
             q = curve.restored(nodes.shape(s))
             near = curve.points(q, np.repeat(points.tangent[[k]], len(s), axis=0))
             best = int(np.argmin(near.clearance))
             middle, half = s[best], 0.25 * half
-        if near.clearance[best] < LEFT * clearance[k] or flips[[k - 1, k]].any():
+        if near.clearance[best] < curve.tolerances.same or flips[[k - 1, k]].any():
             found.append(q[best])
     return np.array(found).reshape(-1, curve.n)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from regularize.dynamics.one_freedom.bifurcations import bifurcations
-from regularize.dynamics.one_freedom.collocation_nodes import TAIL, Nodes, Unresolved, nodes_on
+from regularize.dynamics.one_freedom.collocation_nodes import (
+    MOST,
+    TAIL,
+    Nodes,
+    Unresolved,
+    nodes_on,
+)
 from regularize.dynamics.one_freedom.continuation import once_around
 from regularize.dynamics.one_freedom.curve import Curve, SingularPath
 from regularize.dynamics.one_freedom.functions import PathFunctions
@@ -24,9 +30,7 @@ from regularize.reduction.reduce import reduce as reduce_loops
 
 #: Strides that are tried one after another, lengths scaled: where curves all but meet, long ones
 #: step from one onto the other.
-STRIDES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
-#: Most samples.
-MOST = 16384
+STRIDES = (0.8, 0.2, 0.05, 0.0125)
 #: Points at which the tables are compared with the mechanism itself.
 CHECKS = 61
 
@@ -122,7 +126,7 @@ def _functions(curve: Curve, states: States, nodes: Nodes) -> Table:
                 "the mechanism can move, or pass a dead centre, without moving any mass; give all "
                 "bodies mass properties"
             )
-        if tail(inertia / np.maximum(scale, 1e-300)) < TAIL or 2 * count > MOST:
+        if tail(inertia / np.maximum(scale, 1e-300)) < TAIL or count > MOST:
             break
         count *= 2
     # Group joints have no coordinates that could do work one by one.

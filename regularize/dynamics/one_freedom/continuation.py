@@ -6,6 +6,7 @@ as they need.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +17,6 @@ from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation
 
-#: Part of a stride below which a step has run into a singular configuration.
-SHORTEST = 2.0**-10
 #: Smallest cosine between the tangents of points that follow each other: any step may turn by half
 #: a stride or so, but not as much as where two curves cross.
 TURN = 0.6
@@ -89,8 +88,8 @@ def once_around(curve: Curve, q: Array, stride: float) -> Round:
         OpenPath: It does not come back.
     """
     tolerances = curve.tolerances
-    # Near the curve is near enough, as every point is corrected once more.
-    follower = Continuation(curve.loops, replace(tolerances, closed=tolerances.same))
+    # Each point is corrected once more, and a correction squares the distance.
+    follower = Continuation(curve.loops, replace(tolerances, closed=math.sqrt(tolerances.same)))
     start = curve.points(np.array([q, q]), np.ones((2, curve.n)))
     if not start.clearance[0] > tolerances.singular:
         raise SingularPath(f"the configuration to begin with is singular ({curve.place(q)})")
@@ -116,7 +115,7 @@ def once_around(curve: Curve, q: Array, stride: float) -> Round:
             headings.append(heading)
             least = min(least, part)
             part = min(1.0, 2.0 * part) if reached.easy.all() else part
-        elif part > SHORTEST:
+        elif part * stride > tolerances.same:
             part *= 0.5
         else:
             place = curve.place(here[int(np.argmin(good))])

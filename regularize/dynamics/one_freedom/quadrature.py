@@ -113,7 +113,7 @@ def _resolved(
     count = FEWEST
     while count <= MOST:
         # Between the turning points, where speed is zero and time by place has no limit.
-        phase = (np.arange(count) + 0.5) * (ROUND / count)
+        phase = (np.arange(count, dtype=np.float64) + 0.5) * (ROUND / count)
         s, by_phase = place(phase)
         mass, potential = motion(s).T
         spare = energy - potential
@@ -130,7 +130,7 @@ def _resolved(
             shift = np.exp(-1j * waves[known] * phase[0])
             series[known] = terms[known] * shift / (1j * waves[known])
             samples = np.fft.irfft(series, n=2 * kept - 2) * (2 * kept - 2)
-            clock = table_of((samples - samples[0])[:, None], np.array([ROUND * mean]))
+            clock = table_of((samples - samples[0])[:, None], np.array([ROUND * float(mean)]))
             return Orbit(count, place, clock, start)
         count *= 2
     return None
