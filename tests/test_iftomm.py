@@ -11,10 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import regularize as rg
-from regularize.dynamics.simulate import simulate
-from regularize.dynamics.simulation import Simulation
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.robot import Robot, to_pinocchio
 
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "benchmarks"
 ANSWERS = json.loads((FOLDER / "answers.json").read_text())
@@ -70,7 +67,7 @@ def oracle(windows: int, time: float) -> Array:
     return np.array([np.cos(theta), np.sin(theta)])
 
 
-def crank_end(motion: Simulation, sample: int) -> Array:
+def crank_end(motion: rg.Simulation, sample: int) -> Array:
     theta = np.pi / 2 + motion.coordinates[sample, motion.names.index("A0")]
     return np.array([np.cos(theta), np.sin(theta)])
 
@@ -82,7 +79,7 @@ def test_the_oracle_reproduces_the_published_values() -> None:
 
 
 def test_two_windows_pass_the_singular_pose_on_their_branch() -> None:
-    motion = simulate(
+    motion = rg.simulate(
         problem("n_fourbar_2"),
         duration=10.0,
         rates={"A0": -1.0},
@@ -99,7 +96,7 @@ def test_two_windows_pass_the_singular_pose_on_their_branch() -> None:
 @pytest.mark.parametrize("rtol", [1e-9, 1e-11])
 def test_two_windows_for_a_hundred_seconds(rtol: float) -> None:
     """With the tolerance that nobody has to choose as with a finer one."""
-    motion = simulate(
+    motion = rg.simulate(
         problem("n_fourbar_2"),
         duration=100.0,
         rates={"A0": -1.0},
@@ -151,7 +148,7 @@ def test_andrews_squeezer_along_the_path() -> None:
 
 @pytest.mark.slow
 def test_forty_windows() -> None:
-    motion = simulate(
+    motion = rg.simulate(
         problem("n_fourbar_40"),
         duration=10.0,
         rates={"A0": -1.0},
@@ -163,7 +160,7 @@ def test_forty_windows() -> None:
         assert crank_end(motion, sample) == pytest.approx(expected, abs=1e-4)
 
 
-def point_of(robot: Robot, q: Array, body: str, point: Array) -> Array:
+def point_of(robot: rg.Robot, q: Array, body: str, point: Array) -> Array:
     """World position of a point that a body carries, given at the reference configuration."""
     frame = robot.model.getFrameId(body)
     pin.framesForwardKinematics(robot.model, robot.data, robot.q0)
@@ -176,7 +173,7 @@ def point_of(robot: Robot, q: Array, body: str, point: Array) -> Array:
 def test_bricard(engine: str) -> None:
     answer = ANSWERS["bricard"]
     times = np.array([0.0, *(float(t) for t in answer["P3"])])
-    motion = simulate(problem("bricard"), duration=10.0, times=times, rtol=1e-9, engine=engine)
+    motion = rg.simulate(problem("bricard"), duration=10.0, times=times, rtol=1e-9, engine=engine)
     for q, expected in zip(motion.q[1:], answer["P3"].values(), strict=True):
         found = point_of(motion.robot, q, answer["body"], np.array(answer["point"], dtype=float))
         assert found == pytest.approx(expected, abs=1e-7)
@@ -184,7 +181,7 @@ def test_bricard(engine: str) -> None:
     assert motion.closure_drift < 1e-12
 
 
-def squeezer_spring(robot: Robot, module: ModuleType):  # type: ignore[no-untyped-def]
+def squeezer_spring(robot: rg.Robot, module: ModuleType):  # type: ignore[no-untyped-def]
     """Joint forces of the spring between C and D."""
     points = module.squeezer_points(module.SQUEEZER["start"])
     spring, model = module.SQUEEZER["spring"], robot.model
@@ -221,7 +218,7 @@ def squeezer_spring(robot: Robot, module: ModuleType):  # type: ignore[no-untype
 def test_andrews_squeezer() -> None:
     module = maker()
     start, answer = module.SQUEEZER["start"], ANSWERS["andrews"]
-    robot = to_pinocchio(problem("andrews"))
+    robot = rg.to_pinocchio(problem("andrews"))
     forces, stored = squeezer_spring(robot, module)
     zero = np.zeros(robot.model.nv)
     tau = forces(0.0, robot.q0, zero)
@@ -229,7 +226,7 @@ def test_andrews_squeezer() -> None:
     a = robot.forward_dynamics(robot.q0, zero, tau)
     for name, value in answer["start"].items():
         assert a[robot.velocity_index(name)] == pytest.approx(value, rel=1e-12)
-    motion = simulate(
+    motion = rg.simulate(
         robot,
         duration=answer["end_time"],
         torques={"beta": module.SQUEEZER["torque"]},
@@ -288,7 +285,7 @@ def governor_motion(time: float) -> Array:
 
 
 def test_governor_against_lagrange() -> None:
-    motion = simulate(
+    motion = rg.simulate(
         problem("governor"),
         duration=10.0,
         rates={"shaft": 2 * np.pi, "right_arm": 0.0},

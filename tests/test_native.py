@@ -23,7 +23,7 @@ from regularize.adapters.native.native import as_dict
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Coupling
+from regularize.model.mechanism import Coupling, PrescribedMotion
 
 SCHEMA = Path(regularize.__file__).parent / "schema" / "mechanism-1.json"
 
@@ -62,6 +62,7 @@ def everything() -> Any:
         [0.1, 0, -9.8],
         (Diagnostic("REG013", "note", "what", "loop", ("j",), source, ("do it",)),),
         files=("robot.yaml",),
+        motions=(PrescribedMotion("m", "j", "sin(t)", source),),
     )
 
 

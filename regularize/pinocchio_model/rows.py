@@ -7,8 +7,10 @@ of the twist is divided by the length of the part (see ``reduction.Cut``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,15 +44,28 @@ class Closure:
     T_second_joint: Any
     sign: int
 
-    @property
+    @cached_property
     def first(self) -> int:
         """Pinocchio joint that carries the row frame."""
         return int(self.anchor.joint1_id)
 
-    @property
+    @cached_property
     def second(self) -> int:
         """Pinocchio joint on the other side."""
         return int(self.anchor.joint2_id)
+
+    @cached_property
+    def _T_first_row(self) -> Any:
+        """The row frame seen from the first Pinocchio joint."""
+        return self.anchor.joint1_placement
+
+    @cached_property
+    def _single(self) -> tuple[Array, Callable[[Any], float]] | None:
+        """Screw and coordinate of the joint, where it has a single freedom."""
+        edge = self.edge
+        if edge is None or edge.freedoms != 1 or edge.group:
+            return None
+        return edge.screws[:, 0], _coordinate_of(edge.screws[:, 0])
 
     def joint_pose(self, data: Any) -> Array:
         """Relative pose of the two joint frames, parent to child, shape (4, 4)."""
@@ -62,16 +77,17 @@ class Closure:
     def motion(self, pose: Any) -> Any:
         """The joint motion nearest to a relative pose of the two joint frames."""
         edge = self.edge
+        if self._single is not None:
+            screw, coordinate = self._single
+            return pin.exp6(screw * coordinate(pose))
         if edge is None or edge.freedoms == 0:
             return pin.SE3.Identity()
-        if edge.freedoms == 1 and not edge.group:
-            return pin.exp6(edge.screws[:, 0] * _coordinate(edge.screws[:, 0], pose))
         return pin.SE3(nearest_motion(edge, pose.homogeneous))
 
     def error(self, data: Any) -> Array:
         """Twist of the second body against the first that opened the loop, row frame, (6,)."""
-        frame = data.oMi[self.first] * self.anchor.joint1_placement
-        first = data.oMi[self.first] * self.T_first_joint
+        body = data.oMi[self.first]
+        frame, first = body * self._T_first_row, body * self.T_first_joint
         second = data.oMi[self.second] * self.T_second_joint
         if self.sign > 0:
             expected = first * self.motion(first.actInv(second))
@@ -175,11 +191,17 @@ def nearest_motion(edge: Edge, pose: Array) -> Array:
     return fit_joint(edge, pose)[0]
 
 
-def _coordinate(screw: Array, pose: Any) -> float:
-    """Coordinate of a single freedom that comes nearest to a relative pose."""
+def _coordinate_of(screw: Array) -> Callable[[Any], float]:
+    """The coordinate of a single freedom that comes nearest to a relative pose."""
     rate = float(np.sqrt(screw[3:] @ screw[3:]))
     if rate == 0.0:
-        return float(screw[:3] @ pose.translation) / float(screw[:3] @ screw[:3])
-    # The part of the rotation that turns about the axis, from its quaternion.
-    quaternion = pin.Quaternion(pose.rotation).coeffs()
-    return 2.0 * float(np.arctan2(screw[3:] @ quaternion[:3] / rate, quaternion[3])) / rate
+        along = screw[:3] / (screw[:3] @ screw[:3])
+        return lambda pose: float(along @ pose.translation)
+    x, y, z = (screw[3:] / rate).tolist()
+
+    def angle(pose: Any) -> float:
+        # The part of the rotation that turns about the axis, from its quaternion.
+        turned = pin.Quaternion(pose.rotation)
+        return 2.0 * math.atan2(x * turned.x + y * turned.y + z * turned.z, turned.w) / rate
+
+    return angle
