@@ -84,6 +84,7 @@ def test_every_reader_finds_the_same(format, mechanism, tmp_path):
     assert essence(write_fixture(format, mechanism, tmp_path)) == expected(mechanism)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("format", WRITERS)
 def test_every_writer_is_read_back_with_the_same_findings(format, mechanism, tmp_path):

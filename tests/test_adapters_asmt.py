@@ -185,6 +185,8 @@ def drive_file(scale: float) -> str:
 def test_gears_racks_and_screws_are_couplings(tmp_path: Path, scale: float) -> None:
     units = "m" if scale == 1.0 else "mm"
     mechanism = load(tmp_path, drive_file(scale), units=units)
+    (motion,) = mechanism.motions
+    assert (motion.name, motion.joint, motion.expression) == ("drive", "turn", "2*pi*t")
     gears, rack, screw = mechanism.couplings
     assert (gears.kind, rack.kind, screw.kind) == ("gear", "rack", "screw")
     ratios = {name: c for name, _, c in gears.terms}
@@ -274,6 +276,7 @@ def test_motions_drive_joints_and_limits_bound_them(tmp_path: Path) -> None:
     mechanism = load(tmp_path, cad.asmt_text("A", {"M": np.eye(4)}, parts, joints, more=more))
     joint = mechanism.joint("J")
     assert joint.actuated
+    assert mechanism.motions == ()  # it has no expression
     assert joint.limits is not None
     np.testing.assert_allclose(joint.limits, [[-math.pi / 6, 1.5]])
     assert [f.message for f in mechanism.findings if "limits" in f.message] == [
@@ -345,6 +348,7 @@ OPEN = {"constvel"}
 DELICATE = {"Schmidt_Coupling_Ass_1a"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*SAMPLES, *OPEN, *DELICATE])
 def test_samples_of_the_solver(name: str) -> None:
     path = CORPUS / f"{name}.asmt"

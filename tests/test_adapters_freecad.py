@@ -449,10 +449,13 @@ def test_motions_mark_driven_joints(tmp_path: Path) -> None:
     motion = (
         freecad_property("MotionType", "Enumeration", '<Integer value="0"/>'),
         freecad_property("Joint", "XLinkSubHidden", '<XLink file="" name="J" sub=""/>'),
+        freecad_property("Formula", "String", '<String value="2.0d*pi*time^2"/>'),
     )
     mechanism = load(tmp_path, data.add("Motion", "App::FeaturePython", *motion).save())
     assert mechanism.joint("J").actuated
     assert [f.code for f in mechanism.findings] == ["REG013"]
+    (offered,) = mechanism.motions
+    assert (offered.joint, offered.expression) == ("J", "2.0*pi*t**2")
 
 
 def test_assembly_is_chosen_by_name(tmp_path: Path) -> None:

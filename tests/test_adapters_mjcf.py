@@ -92,6 +92,7 @@ def coordinates(mechanism: Any, m: Any, q: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_real_file_is_read_and_analysed_or_refused_in_one_line(path: Path) -> None:
     if path.name in REFUSED:
@@ -106,6 +107,7 @@ def test_real_file_is_read_and_analysed_or_refused_in_one_line(path: Path) -> No
     assert detect(path).name == "mjcf"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_kinematics_and_masses_are_those_of_mujoco(path: Path) -> None:
     if path.name in REFUSED:
@@ -414,6 +416,7 @@ def test_included_files_are_read(tmp_path: Path) -> None:
     assert mechanism.joint("j").source.path == str(tmp_path / "arm.xml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["menagerie_agility_cassie/cassie", "menagerie_robotiq_2f85/2f85"])
 def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name: str) -> None:
     path = CORPUS / f"mjcf/{name}.xml"

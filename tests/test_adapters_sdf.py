@@ -57,6 +57,7 @@ def world_axis(mechanism: Any, name: Any) -> Any:
     return j.T_parent_joint[:3, :3] @ j.screws[3:, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_real_file_is_read_and_analysed(path: Path) -> None:
     reduction = reduce(read(path))

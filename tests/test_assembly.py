@@ -86,6 +86,7 @@ def test_seeded_searches_are_repeatable() -> None:
     np.testing.assert_array_equal(first.q, second.q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three_bar", "five_point_suspension"])
 def test_least_squares_agrees_with_newton_on_models_without_redundancy(name: str) -> None:
     """Thesis, section 5.4: both find the same dependent coordinates to 1e-9 all along a motion."""
@@ -144,6 +145,7 @@ def test_continuation_carries_a_crank_around() -> None:
         assert assembly.reached == {}
 
 
+@pytest.mark.slow
 def test_says_how_far_a_fixed_coordinate_gets() -> None:
     """A rocker that swings between two dead points cannot be turned further."""
     assembly = assemble(four_bar(), fixed={"D": 1.0})
@@ -156,6 +158,7 @@ def test_says_how_far_a_fixed_coordinate_gets() -> None:
     assert reached == pytest.approx(limit - np.arctan2(0.6, -0.2), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_closed_forms_end_the_search_where_there_is_nothing_to_find() -> None:
     """All configurations are known in closed form, so no random start is tried in vain."""
     assert assemble(four_bar(), fixed={"D": 1.0}).starts == 2
@@ -224,6 +227,7 @@ def too_short(closure: str = "revolute") -> Mechanism:
     )
 
 
+@pytest.mark.slow
 def test_names_the_loop_that_cannot_close_and_by_how_much() -> None:
     assembly = assemble(too_short())
     assert not assembly.closed
@@ -235,6 +239,7 @@ def test_names_the_loop_that_cannot_close_and_by_how_much() -> None:
     assert f"{1e3 * (2.5 - length):.3g} mm" in str(obstacle)
 
 
+@pytest.mark.slow
 def test_names_the_one_bad_loop_of_several() -> None:
     good, bad = four_bar(), too_short()
     y = (0, 1, 0)
@@ -251,6 +256,7 @@ def test_names_the_one_bad_loop_of_several() -> None:
     assert [gap.translation < 1e-9 for gap in assembly.after] == [True, False]
 
 
+@pytest.mark.slow
 def test_loops_that_close_alone_but_not_together() -> None:
     """Two couplers of different length on the same two equal cranks fight each other."""
     y = (0, 1, 0)
@@ -276,6 +282,7 @@ def test_loops_that_close_alone_but_not_together() -> None:
     assert "together with the loops before it" in str(obstacle)
 
 
+@pytest.mark.slow
 def test_a_weld_that_would_close_as_a_point_is_said_so() -> None:
     """Three hinges in a plane with the last one welded: only the angle is in the way."""
     mechanism = four_bar(closure="fixed")
@@ -309,6 +316,7 @@ KANGAROO = CORPUS / "gepetto_yaml" / "kangaroo_like" / "robot.urdf"
 kangaroo = pytest.mark.skipif(not KANGAROO.exists(), reason="corpus not at hand")
 
 
+@pytest.mark.slow
 @kangaroo
 def test_kangaroo_cannot_be_closed_as_written_and_every_culprit_is_named() -> None:
     """Five of its eleven welds stay open even alone, each with all other loops left open."""
@@ -320,6 +328,7 @@ def test_kangaroo_cannot_be_closed_as_written_and_every_culprit_is_named() -> No
     assert numbers == ["10", "2", "7", "8", "9"]
 
 
+@pytest.mark.slow
 @kangaroo
 def test_kangaroo_loop_of_three_hinges_is_open_at_every_angle() -> None:
     """The loop through closure 7 has three hinges and a weld: its best poses of a whole grid."""
@@ -341,6 +350,7 @@ def test_kangaroo_loop_of_three_hinges_is_open_at_every_angle() -> None:
     assert np.min(project(loops, near, damped=True).error) > 1e-2
 
 
+@pytest.mark.slow
 @kangaroo
 def test_kangaroo_closes_with_points_instead_of_welds() -> None:
     mechanism = rg.load(str(KANGAROO))

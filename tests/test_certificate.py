@@ -44,6 +44,7 @@ def certifier(reduction: Reduction, configurations: int) -> Certifier:
     return Certifier(setting, cell.edges, configurations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVED)
 def test_many_configurations_are_solved_for(name: str) -> None:
     count = MANY * SOLVED[name] ** 2
@@ -58,6 +59,7 @@ def test_many_configurations_are_solved_for(name: str) -> None:
     assert again.certificate == many
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bricard", "rssr", "goldberg_5r"])
 def test_without_a_closed_form_all_are_walked_to(name: str) -> None:
     certificate = rg.reduce(model(name), configurations=600).certificate
@@ -66,6 +68,7 @@ def test_without_a_closed_form_all_are_walked_to(name: str) -> None:
     assert certificate.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "sarrus", "gripper"])
 def test_configurations_that_are_solved_for_are_closed_and_far_apart(name: str) -> None:
     reduction = rg.reduce(model(name))
@@ -82,6 +85,7 @@ def test_configurations_that_are_solved_for_are_closed_and_far_apart(name: str) 
     assert np.ptp(q, axis=0).max() > walked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "sarrus", "knee_leg"])
 def test_rows_that_matter_are_missed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row too many removed shows in the velocities alone, where the walk looks at nothing."""
@@ -115,6 +119,7 @@ def test_part_of_a_graph() -> None:
         assert [e.columns[0] for e in part.edges] == list(range(len(cell)))
 
 
+@pytest.mark.slow
 def test_what_was_checked_is_told_apart() -> None:
     words = evidence(rg.check(model("planar_fourbar"), configurations=1000))
     assert f"stayed closed at {WALKED} configurations, and at {1000 - WALKED} more" in words
@@ -124,6 +129,7 @@ def test_what_was_checked_is_told_apart() -> None:
     assert data["reduction"]["solved_configurations"] == 1000 - WALKED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bricard", "planar_fourbar"])
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing depends on how many configurations fit into memory."""

@@ -105,6 +105,7 @@ def test_components_are_loops_that_share_bodies() -> None:
     assert sum(component.redundant for component in report.components) == 6
 
 
+@pytest.mark.slow
 def test_a_twisted_hinge_contradicts_itself(fourbar: Report) -> None:
     """A degree about X can be met by no configuration: the others never turn about X."""
     angle = np.radians(1.0)
@@ -119,6 +120,7 @@ def test_a_twisted_hinge_contradicts_itself(fourbar: Report) -> None:
     assert report.moving == () and not report.as_dict()["mobility"]["consistent"]
 
 
+@pytest.mark.slow
 def test_a_shifted_hinge_contradicts_itself_across_the_plane(fourbar: Report) -> None:
     T = np.eye(4)
     T[1, 3] = 0.01
@@ -129,6 +131,7 @@ def test_a_shifted_hinge_contradicts_itself_across_the_plane(fourbar: Report) ->
     assert worst.residual == pytest.approx(0.01, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_bar_that_is_too_short_does_not_fit(fourbar: Report) -> None:
     T = np.eye(4)
     T[0, 3] = 3.0

@@ -129,6 +129,7 @@ def test_width_of_the_terminal(
     assert sum(len(line) > 60 for line in lines) <= 3  # headline and source name the long path
 
 
+@pytest.mark.slow
 def test_batch_gives_one_table_and_one_exit_status(
     fourbar: str,
     clean: str,
@@ -147,6 +148,7 @@ def test_batch_gives_one_table_and_one_exit_status(
     assert err.count("\n") == 1 and broken in err
 
 
+@pytest.mark.slow
 def test_batch_in_parallel_gives_the_same_as_one_by_one(
     assets: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,6 +162,7 @@ def test_batch_in_parallel_gives_the_same_as_one_by_one(
     assert [entry["model"]["path"] for entry in results[0]] == files
 
 
+@pytest.mark.slow
 def test_batch_of_a_pattern(assets: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(assets / "**" / "spherical_*.urdf"), "-j", "1"]) == 1
     assert "3 models checked" in capsys.readouterr().out
@@ -182,6 +185,7 @@ def test_a_parser_that_kills_its_process_costs_one_model() -> None:
     assert found[1] == "crash: the parser crashed on this file"
 
 
+@pytest.mark.slow
 def test_html_of_several_models(fourbar: str, clean: str, tmp_path: Path) -> None:
     assert main(["check", fourbar, clean, "--output", "html"]) == 2
     assert main(["check", fourbar, clean, "--output", "html", "-o", str(tmp_path / "out")]) == 1
@@ -208,6 +212,7 @@ def test_formats_names_every_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in out for name in adapters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["glb", "svg", "html"])
 def test_show_writes_what_the_ending_says(fourbar: str, tmp_path: Path, suffix: str) -> None:
     out = tmp_path / f"picture.{suffix}"
@@ -232,6 +237,7 @@ def test_show_refuses_unknown_endings(fourbar: str, capsys: pytest.CaptureFixtur
     assert ".glb" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_package_runs_as_a_module(fourbar: str) -> None:
     command = [sys.executable, "-m", "regularize", "check", "--output", "concise", fourbar]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

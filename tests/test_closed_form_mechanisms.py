@@ -45,6 +45,7 @@ def apart(a: np.ndarray, b: np.ndarray, turning: np.ndarray) -> np.ndarray:
     return np.max(np.abs(difference - np.where(turning, turns, 0.0)), axis=-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_solution_closes_every_loop(case):
     solution = solver(case)
@@ -80,6 +81,7 @@ def newton_from_everywhere(solution: ClosedForm, x: np.ndarray, starts: int) -> 
     return q[(error < 1e-11) & (regular[:, 0] < 1e6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_no_branch_is_missed(case):
     """Newton's method from hundreds of random starts finds the same configurations, no other."""
@@ -103,6 +105,7 @@ def test_no_branch_is_missed(case):
             assert np.max(np.min(distances, axis=0)) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_velocities_and_accelerations_keep_the_loops_closed(case):
     solution = solver(case)
@@ -158,6 +161,7 @@ def test_elbow_manipulator_has_eight_configurations():
 ARMS = ["elbow manipulator", "PUMA", "three parallel axes", "SCARA", "Stanford arm"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ARMS)
 def test_arms_are_solved_in_singular_poses(case):
     """Stretched and folded elbows, aligned wrists, and wrists on the first axis."""
@@ -206,6 +210,7 @@ def test_legs_that_point_the_other_way_are_solved():
     assert np.max(np.abs(loops.residual(loops.state(found.q)))) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_written_out_as_python_and_as_c(case, tmp_path: Path):
     pytest.importorskip("sympy")

@@ -25,6 +25,7 @@ def elbow() -> ClosedForm:
     return closed_form(mechanism, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("used", [False, True])
 def test_copies_give_the_same_results(way, used):

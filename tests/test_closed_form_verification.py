@@ -20,6 +20,7 @@ from regularize.model.graph_building import build
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["n_fourbar_5", "three_cranks", "roberval_balance", "knee_leg"])
 def test_whatever_is_called_solved_closes_the_loops(name):
     """Rows of equal links, where much that holds on most branches does not hold on all."""

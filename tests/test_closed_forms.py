@@ -111,6 +111,7 @@ def test_every_branch_closes_the_loops(case):
     assert np.allclose(found.q[found.assembled][:, column], chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["planar 4R", "spherical 4R", "slider-crank", "RRPR", "RRRP"])
 def test_no_branch_is_missed(case):
     """Dense multi-start root finding on the closure equations finds no further configuration."""

@@ -45,6 +45,21 @@ def test_sixteen_configurations_of_an_arm_with_a_driven_pose():
     assert np.min(apart("R" * 6, q[:, None], q[None]) + 9 * np.eye(16)) > 1e-2
 
 
+@pytest.mark.parametrize("turns", [0, 1, -1])
+def test_inputs_keep_every_digit(turns):
+    """Whole turns of a pose included, for eigenvalues and for formulas alike."""
+    pose = np.array([-0.4, 0.3, 0.2, 0.3, -0.2, 0.4])
+    pose[3:] *= 1.0 + turns * 2 * np.pi / np.linalg.norm(pose[3:])
+    (elbow, inputs), _ = CASES["elbow manipulator"]
+    for mechanism, names in ((arm_mechanism("orthogonal"), ["pose"]), (elbow, inputs)):
+        finder = ConfigurationFinder(mechanism, names)
+        x = pose if names == ["pose"] else 0.1 * pose
+        found = finder.find(x)
+        columns = list(finder._form.columns)
+        assert np.all(solutions(found)[:, columns] == x)
+        assert found.complete
+
+
 def test_bricard_linkage():
     """Alternate angles are equal; cos θ + cos φ + cos θ cos φ = 0 (Chen, You and Tarnai 2005)."""
     x = np.linspace(-0.4, 2.0, 25)
@@ -59,6 +74,7 @@ def test_bricard_linkage():
     assert np.max(np.abs(np.cos(theta) + np.cos(phi) + np.cos(theta) * np.cos(phi))) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kinds",
     [
@@ -86,6 +102,7 @@ def test_single_loops_driven_by_one_joint(kinds):
     assert np.min(np.max(np.abs(found.q[10][found.found[10]]), axis=1)) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_search_finds_nothing_that_eigenvalues_have_not():
     mechanism = random_ring("RSRRR", 3)
     finder = ConfigurationFinder(mechanism, ["j0"])
@@ -110,6 +127,7 @@ def test_agile_eye_by_iteration():
     assert all("independent" in told for told in found.evidence.loops)
 
 
+@pytest.mark.slow
 def test_three_prrr_by_iteration():
     """Translations only: the platform's place is the three slides, each leg's elbow two-fold."""
     x = np.random.default_rng(0).uniform(-0.05, 0.05, size=(1, 3))
@@ -119,6 +137,7 @@ def test_three_prrr_by_iteration():
     assert np.nanmax(found.residual) < 1e-12
 
 
+@pytest.mark.slow
 def test_forward_kinematics_of_a_stewart_platform_by_iteration():
     """Up to forty poses (Raghavan 1993); lengths of six legs are given, rods spin idly."""
     (mechanism, _), _ = CASES["Stewart platform"]
@@ -136,6 +155,7 @@ def test_forward_kinematics_of_a_stewart_platform_by_iteration():
     assert np.min(np.max(np.abs(poses[:, None] - poses[None]), axis=2) + np.eye(len(poses))) > 1e-3
 
 
+@pytest.mark.slow
 def test_closed_forms_are_used_where_they_exist():
     (mechanism, inputs), _ = CASES["elbow manipulator"]
     x = np.random.default_rng(0).uniform(-0.2, 0.2, size=(30, 6))
@@ -147,6 +167,7 @@ def test_closed_forms_are_used_where_they_exist():
     assert np.isnan(found.evidence.certificate).all() and np.isnan(found.evidence.regularity).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
     """A ball joint on a line with axes at right angles, where a projection determines nothing."""
@@ -209,6 +230,7 @@ def test_structures_and_open_chains():
     assert found.q.tolist() == [[[0.1, 0.4]], [[0.2, 0.4]]]
 
 
+@pytest.mark.slow
 def test_helical_joints_go_to_the_iteration():
     mechanism = random_ring("RRRRRRR", 3)
     screws = joint_screws("helical", pitch=0.1)
@@ -235,6 +257,7 @@ LOOP = random_ring("RRRPRRR", 3)
 REFERENCE = sorted_solutions(LOOP, NAMES)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.floats(-2, 2), min_size=6, max_size=6))
 def test_rigid_motions_of_the_ground_change_nothing(twist):
@@ -242,6 +265,7 @@ def test_rigid_motions_of_the_ground_change_nothing(twist):
     assert np.allclose(sorted_solutions(moved, NAMES), REFERENCE, atol=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.booleans(), min_size=7, max_size=7), st.permutations(range(7)))
 def test_direction_and_order_of_the_joints_change_nothing(turned, order):

@@ -47,6 +47,7 @@ def counts(report: dict[str, Any]) -> tuple[int, int, int]:
     return mobility["gruebler"], mobility["actual"], mobility["redundant"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "loops", "mobility"), CONTROLS)
 def test_control_models_close_and_are_not_redundant(name: str, loops: int, mobility: int) -> None:
     report = answer(GEPETTO, name)
@@ -88,6 +89,7 @@ def test_planar_leg_linkage() -> None:
     assert report["loops"][0]["motion_algebra"]["type"] == "planar"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("branches", "depth"), [(1, 1), (2, 5), (4, 10), (6, 10)])
 def test_branches_of_four_bars(branches: int, depth: int) -> None:
     """Each of the four-bars has three redundant rows, and a hinge of its own leads to it."""
@@ -112,6 +114,7 @@ def test_parallel_chains(size: int) -> None:
     assert report["redundancy"]["trivial"] == 3
 
 
+@pytest.mark.slow
 def test_strandbeest() -> None:
     """Twelve planar legs closed by ball joints on a floating frame."""
     report = answer(DRAKE, "strandbeest", "strandbeest_expanded.urdf")

@@ -49,6 +49,7 @@ def isostatic(found: Cure, before: Reduction) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_planar_four_bar_is_cured_by_a_ball_and_a_cylinder() -> None:
     reduction = rg.reduce(four_bar())
     found = cures(reduction, limit=100)
@@ -60,6 +61,7 @@ def test_planar_four_bar_is_cured_by_a_ball_and_a_cylinder() -> None:
     assert len(pairs) == 12
 
 
+@pytest.mark.slow
 def test_proposals_are_ranked_by_changes_then_by_what_they_keep() -> None:
     found = cures(rg.reduce(four_bar()), limit=100)
     keys = [(len(c.idle), len(c.changes), sum(change.cost for change in c.changes)) for c in found]
@@ -67,6 +69,7 @@ def test_proposals_are_ranked_by_changes_then_by_what_they_keep() -> None:
     assert str(found[0]) == "C: revolute to spherical; D: revolute to cylindrical"
 
 
+@pytest.mark.slow
 def test_idle_freedoms_are_named() -> None:
     reduction = rg.reduce(four_bar())
     two_balls = cure(reduction, {"B": "spherical", "C": "spherical"})
@@ -101,6 +104,7 @@ def test_motors_couplings_and_what_is_to_be_kept_stay() -> None:
         assert set(found.kinds) <= {"C", "D"}
 
 
+@pytest.mark.slow
 def test_only_the_kinds_asked_for_are_proposed() -> None:
     found = cures(rg.reduce(four_bar()), limit=50, kinds=("cylindrical", "universal"))
     assert found
@@ -179,6 +183,7 @@ CURABLE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURABLE)
 def test_every_proposal_for_the_assets_holds(name: str) -> None:
     reduction = asset(name)
@@ -191,6 +196,7 @@ def test_every_proposal_for_the_assets_holds(name: str) -> None:
         np.testing.assert_allclose(proposal.reduction.assembly.residual_after, 0.0, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.exists(), reason="corpus not at hand")
 def test_five_bar_is_cured_as_its_authors_did_by_hand() -> None:
     """They made a closing hinge a ball and gave one hinge of a rod a second, crossed axis."""

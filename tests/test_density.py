@@ -26,6 +26,7 @@ def mechanism(*shapes: Any, inertia: Any = None, path: Any = None) -> Any:
     return Mechanism("m", bodies, (joint_in_world("j", "ground", "part", "revolute"),), path=path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "size", "fine"),
     [

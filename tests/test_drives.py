@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from pinocchio_cases import MECHANISMS, fourbar, massive
+from simulation_cases import CORPUS
 from test_minimal import crank_rocker, slider_crank
 from test_passage import bars
 from test_simulate import pendulum
@@ -16,8 +19,10 @@ from test_simulate import pendulum
 import regularize as rg
 from regularize.cli import main
 from regularize.dynamics.expression import FUNCTIONS, parse
+from regularize.dynamics.integrator import StepTooSmall
 from regularize.dynamics.prescribed import prescribed
-from regularize.errors import ModelError
+from regularize.errors import ClosureLost, ModelError
+from regularize.model.mechanism import PrescribedMotion
 from regularize.reduction.pivoting import NotIndependent
 
 SWING = "0.3*sin(2*t) + 0.05*t**2"
@@ -137,6 +142,7 @@ def test_a_driven_crank_in_all_coordinates_and_in_minimal_ones(engine: str) -> N
         assert np.ptp(motion.energy + 0.0) < 1e-7 < np.ptp(motion.drive_forces)
 
 
+@pytest.mark.slow
 def test_some_joints_driven_and_others_free() -> None:
     """A four-bar on a carriage that is shaken: its crank swings as the forces on it tell."""
     mechanism = bars(0.2, 0.5, 0.5, 0.5, 1.0, carriage=True)
@@ -221,6 +227,17 @@ def test_drives_that_cannot_be(coordinates: str) -> None:
         )
 
 
+def test_a_drive_against_a_limit_is_stopped_with_a_reason() -> None:
+    """The rocker is driven beyond its dead point."""
+    limits: list[tuple[str, type[Exception], str]] = [
+        ("all", StepTooSmall, "dead centre"),
+        ("minimal", ClosureLost, "limit of its motion"),
+    ]
+    for coordinates, error, message in limits:
+        with pytest.raises(error, match=message):
+            rg.simulate(crank_rocker(), duration=3.0, drive={"D": "t"}, coordinates=coordinates)
+
+
 def test_drives_go_with_rows_only() -> None:
     with pytest.raises(ModelError, match='leave coordinates="path" out'):
         rg.simulate(crank_rocker(), duration=1.0, drive={"A": "t"}, coordinates="path")
@@ -238,6 +255,7 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_drives_on_the_command_line(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -257,6 +275,41 @@ def test_drives_on_the_command_line(
     np.testing.assert_allclose(again["drive_force_j0"], rows["drive_force_j0"], rtol=1e-2)
 
 
+def test_motions_of_the_file_are_offered_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    motion = PrescribedMotion("turning", "j0", "0.3*sin(2*t)")
+    path = tmp_path / "fourbar.json"
+    mechanism = replace(massive(fourbar(0.4)), motions=(motion,))
+    assert rg.save(mechanism, path) == ()
+    assert rg.load(path).motions == (motion,)
+    out = tmp_path / "motion.csv"
+    options = ["simulate", str(path), "--duration", "0.5", "-o", str(out)]
+    assert main(options) == 0
+    offer = "offered: --drive turning moves j0 by 0.3*sin(2*t)"
+    assert offer in capsys.readouterr().out
+    assert main([*options, "--drive", "turning"]) == 0
+    assert offer not in capsys.readouterr().out
+    rows = np.genfromtxt(out, delimiter=",", names=True)
+    np.testing.assert_allclose(rows["j0"], 0.3 * np.sin(2 * rows["time_s"]), atol=1e-12)
+    assert main([*options, "--drive", "turn"]) == 2
+    assert "there is no motion 'turn' in ['turning']" in capsys.readouterr().err
+
+
+def test_servos_of_an_mjcf_keyframe_hold_their_joints(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        """<mujoco><worldbody><body name="arm"><joint name="hinge" type="hinge" axis="0 1 0"/>
+        <geom type="sphere" size="0.1" mass="1"/></body></worldbody><actuator>
+        <position name="servo" joint="hinge" kp="10" gear="2"/>
+        <motor name="motor" joint="hinge"/></actuator>
+        <keyframe><key name="home" qpos="0.4" ctrl="0.8 3"/></keyframe></mujoco>"""
+    )
+    (motion,) = rg.load(path).motions
+    assert (motion.name, motion.joint, float(motion.expression)) == ("servo", "hinge", 0.4)
+
+
 @pytest.mark.parametrize(
     ("drive", "message"),
     [
@@ -273,3 +326,30 @@ def test_drives_that_the_command_refuses_in_one_line(
     written = capsys.readouterr().err
     assert message in written
     assert written.count("\n") == 1
+
+
+CRANK_SLIDER = CORPUS / "asmt" / "ondsel_testapp" / "crank_slider.asmt"
+
+
+@pytest.mark.skipif(not CRANK_SLIDER.exists(), reason="the corpus is not here")
+def test_the_motion_of_an_asmt_file_is_the_one_that_its_own_solver_recorded() -> None:
+    """Positions of the rod and the piston over one turn of the crank."""
+    mechanism = rg.load(CRANK_SLIDER)
+    (offered,) = mechanism.motions
+    motion = rg.simulate(
+        mechanism,
+        duration=1.0,
+        drive={offered.joint: offered.expression},
+        times=np.linspace(0.0, 1.0, 11),
+    )
+    lines = CRANK_SLIDER.read_text(encoding="utf-8").splitlines()
+    model, data = motion.robot.model, motion.robot.data
+    for part in ("Part2", "Part3"):
+        start = next(i for i, x in enumerate(lines) if x == f"PartSeries /Assembly1/{part}")
+        recorded = [
+            np.array(x.split("\t")[2:103], dtype=float) for x in lines[start + 1 : start + 4]
+        ]
+        for k, q in enumerate(motion.q):
+            pin.framesForwardKinematics(model, data, q)
+            place = data.oMf[model.getFrameId(part)].translation
+            np.testing.assert_allclose(place, [x[10 * k] for x in recorded], atol=1e-6)

@@ -27,6 +27,7 @@ from regularize.model.graph_building import build
 KINDS = ["RRRRRR", "PRRRRR", "RRRPRR", "PPRRRR", "RPRPRR", "RPRRPR", "RPPPRR", "RPRPPR"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", KINDS)
 def test_random_loops_are_solved_completely(kinds):
     """Each of 200 loops with a known configuration; with slides in all kinds of places."""
@@ -45,6 +46,7 @@ def test_random_loops_are_solved_completely(kinds):
     assert hit.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ["RRRRRR", "PRRRRR", "RPRPRR", "RRPPRR"])
 def test_a_dense_search_finds_nothing_else(kinds):
     rng = np.random.default_rng(7)
@@ -100,6 +102,7 @@ def test_sixteen_configurations_of_manseur_and_doty():
     assert np.max(apart("RRRRRR", theirs[:, None], found.closed.x[None]).min(axis=1)) < 1e-8
 
 
+@pytest.mark.slow
 def test_every_regular_arrangement_finds_the_same():
     rng = np.random.default_rng(5)
     kinds = "RRRRRR"

@@ -26,6 +26,7 @@ with (ASSETS / "answers.csv").open() as file:
 FINITE |= {"rssr": 1, "knee_leg": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FINITE)
 def test_every_mechanism_needs_as_many_inputs_as_it_has_freedoms(name):
     mechanism = rg.load(ASSETS / f"{name}.urdf")
@@ -77,6 +78,7 @@ def test_rods_that_spin_need_no_input():
     assert ConfigurationFinder(mechanism, [f"P{i}" for i in range(6)]).method == "iteration"
 
 
+@pytest.mark.slow
 def test_a_bar_shows_how_far_the_search_is(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     x = np.zeros((1, 3))

@@ -113,6 +113,7 @@ def test_two_windows_for_a_hundred_seconds(rtol: float) -> None:
     assert crank_end(motion, -1) == pytest.approx(oracle(2, 100.0), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_two_windows_for_a_hundred_seconds_along_the_path() -> None:
     path = rg.path(problem("n_fourbar_2"), through=True)
     motion = path.simulate(100.0, rates={"A0": -1.0})
@@ -216,6 +217,7 @@ def squeezer_spring(robot: Robot, module: ModuleType):  # type: ignore[no-untype
     return forces, stored
 
 
+@pytest.mark.slow
 def test_andrews_squeezer() -> None:
     module = maker()
     start, answer = module.SQUEEZER["start"], ANSWERS["andrews"]

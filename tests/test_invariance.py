@@ -70,6 +70,7 @@ def random_motion(rng: np.random.Generator, reach: float) -> Array:
     )
 
 
+@pytest.mark.slow
 @quick
 @given(name=names, seed=seeds)
 def test_place(name: str, seed: int) -> None:
@@ -77,6 +78,7 @@ def test_place(name: str, seed: int) -> None:
     assert counts(rg.reduce(mechanisms.moved(BUILDERS[name](), T))) == EXPECTED[name]
 
 
+@pytest.mark.slow
 @quick
 @given(name=names, seed=seeds, factor=st.floats(min_value=-3.0, max_value=1.0))
 def test_size(name: str, seed: int, factor: float) -> None:
@@ -94,6 +96,7 @@ def test_millimetres_and_tens_of_metres(name: str, factor: float) -> None:
     assert counts(rg.reduce(mechanism)) == EXPECTED[name]
 
 
+@pytest.mark.slow
 @quick
 @given(name=names, seed=seeds)
 def test_order_of_joints_and_bodies(name: str, seed: int) -> None:
@@ -104,6 +107,7 @@ def test_order_of_joints_and_bodies(name: str, seed: int) -> None:
     assert counts(rg.reduce(shuffled)) == EXPECTED[name]
 
 
+@pytest.mark.slow
 @quick
 @given(name=names, seed=seeds)
 def test_direction_of_joints(name: str, seed: int) -> None:
@@ -115,6 +119,7 @@ def test_direction_of_joints(name: str, seed: int) -> None:
     assert counts(rg.reduce(replace(mechanism, joints=tuple(joints)))) == EXPECTED[name]
 
 
+@pytest.mark.slow
 @quick
 @given(name=names, seed=seeds)
 def test_choice_of_the_base(name: str, seed: int) -> None:
@@ -123,6 +128,7 @@ def test_choice_of_the_base(name: str, seed: int) -> None:
     assert counts(rg.reduce(replace(mechanism, ground=ground))) == EXPECTED[name]
 
 
+@pytest.mark.slow
 @quick
 @given(name=names, seed=seeds)
 def test_pose_of_the_body_frames(name: str, seed: int) -> None:
@@ -140,6 +146,7 @@ def test_pose_of_the_body_frames(name: str, seed: int) -> None:
     assert counts(rg.reduce(replace(mechanism, joints=tuple(joints)))) == EXPECTED[name]
 
 
+@pytest.mark.slow
 @quick
 @given(name=names, seed=seeds)
 def test_prescribed_cuts(name: str, seed: int) -> None:
@@ -169,6 +176,7 @@ def random_cuts(mechanism: Mechanism, rng: np.random.Generator) -> list[str]:
     return cuts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar", "spherical", "slider-crank", "Bennett", "Bricard"])
 def test_every_cut_of_a_single_loop(name: str) -> None:
     for joint in BUILDERS[name]().joints:
@@ -177,6 +185,7 @@ def test_every_cut_of_a_single_loop(name: str) -> None:
         assert counts(reduction) == EXPECTED[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", EXPECTED)
 def test_seed(name: str, seed: int) -> None:

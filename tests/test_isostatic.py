@@ -30,6 +30,7 @@ ASSETS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_textbook_mechanisms(name: str) -> None:
     mechanism = massive(MECHANISMS[name]())
@@ -41,6 +42,7 @@ def test_textbook_mechanisms(name: str) -> None:
     assert sum(b.inertia.mass for b in report.mechanism.bodies if b.inertia) == pytest.approx(mass)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASSETS)
 def test_examples(name: str) -> None:
     report = isostatic(rg.load(ROOT / "assets" / f"{name}.urdf"))
@@ -48,12 +50,14 @@ def test_examples(name: str) -> None:
     assert bool(report.changes) == (report.reduction.redundant > 0)
 
 
+@pytest.mark.slow
 def test_a_shaky_loop_is_refused() -> None:
     report = isostatic(rg.load(ROOT / "assets" / "shaky_7r.urdf"))
     assert not report.equivalent
     assert "REG308" in {finding.code for finding in report.findings}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tilted", "3-PRRR", "Sarrus"])
 def test_the_motion_is_the_same(name: str) -> None:
     mechanism = massive(MECHANISMS[name]())
@@ -95,6 +99,7 @@ def test_what_is_isostatic_already_stays_as_it_is() -> None:
     assert report.changes == () and report.mechanism is mechanism
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["5bar_linkage", "robot_delta"])
 def test_gepetto_models_come_back_as_gepetto_models(name: str, tmp_path: Path) -> None:
     path = CORPUS / "gepetto_yaml" / name
@@ -109,6 +114,7 @@ def test_gepetto_models_come_back_as_gepetto_models(name: str, tmp_path: Path) -
     assert reduction.mobility == report.reduction.mobility
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "format"),
     [
@@ -153,6 +159,7 @@ def test_rows_of_the_file_are_those_of_the_reduction(tmp_path: Path) -> None:
     assert np.linalg.matrix_rank(np.array(rows), tol=1e-9) == entry["kept"]
 
 
+@pytest.mark.slow
 def test_open_loops_are_refused() -> None:
     path = CORPUS / "gepetto_yaml" / "kangaroo_like"
     if not path.exists():

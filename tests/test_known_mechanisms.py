@@ -49,6 +49,7 @@ def test_check_gives_the_known_answer(name: str) -> None:
     json.dumps(report, allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_cuts_of_the_file_keep_the_known_number_of_rows(name: str) -> None:
     mechanism, answer = load(name), ANSWERS[name]
@@ -115,6 +116,7 @@ def test_n_fourbar(windows: int) -> None:
     assert (reduction.constraints, reduction.kept) == (5 * windows, 2 * windows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("windows", [1, 2, 3])
 def test_nothing_that_matters_is_deleted_at_the_flat_pose(windows: int) -> None:
     """Every window adds a freedom at the flat pose; a rank taken there deletes real rows."""
@@ -145,6 +147,7 @@ def test_bennett_loses_nothing_unless_asked() -> None:
     assert numerical.cuts[0].removed.shape == (6, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name, answer in ANSWERS.items() if answer["paradoxical"]]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -20,6 +21,7 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
 def imports() -> nx.DiGraph:
     """Which module imports which: at its top, in functions, or for type checkers alone."""
     found, graph = modules(), nx.DiGraph()
@@ -39,6 +41,7 @@ def package_of(module: str) -> str:
     return module.split(".")[1] if "." in module else "__init__"
 
 
+@cache
 def package_imports() -> nx.DiGraph:
     """Which package imports which."""
     pairs = ((package_of(a), package_of(b)) for a, b in imports().edges)
@@ -51,6 +54,7 @@ def test_the_model_needs_no_more_than_screws() -> None:
     assert nx.descendants(graph, "model") == {"errors", "lie"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["manifold", "reduction", "assembly_modes"])
 def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
     above = {"adapters", "commands", "render", "report", "pinocchio_model", "dynamics"}

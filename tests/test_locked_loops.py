@@ -70,6 +70,7 @@ def test_traps(path: Path) -> None:
     assert locked_coordinates_without_rows(reduction) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_networks(first: int) -> None:
     """As many coordinates as the loops lock by themselves before thinning stay locked after it."""

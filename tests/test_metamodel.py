@@ -104,6 +104,7 @@ def test_boxes_jump_a_little_at_their_sides() -> None:
     np.testing.assert_allclose(values, four_bar().H([side])[0, 0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_orthoglide_of_the_text() -> None:
     model = published()
     assert (model.boxes, model.samples, model.operations) == (512, 2969, 504)
@@ -125,6 +126,7 @@ def test_adaptive_boxes_need_half_the_samples_four_bar() -> None:
     assert adaptive.samples <= uniform.samples / 2
 
 
+@pytest.mark.slow
 def test_adaptive_boxes_need_half_the_samples_orthoglide() -> None:
     adaptive = metamodel(orthoglide(), [[-0.26, 0.06]] * 3, tolerance=0.0035)
     theta = scattered(adaptive, 2000)
@@ -149,6 +151,7 @@ def test_accuracy_stands_in_the_object() -> None:
     assert all(accuracy.mean[k] <= accuracy.maximal[k] for k in accuracy.maximal)
 
 
+@pytest.mark.slow
 def test_workspace_ends_at_singularities() -> None:
     model = metamodel(four_bar(), [-2.2, 2.2], tolerance=0.05, smallest=1 / 512)
     finest = 4.4 / 512
@@ -168,6 +171,7 @@ def test_workspace_ends_at_singularities() -> None:
         model.p([[0.0], [3.0]])
 
 
+@pytest.mark.slow
 def test_boxes_near_singularities_are_excluded_at_once() -> None:
     coarse = metamodel(four_bar(), [-2.2, 2.2], size=4.4 / 16, smallest=1.0)
     fine = metamodel(four_bar(), [-2.2, 2.2], size=4.4 / 16, smallest=1 / 256)
@@ -176,6 +180,7 @@ def test_boxes_near_singularities_are_excluded_at_once() -> None:
     assert coarse.covers(theta).sum() < fine.covers(theta).sum()
 
 
+@pytest.mark.slow
 def test_clearance_keeps_away_from_singularities() -> None:
     clearance = float(four_bar().clearance([1.6]))
     model = metamodel(four_bar(), [-2.2, 2.2], size=0.3, smallest=1 / 128, clearance=clearance)
@@ -185,6 +190,7 @@ def test_clearance_keeps_away_from_singularities() -> None:
     assert 1.5 < inside.max() < 1.61
 
 
+@pytest.mark.slow
 def test_workspace_of_two_inputs() -> None:
     reduced = five_bar()
     model = metamodel(
@@ -220,6 +226,7 @@ def _workers(kind: str) -> Executor:
     return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_executors_give_the_same_model(kind: str) -> None:
     alone = metamodel(four_bar(), [-1.5, 1.5], tolerance=0.01)
@@ -268,6 +275,7 @@ def test_progress_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["splines", "rbf"])
 def test_continuous_metamodels(kind: str) -> None:
     model = metamodel(four_bar(), [-1.6, 1.6], tolerance=0.02, kind=kind)  # type: ignore[call-overload]
@@ -294,6 +302,7 @@ def test_continuous_models_have_no_jumps() -> None:
     assert splines.samples == 125
 
 
+@pytest.mark.slow
 def test_splines_need_a_workspace_without_holes() -> None:
     with pytest.raises(ModelError, match="reached everywhere"):
         metamodel(four_bar(), [-2.2, 2.2], tolerance=0.1, kind="splines")
@@ -303,6 +312,7 @@ def test_splines_need_a_workspace_without_holes() -> None:
         model.H([2.1])
 
 
+@pytest.mark.slow
 def test_dynamics_of_many_states() -> None:
     """The two ways to evaluate agree, and both agree with the reduced model."""
     model = published()
@@ -378,6 +388,7 @@ def run(*arguments: str) -> int:
     return int(chosen.run(chosen))
 
 
+@pytest.mark.slow
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     out, source = tmp_path / "model.npz", tmp_path / "bar.c"

@@ -62,6 +62,7 @@ MODELS: dict[str, Callable[[], Metamodel]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_archive_gives_the_same_model(name: str, tmp_path: Path) -> None:
     model = MODELS[name]()
@@ -225,6 +226,7 @@ int main() {{
 """
 
 
+@pytest.mark.slow
 @needs_cxx
 @pytest.mark.parametrize(("name", "expected"), [("sixteen", 18), ("glide", 504)])
 def test_operations_are_those_of_equation_32(name: str, expected: int, tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ def test_inverse_dynamics_refuses_too_few_motors() -> None:
         dynamics.inverse_dynamics(pose, np.zeros(dynamics.robot.model.nv), np.ones(2), ["A"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau", "BDF", "LSODA"])
 def test_every_method_of_scipy_keeps_the_loops_closed(method: str) -> None:
     dynamics = minimal_dynamics(rg.reduce(crank_rocker()), ["A"])
@@ -166,6 +167,7 @@ def test_energy_is_kept_through_full_turns() -> None:
     assert np.max(motion.closure) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [crank_rocker, slider_crank])
 def test_the_closed_form_takes_the_place_of_newtons_method(
     make: Callable[[], Mechanism], monkeypatch: pytest.MonkeyPatch
@@ -192,6 +194,7 @@ def test_the_closed_form_takes_the_place_of_newtons_method(
     assert iterated[0] < 0.3 * iterated[1]
 
 
+@pytest.mark.slow
 def test_motion_with_quaternions_keeps_closure_and_energy() -> None:
     dynamics = minimal_dynamics(rg.reduce(ball_pendulum()))
     assert dynamics.robot.model.nq > dynamics.robot.model.nv
@@ -207,6 +210,7 @@ def test_motion_with_quaternions_keeps_closure_and_energy() -> None:
     np.testing.assert_allclose(rate, fine.v[2], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_prescribed_motion_needs_the_power_that_the_energy_gains() -> None:
     """The crank turns at constant speed: its torque's work is the energy, closure holds."""
     dynamics = minimal_dynamics(
@@ -253,6 +257,7 @@ def test_prescribed_torque_and_prescribed_motion_are_the_same_dynamics() -> None
     np.testing.assert_allclose(prescribed.forced[:, 0], tau, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_bricard_passes_repartitioning_without_a_step() -> None:
     """No single hinge of the Bricard drives it all around; two ways of switching agree."""
     dynamics = minimal_dynamics(rg.reduce(bricard()))
@@ -271,6 +276,7 @@ def test_bricard_passes_repartitioning_without_a_step() -> None:
         assert np.max(np.abs(np.diff(motion.q, axis=0) - middle)) < 5e-4
 
 
+@pytest.mark.slow
 def test_one_choice_of_coordinates_does_not_do_for_the_bricard() -> None:
     """Every hinge of it turns back: there, at the latest, another one takes its place."""
     dynamics = minimal_dynamics(rg.reduce(bricard()))

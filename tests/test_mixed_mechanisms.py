@@ -6,6 +6,8 @@ four-bar's crank ``A``, the four-bar is solved first; driven at the other end, `
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from mechanisms import spherical_9r
@@ -86,6 +88,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 5])
 @pytest.mark.parametrize("crank", ORDERS)
 def test_a_fourbar_and_a_general_loop(crank: str, seed: int) -> None:
@@ -121,6 +124,7 @@ def solutions_at(found: AssemblyModes, n: int) -> np.ndarray:
     return found.q[n][found.found[n]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crank", ORDERS)
 def test_a_fourbar_and_a_loop_with_a_screw(crank: str) -> None:
     """A loop that is not algebraic is iterated alone, the four-bar solved for each of its ways."""
@@ -238,3 +242,106 @@ def test_three_loops_of_one_kind_each() -> None:
     other = rg.configurations(mechanism_of("other", second, ground="ground"), ["k0"], 2.0 * x)
     assert np.array_equal(found.counts, alone.counts * other.counts)
     assert np.nanmax(found.residual) < 1e-12
+
+
+def chain(rng: np.random.Generator, tag: str, first: str, last: str, count: int) -> list[Joint]:
+    """Turns in general position between two bodies; the bodies between are tag0, tag1, …"""
+    bodies = [first, *(f"{tag}{i}" for i in range(count - 1)), last]
+    axes, points = rng.normal(size=(2, count, 3))
+    return [
+        joint_in_world(f"{tag}j{i}", *bodies[i : i + 2], "revolute", axes[i], points[i])
+        for i in range(count)
+    ]
+
+
+def planar(tag: str, *links: tuple[str, str, float, float]) -> list[Joint]:
+    """Turns about parallel axes."""
+    return [
+        joint_in_world(f"{tag}{i}", a, b, "revolute", (0, 0, 1), (x, y, 0))
+        for i, (a, b, x, y) in enumerate(links)
+    ]
+
+
+BAR = planar(
+    "p",
+    ("ground", "crank", 0.0, 0.0),
+    ("crank", "coupler", 0.3, 0.1),
+    ("coupler", "rocker", 0.9, 0.7),
+    ("rocker", "ground", 1.0, 0.0),
+)
+DYAD = planar("d", ("coupler", "e", 0.1, 0.9), ("e", "f", 0.5, 1.4), ("f", "rocker", 0.9, 1.0))
+
+
+def rod(rng: np.random.Generator, first: str, last: str) -> list[Joint]:
+    """A rod between ball joints to a lever at the ground."""
+    ends, pivot = rng.normal(size=(2, 3)), rng.normal(size=3)
+    return [
+        joint_in_world("o", "ground", last, "revolute", (0, 1, 0), pivot),
+        joint_in_world("s1", first, "rod", "spherical", point=ends[0]),
+        joint_in_world("s2", "rod", last, "spherical", point=ends[1]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("crank", "methods", "build"),
+    [
+        # Both general loops hang on the four-bar, and close a loop of known joints with it.
+        (
+            "p0",
+            ["closed form", "eigenvalues", "eigenvalues"],
+            lambda rng: [
+                *BAR,
+                *chain(rng, "x", "coupler", "ground", 6),
+                *chain(rng, "y", "rocker", "crank", 6),
+            ],
+        ),
+        # A dyad on the four-bar, and a general loop on a general loop.
+        (
+            "p0",
+            ["closed form", "eigenvalues", "eigenvalues"],
+            lambda rng: [
+                *BAR,
+                *DYAD,
+                *chain(rng, "x", "coupler", "ground", 6),
+                *chain(rng, "y", "x2", "ground", 6),
+            ],
+        ),
+        # The rod spins idly; what comes before it does not matter.
+        (
+            "xj0",
+            ["eigenvalues", "closed form"],
+            lambda rng: [*chain(rng, "x", "ground", "ground", 7), *rod(rng, "x3", "lever")],
+        ),
+        # The same rod held by a chain: its spin is no idle one, and loops hang together.
+        (
+            "p0",
+            ["closed form", "iteration"],
+            lambda rng: [
+                *BAR,
+                *rod(rng, "coupler", "lever"),
+                *chain(rng, "w", "rod", "ground", 5),
+            ],
+        ),
+        # Driven at the far end, four-bar and loop have to be solved together.
+        (
+            "xj5",
+            ["iteration"],
+            lambda rng: [*BAR, *chain(rng, "x", "coupler", "ground", 6)],
+        ),
+    ],
+)
+def test_whatever_is_mixed_a_dense_search_finds_the_same(
+    crank: str, methods: list[str], build: Callable[[np.random.Generator], list[Joint]]
+) -> None:
+    mechanism = mechanism_of("mixed", build(np.random.default_rng(0)), ground="ground")
+    finder = ConfigurationFinder(mechanism, [crank])
+    assert [step.method for step in finder._plan.steps] == methods
+    found = finder.find(0.07, rounds=10)
+    assert found.complete == ("iteration" not in methods)
+    q = np.zeros((1, finder.graph.freedoms))
+    q[0, list(finder._form.columns)] = 0.07
+    ours = solutions(found)
+    known = np.zeros(len(ours), dtype=np.intp), ours
+    rows, _, _ = searched(finder._system, q, known, Multistart(starts=200, rounds=6, seed=1))
+    assert len(rows) == len(ours) >= 2
+    assert found.residual.max() < 1e-12

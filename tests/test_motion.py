@@ -82,6 +82,7 @@ def test_said_of_several() -> None:
     assert plural("translates in space and turns about X") == "translate in space and turn about X"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "sarrus", "gripper", "spherical_9r", "rssr"])
 def test_motions_keep_the_loops_closed_and_are_smooth(name: str, assets: Path) -> None:
     reduction = rg.reduce(rg.load(assets / f"{name}.urdf"))
@@ -118,6 +119,7 @@ def test_what_cannot_move_has_no_motions(assets: Path) -> None:
     assert motions(rg.reduce(rg.load(assets / "nearly_planar_fourbar.urdf"))) == ()
 
 
+@pytest.mark.slow
 def test_newton_converges_quadratically_where_a_part_of_a_ball_joint_is_held(
     assets: Path,
 ) -> None:

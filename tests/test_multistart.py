@@ -26,6 +26,7 @@ def search(system: LoopSystem, q: np.ndarray):
     return searched(system, q, none, Multistart(starts=48))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["planar 4R", "spherical 4R", "RSSR", "RSCP", "elbow manipulator"])
 def test_the_same_as_the_closed_form(case):
     (mechanism, inputs), _ = CASES[case]

@@ -174,6 +174,7 @@ def test_forced_coordinates_are_known_but_not_independent() -> None:
     assert found.rank == 7
 
 
+@pytest.mark.slow
 def test_says_when_the_loops_cannot_be_closed() -> None:
     with pytest.raises(NotClosed, match="cannot be closed"):
         partition(five_bars(), independent=["h0", "k0"], q=OPEN)

@@ -87,6 +87,7 @@ CROSSING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CROSSING))
 @pytest.mark.parametrize("rate", [15.0, -16.7])
 def test_the_motion_goes_straight_on_where_motions_cross(name: str, rate: float) -> None:
@@ -103,6 +104,7 @@ def test_the_motion_goes_straight_on_where_motions_cross(name: str, rate: float)
     assert "more time" in minimal.findings[0].message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [15.0, 16.7])
 def test_motions_that_do_not_cross_are_kept_apart(rate: float) -> None:
     """A tenth of a millimetre off the change point the rocker turns sharply, never beyond."""
@@ -119,6 +121,7 @@ def test_motions_that_do_not_cross_are_kept_apart(rate: float) -> None:
     assert len(set(np.sign(sine))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [15.0, 16.7])
 def test_a_crank_that_almost_turns_around_turns_back(rate: float) -> None:
     """The shortest and the longest bar are together longer than the others by 0.1 mm."""
@@ -141,6 +144,7 @@ def angle_at_C(mechanism: Mechanism) -> float:
     return float(np.arctan2(second[2], second[0]) - np.arctan2(first[2], first[0]))
 
 
+@pytest.mark.slow
 def test_lengths_that_are_special_but_for_their_last_digits() -> None:
     """The motion goes straight on, and it is said that rounding decided so."""
     motion = rg.simulate(
@@ -178,6 +182,7 @@ def test_a_prescribed_motion_goes_straight_on() -> None:
     assert finding.code == "REG313" and finding.message.endswith("and 3 more times")
 
 
+@pytest.mark.slow
 def test_a_motion_to_and_fro_through_the_singular_configuration() -> None:
     """A parallelogram swings about its flat pose, and never becomes a crossed one."""
     hanging = replace(bars(0.2, 0.4, 0.2, 0.4, 0.2), gravity=np.array([9.81, 0.0, 0.0]))

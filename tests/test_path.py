@@ -68,6 +68,7 @@ def upright(tilt: float = np.pi / 2 - 0.4) -> Mechanism:
 # The path itself.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["tilted", "ball in plane", "welded", "spherical", "RSSR", "Bricard"]
 )
@@ -172,6 +173,7 @@ def test_branch_points_are_refused(mechanism: Mechanism) -> None:
         rg.path(mechanism)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "rates"),
     [
@@ -194,6 +196,7 @@ def test_straight_on_at_branch_points_on_request(
     assert motion.findings[-1].code == "REG313"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [2.01, 2.0001])
 def test_all_but_a_branch_point(length: float) -> None:
     """A parallelogram with one link a little too long turns sharply where the other branches."""
@@ -210,6 +213,7 @@ def test_all_but_a_branch_point(length: float) -> None:
     assert motion.q == pytest.approx(other.q, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_nearer_than_numbers_can_tell() -> None:
     points = [(0, 0, 0), (0, 0, 1), (2, 0, 1), (2 + 1e-7, 0, 0)]
     joints = [
@@ -236,6 +240,7 @@ def test_motion_without_mass() -> None:
         rg.path(fourbar())
 
 
+@pytest.mark.slow
 def test_open_loops_have_no_path() -> None:
     mechanism = massive(fourbar())
     last = mechanism.joints[-1]
@@ -366,6 +371,7 @@ def cases() -> list[tuple[str, str, Options]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"), [(n, o) for n, _, o in cases()], ids=[f"{n}, {w}" for n, w, _ in cases()]
 )
@@ -447,6 +453,7 @@ def test_error_follows_the_tolerance() -> None:
 # One function and one command for all coordinates.
 
 
+@pytest.mark.slow
 def test_simulate_in_path_and_minimal_coordinates() -> None:
     mechanism, times = upright(), np.array([0.3, 1.0])
     motions = [

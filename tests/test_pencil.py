@@ -17,6 +17,7 @@ from regularize.assembly_modes.six_motions.pencil import (
 OFFSETS = np.array([0.4, -1.3, 2.2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ["RRRRRR", "PRRRRR", "RPRPRR", "RRPPRR", "PPRRRR", "RPRPRP"])
 def test_every_arrangement_is_singular_at_solutions(kinds):
     rng = np.random.default_rng(0)

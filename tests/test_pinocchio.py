@@ -114,6 +114,7 @@ def test_styles_agree_where_rows_were_dropped_on_numerical_evidence(name: str) -
     assert_styles_agree(rg.reduce(massive(MECHANISMS[name]()), numerical=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GEPETTO)
 def test_styles_agree_on_gepetto_models(name: str) -> None:
     path = CORPUS / "gepetto_yaml" / name
@@ -122,6 +123,7 @@ def test_styles_agree_on_gepetto_models(name: str) -> None:
     assert_styles_agree(rg.reduce(rg.load(path)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", URDF_PLUS)
 def test_styles_agree_on_urdf_plus_models(name: str) -> None:
     path = CORPUS / "urdf_plus" / name

@@ -71,6 +71,7 @@ def test_a_vector_of_constraints_and_their_names() -> None:
     assert rg.reduce(mechanism).redundant == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["anchors", "slack", "legacy"])
 @pytest.mark.parametrize("name", ["tilted", "ball in plane", "3-PRRR", "floating Stewart", "RCSE"])
 def test_there_and_back(name: str, style: str) -> None:

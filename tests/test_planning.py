@@ -35,6 +35,7 @@ def solution_of(name: str, inputs: tuple[str, ...]) -> tuple[ClosedForm, LoopKin
     return solution, LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "inputs"), FOLDING)
 def test_legs_that_fold(name: str, inputs: tuple[str, ...]) -> None:
     """Folded, a leg turns about one line as it likes; unfolded, all its poses are found."""
@@ -78,6 +79,7 @@ def test_motions_of_a_segment_around_the_loop(length: int) -> None:
         assert {i for i in range(8) if bits >> i & 1} == {(start + k) % 6 for k in range(length)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crank", ["A0", "A3", "B1", "C0"])
 def test_a_row_of_parallelograms(crank: str) -> None:
     """Each of five windows folds: parallel is one of 32 ways that depends on all choices."""

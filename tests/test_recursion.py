@@ -120,6 +120,7 @@ def test_reasons_are_told(mechanism, known, reason):
 SINGLE = [case for case in CASES if case not in ("Delta", "Stewart platform")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SINGLE)
 def test_eigenvalues_give_what_the_closed_form_gives(case):
     (mechanism, inputs), _ = CASES[case]
@@ -143,6 +144,7 @@ def test_eigenvalues_give_what_the_closed_form_gives(case):
         assert np.max(system.distinct(*both)) < len(one[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 6, 8, 17, 21, 25, 26, 35, 37])
 def test_axes_along_a_grid(seed):
     """Parallel, crossing and coinciding axes: complete lists miss nothing, doubt is admitted."""

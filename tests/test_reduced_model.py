@@ -173,6 +173,7 @@ def states(model: ReducedModel, count: int, spread: float = 0.1) -> tuple[Array,
     return theta, rng.normal(size=(count, s)), rng.normal(size=(count, s))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INDEPENDENT)
 def test_forward_dynamics_equal_pinocchio(name: str) -> None:
     model, reduction = reduced(name)
@@ -207,6 +208,7 @@ def _columns(reduction: Reduction, joint: str) -> list[int]:
     return [c for e in reduction.graph.edges if e.joint.name == joint for c in e.columns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_pinocchio_matrices_projected(name: str) -> None:
     """H, D and p from Pinocchio's crba and rnea of the open tree, by eqs. 16, 18 and 19."""
@@ -233,6 +235,7 @@ def test_equal_pinocchio_matrices_projected(name: str) -> None:
         np.testing.assert_allclose(p[i], -V[i][order].T @ gravity, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_finite_differences_of_energies(name: str) -> None:
     """Lagrange's equations: D from the gradient of H, p from that of the potential energy."""
@@ -275,6 +278,7 @@ def test_equal_finite_differences_of_energies(name: str) -> None:
     np.testing.assert_allclose(model.p(theta), -gradient(potential), atol=1e-8 * 50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_derivative_of_q_theta_is_exact(name: str) -> None:
     """B by the brackets of the screws against finite differences of q_theta (eq. 26)."""
@@ -295,6 +299,7 @@ def test_derivative_of_q_theta_is_exact(name: str) -> None:
     np.testing.assert_allclose(model.B(theta), expected, atol=2e-7 * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_inverse_and_forward_dynamics_undo_each_other(name: str) -> None:
     model, _ = reduced(name)
@@ -446,6 +451,7 @@ def test_open_chain_equals_rnea() -> None:
         np.testing.assert_allclose(effort[i], expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_four_bar_bounds_its_workspace() -> None:
     """The crank stops where coupler and rocker are in line (a known angle)."""
     model, _ = reduced("four-bar")
@@ -470,6 +476,7 @@ def test_paths_end_where_branches_cross() -> None:
     assert model.equations.clearance(found.q)[0] < 1e-6
 
 
+@pytest.mark.slow
 def test_limits_of_the_workspace() -> None:
     model, _ = reduced("four-bar")
     low, high = model.limits([[-3.0, 4.5]])

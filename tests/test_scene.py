@@ -210,6 +210,7 @@ def test_labels_do_not_cover_each_other(assets: Path) -> None:
     assert min(gaps) > 1
 
 
+@pytest.mark.slow
 def test_png_shows_the_same(fourbar: Report) -> None:
     image = pytest.importorskip("matplotlib.image")
     pixels = image.imread(io.BytesIO(png(picture(fourbar), scale=1.0)))

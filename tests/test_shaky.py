@@ -108,6 +108,7 @@ def test_the_hinge_stands_still_with_the_row(build: Build) -> None:
     assert np.max(np.abs(visited[..., hinge] - reduction.q[hinge])) < 1e-5
 
 
+@pytest.mark.slow
 @each
 def test_the_certificate_catches_what_saturation_would_have(
     build: Build, monkeypatch: pytest.MonkeyPatch

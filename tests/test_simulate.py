@@ -51,6 +51,7 @@ def test_pendulum_with_a_torque_over_time() -> None:
     assert motion.energy_drift < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tilted", "RSSR", "floating Stewart", "Bricard", "RCSE"])
 def test_energy_and_closure(name: str) -> None:
     motion = simulate(massive(MECHANISMS[name]()), duration=0.5, rtol=1e-10)
@@ -83,6 +84,7 @@ def test_engines_agree() -> None:
         assert np.allclose(motion.coordinates, motions["rows"].coordinates, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_falling_mechanism_keeps_its_angular_momentum() -> None:
     """Whichever way it tumbles, and whatever its legs do; its centre of mass falls freely."""
     robot = to_pinocchio(rg.reduce(massive(stewart(floating=True))))
@@ -101,6 +103,7 @@ def test_a_falling_mechanism_keeps_its_angular_momentum() -> None:
     assert np.linalg.norm(turned[robot.velocity_index("float", 3) :][:3]) > 0.3
 
 
+@pytest.mark.slow
 def test_conserve_ends_on_the_balance() -> None:
     reduction = rg.reduce(massive(fourbar(0.4)))
     plain = simulate(reduction, duration=5.0, rtol=1e-6, conserve=False)
@@ -153,6 +156,7 @@ def test_output(tmp_path: Path) -> None:
     assert figures["duration_s"] == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 def test_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     motion = simulate(massive(fourbar()), duration=0.1)
@@ -234,6 +238,7 @@ def test_loops_are_cut_away_from_the_joints_that_are_driven() -> None:
         assert motion.robot.reduction.cuts[0].edge.name != joint
 
 
+@pytest.mark.slow
 def test_open_loops_are_not_simulated() -> None:
     mechanism = massive(fourbar())
     last = mechanism.joints[-1]
@@ -244,6 +249,7 @@ def test_open_loops_are_not_simulated() -> None:
         simulate(broken, duration=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tilted", "RSSR", "Stewart", "floating Stewart", "RCSE"])
 def test_mujoco_agrees_within_its_softness(name: str) -> None:
     pytest.importorskip("mujoco")

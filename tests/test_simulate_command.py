@@ -71,6 +71,7 @@ def test_a_singular_path_says_what_to_type(
     assert len(out.read_text().splitlines()) == 202
 
 
+@pytest.mark.slow
 def test_minimal_coordinates_say_that_they_went_straight_on(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

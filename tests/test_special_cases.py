@@ -17,6 +17,7 @@ def findings(mechanism: Mechanism, code: str, **options: Any) -> list[Diagnostic
     return [d for d in rg.check(mechanism, **options).diagnostics if d.code == code]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", range(4))
 @pytest.mark.parametrize("size", [1e-2, 1.0, 10.0])
 def test_a_four_bar_tilted_by_half_a_milliradian_is_nearly_planar(joint: int, size: float) -> None:
@@ -33,6 +34,7 @@ def test_a_four_bar_tilted_by_half_a_milliradian_is_nearly_planar(joint: int, si
     assert (reduction.mobility, reduction.finite_mobility, reduction.redundant) == (0, 0, 2)
 
 
+@pytest.mark.slow
 def test_the_tolerance_of_nearly_planar_is_an_argument() -> None:
     tilted = mechanisms.planar_fourbar(tilt=5e-4)
     assert findings(tilted, "REG204")
@@ -143,6 +145,7 @@ def test_six_legs_of_two_ball_joints_spin_one_by_one() -> None:
     assert (reduction.gruebler, reduction.mobility, reduction.redundant) == (6, 6, 0)
 
 
+@pytest.mark.slow
 def test_motions_of_different_mobility_through_one_pose_are_all_reported() -> None:
     """Flat pose of two windows with equal links: both motions, and that of folded links."""
     mechanism = mechanisms.n_fourbar(2, flat=True)

@@ -184,6 +184,7 @@ SPHERICAL: dict[str, Callable[[], Mechanism]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPHERICAL)
 @pytest.mark.parametrize("cut", ["A", "B", "C", "D"])
 def test_two_rows_suffice_at_a_thousand_configurations(name: str, cut: str) -> None:

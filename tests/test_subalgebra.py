@@ -68,6 +68,7 @@ def test_every_class_is_named(name):
     assert (kind.name, kind.dimension) == (name, DIMENSIONS[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSES)
 @given(seed=seeds)
 def test_names_move_with_the_mechanism(name, seed):

@@ -153,6 +153,7 @@ def test_partition_of_the_agile_eye_with_and_without_a_choice(independent: tuple
     assert found.rank == 12 and len(found.redundant_rows) == 6
 
 
+@pytest.mark.slow
 def test_four_bar_swings_as_one_pendulum() -> None:
     """Figure 23: all cranks stay parallel, so q1 obeys the equation of one pendulum exactly."""
     pendulum = ANSWERS["redundant_four_bar"]["pendulum"]
@@ -199,6 +200,7 @@ def _agile_eye(torques: tuple[float, float, float], independent: tuple[str, ...]
     return _coordinates(motion, dynamics.robot, ("q4", "q5", "q6"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("independent", [MOTORS, ()])
 def test_equal_torques_turn_the_eye_about_the_vertical_axis_only(
     independent: tuple[str, ...],
@@ -209,12 +211,14 @@ def test_equal_torques_turn_the_eye_about_the_vertical_axis_only(
     assert np.ptp(angles[:, 2]) > 0.1
 
 
+@pytest.mark.slow
 def test_unequal_torques_turn_the_eye_about_all_three_axes() -> None:
     """Figure 26."""
     angles = _agile_eye((0.05, 0.05, 0.02), MOTORS)
     assert np.all(np.ptp(angles, axis=0) > 0.02)
 
 
+@pytest.mark.slow
 def test_agile_eye_runs_long_through_repartitioning_without_a_step() -> None:
     dynamics = minimal_dynamics(reduction_of("agile_eye"))
     times = np.linspace(0, 4, 201)
@@ -229,6 +233,7 @@ def test_agile_eye_runs_long_through_repartitioning_without_a_step() -> None:
     np.testing.assert_allclose(often.energy, often.energy[0], rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_figures_have_the_curves_of_the_thesis(tmp_path: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")

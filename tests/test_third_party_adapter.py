@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # it is installed by pip
+
 EXAMPLE = Path(__file__).with_name("example_adapter")
 FOUR_BAR = """sticks 1
 A ground crank 0 0

@@ -32,6 +32,7 @@ def closure(solution: ClosedForm, q: np.ndarray) -> float:
     return float(np.max(np.abs(loops.residual(loops.state(q)))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [20, 57, 101, 1000, 30001])
 @pytest.mark.parametrize("source", ["drawn", "file"])
 def test_a_rhombus_goes_on_smoothly_through_its_folded_positions(samples, source):
@@ -156,6 +157,7 @@ def test_branches_that_end_are_reported_on_both_sides_of_the_gap():
         assert not meeting.crosses and meeting.branches == (0, 1)
 
 
+@pytest.mark.slow
 def test_every_case_moves_without_jumps():
     """Wherever all samples can be assembled, no step is longer than the path accounts for."""
     rng = np.random.default_rng(0)

@@ -308,6 +308,7 @@ def test_urdf_loads_in_pinocchio(tmp_path: Path) -> None:
     np.testing.assert_allclose(center, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((CORPUS / "sdf/cassie").glob("cassie_[rsv]*.sdf")))
 def test_cassie_from_sdf_to_every_format(path: Path, tmp_path: Path) -> None:
     mechanism = read(path)

@@ -15,6 +15,7 @@ import numpy as np
 
 from regularize.adapters.asmt.tree import AsmtLine, parse
 from regularize.adapters.cad.draft import SLIDING, CadDraft
+from regularize.adapters.cad.motions import expression_of
 from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.inertia import principal
@@ -22,7 +23,7 @@ from regularize.adapters.common.names import listed, suggestion
 from regularize.adapters.common.pairs import PARALLEL
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
-from regularize.model.mechanism import Inertia, Mechanism
+from regularize.model.mechanism import Inertia, Mechanism, PrescribedMotion
 
 #: Pair and name of the value, in the file, of each joint type.
 JOINTS: dict[str, tuple[str, str | None]] = {
@@ -54,6 +55,9 @@ RELATIONS = {
     "RackPinionJoint": ("rack", ("pitchRadius",)),
     "ScrewJoint": ("screw", ("pitch",)),
 }
+TURN, TRAVEL = "RotationZ", "TranslationZ"
+#: Where the expression of a motion stands, by its type and by the kind of its joint.
+MOTIONS = {("RotationalMotion", "revolute"): TURN, ("TranslationalMotion", "prismatic"): TRAVEL}
 HEADINGS = ("OndselSolver", "freeCAD: 3D CAD with Motion Simulation")
 #: Name that FreeCAD gives to every assembly that it exports.
 FREECAD = "OndselAssembly"
@@ -192,8 +196,15 @@ class _Reader:
         motions = [m for group in sets.all("Motions") for m in group.children]
         for motion in motions:
             joint = names.get(motion.value("MotionJoint"))
-            if joint is not None and motion.text != "AllowRotation":
-                self.draft.actuate(joint)
+            if joint is None or motion.text == "AllowRotation":
+                continue
+            self.draft.actuate(joint)
+            tag = MOTIONS.get((motion.text, self.draft.joints[joint].kind))
+            if tag is not None and motion.value(tag):
+                expression = expression_of(motion.value(tag), 1.0 if tag == TURN else self.scale)
+                name = motion.value("Name") or joint
+                source = Source(motion.path, motion.line, f"{motion.text} {name}")
+                self.draft.motions.append(PrescribedMotion(name, joint, expression, source))
         if motions:
             shown = listed([motion.value("Name") or motion.text for motion in motions], 3)
             self.draft.note_motions(shown, motions[0].source)

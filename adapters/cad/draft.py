@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from regularize.adapters.cad import mates as mating
+from regularize.adapters.cad.mates import merge
 from regularize.adapters.cad.relations import Relation, resolve
 from regularize.adapters.common.draft import Draft, Side, joint_between
 from regularize.adapters.common.joint_motion import relative_pose
@@ -143,9 +143,9 @@ class CadDraft(Draft):
     def finish(self, format: str, gravity: Array = STANDARD_GRAVITY) -> Mechanism:
         """The mechanism: mates merged, relations resolved, every part connected to the ground."""
         self._report_misfits()
-        merged = mating.merge([*self.joints.values()], self.mates)
-        self.findings += merged.findings
-        self.joints = {joint.name: joint for joint in merged.joints}
+        merged, findings = merge([*self.joints.values()], self.mates)
+        self.findings += findings
+        self.joints = {joint.name: joint for joint in merged}
         for relation in self.relations:
             self._resolve(relation)
         bodies, joints = [*self.bodies.values()], [*self.joints.values()]

@@ -9,7 +9,7 @@ a plane, a distance, a tangent) stay joints of their own beside the merged one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,26 +27,17 @@ RTOL = 1e-6
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
-@dataclass(frozen=True, eq=False)
-class Merged:
-    """Result of merging.
-
-    Attributes:
-        joints: The joints that remain, in file order.
-        findings: One (REG212) for every merged pair of bodies.
-    """
-
-    joints: tuple[Joint, ...]
-    findings: tuple[Diagnostic, ...]
-
-
-def merge(joints: Sequence[Joint], mates: Sequence[str]) -> Merged:
+def merge(joints: Sequence[Joint], mates: Sequence[str]) -> tuple[list[Joint], list[Diagnostic]]:
     """Merge mates between the same two bodies.
 
     Args:
         joints: All joints of a model.
         mates: Names of those that are mates; only they are merged. They hold at the stored
             coordinates; a mate that contradicts another one of its pair is left alone.
+
+    Returns:
+        The joints that remain, in file order; and one finding (REG212) for every merged pair of
+        bodies.
     """
     chosen = set(mates)
     groups: dict[frozenset[str], list[Joint]] = {}
@@ -67,7 +58,7 @@ def merge(joints: Sequence[Joint], mates: Sequence[str]) -> Merged:
         dropped.update(member.name for member in members)
         findings.append(finding)
     kept = [merged.get(j.name, j) for j in joints if j.name in merged or j.name not in dropped]
-    return Merged(tuple(kept), tuple(findings))
+    return kept, findings
 
 
 def _merge_pair(

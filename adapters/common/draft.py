@@ -19,7 +19,14 @@ from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.lie.screw import IDENTITY, Array
 from regularize.model.diagnostic import Diagnostic, Severity, Source
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import STANDARD_GRAVITY, Body, Coupling, Joint, Mechanism
+from regularize.model.mechanism import (
+    STANDARD_GRAVITY,
+    Body,
+    Coupling,
+    Joint,
+    Mechanism,
+    PrescribedMotion,
+)
 
 WORLD = "world"
 #: One side of a joint: a body, and the joint's frame on it.
@@ -39,6 +46,7 @@ class Draft:
         bodies: Bodies by name, in file order.
         joints: Joints by name, in file order.
         couplings: Relations between joint coordinates.
+        motions: Motions that the file prescribes.
         findings: What was noticed.
         files: Further files that were read.
         ignored: Elements that mean nothing to this package, by tag.
@@ -50,6 +58,7 @@ class Draft:
     bodies: dict[str, Body] = field(default_factory=dict)
     joints: dict[str, Joint] = field(default_factory=dict)
     couplings: list[Coupling] = field(default_factory=list)
+    motions: list[PrescribedMotion] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     ignored: dict[str, list[Located]] = field(default_factory=dict)
@@ -276,6 +285,7 @@ class Draft:
             path=self.path,
             format=format,
             files=tuple(self.files),
+            motions=tuple(self.motions),
         )
 
 

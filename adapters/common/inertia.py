@@ -6,6 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.lie.screw import Array
+from regularize.model.mechanism import Inertia
+
+#: A body without mass, which is not the same as one of unknown mass.
+MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 #: Names of the six numbers in URDF and SDF, in the order of ``moments``.
 NAMES = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")

@@ -8,6 +8,7 @@ on to the bodies, joints and findings that they make.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +34,13 @@ class Located(ABC):
         """The error to raise about it."""
         source = self.source
         return ReadError(source.path, reason, line=source.line, element=source.element)
+
+    def one_of(self, word: str, known: Iterable[str], what: str = "type") -> str:
+        """A word that it gives, which has to be one of those known."""
+        known = [*known]
+        if word not in known:
+            raise self.error(f"{what} {word!r} is unknown; expected one of {', '.join(known)}")
+        return word
 
     def direction(self, axis: ArrayLike, example: str = "0 0 1") -> Array:
         """Unit vector of an axis that it gives; raises ``ReadError`` for one without length."""

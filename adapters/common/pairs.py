@@ -129,10 +129,6 @@ def _turns(point: Array) -> list[Array]:
     return [revolute(axis, point) for axis in (X, Y, Z)]
 
 
-def _composite(screws: Sequence[Array]) -> Array:
-    return np.column_stack(screws)
-
-
 @dataclass(frozen=True)
 class Straight:
     """A pair whose freedoms are slides along axes of frame I and a rotation about its Z axis.
@@ -196,7 +192,7 @@ def _angle(T_i_j: Array, value: float) -> Pair:
         return _parallel(T_i_j, 0.0)
     T_i, T_j = _inclined(T_i_j, value)
     axis = np.array([math.sin(value), 0.0, math.cos(value)])
-    screws = _composite([*map(prismatic, (X, Y, Z)), revolute(Z), revolute(axis)])
+    screws = np.column_stack([*map(prismatic, (X, Y, Z)), revolute(Z), revolute(axis)])
     position = np.array([*(T_i[:3, :3].T @ T_i_j[:3, 3]), 0.0, 0.0])
     return Pair("composite", screws, T_i, T_j, position)
 
@@ -207,24 +203,24 @@ def _perpendicular(T_i_j: Array, value: float) -> Pair:
 
 def _universal(T_i_j: Array, value: float) -> Pair:
     T_i, T_j = _inclined(T_i_j, math.pi / 2)
-    return Pair("universal", _composite([revolute(Z), revolute(X)]), T_i, T_j, np.zeros(2))
+    return Pair("universal", np.column_stack([revolute(Z), revolute(X)]), T_i, T_j, np.zeros(2))
 
 
 def _line_in_plane(T_i_j: Array, value: float) -> Pair:
     T_i, T_j = _inclined(T_i_j, math.pi / 2)
-    screws = _composite([prismatic(X), prismatic(Y), revolute(Z), revolute(X)])
+    screws = np.column_stack([prismatic(X), prismatic(Y), revolute(Z), revolute(X)])
     x, y, _ = T_i[:3, :3].T @ T_i_j[:3, 3]
     return Pair("composite", screws, _offset(value) @ T_i, T_j, np.array([x, y, 0.0, 0.0]))
 
 
 def _point_in_plane(T_i_j: Array, value: float) -> Pair:
-    screws = _composite([prismatic(X), prismatic(Y), *_turns(np.zeros(3))])
+    screws = np.column_stack([prismatic(X), prismatic(Y), *_turns(np.zeros(3))])
     position = np.array([*T_i_j[:2, 3], 0.0, 0.0, 0.0])
     return Pair("composite", screws, _offset(value), _aligned(T_i_j), position)
 
 
 def _point_on_line(T_i_j: Array, value: float) -> Pair:
-    screws = _composite([prismatic(Z), *_turns(np.zeros(3))])
+    screws = np.column_stack([prismatic(Z), *_turns(np.zeros(3))])
     position = np.array([T_i_j[2, 3], 0.0, 0.0, 0.0])
     return Pair("composite", screws, np.eye(4), _aligned(T_i_j), position)
 
@@ -235,7 +231,7 @@ def _sphere_sphere(T_i_j: Array, value: float) -> Pair:
     p = T_i_j[:3, 3]
     T_i = _along_z(p) if np.linalg.norm(p) > TINY else np.eye(4)
     end = value * Z
-    screws = _composite([revolute(X), revolute(Y), *_turns(end)])
+    screws = np.column_stack([revolute(X), revolute(Y), *_turns(end)])
     T_j = _aligned(T_i_j) @ T_i @ transform(None, -end)
     return Pair("composite", screws, T_i, T_j, np.zeros(5))
 
@@ -244,7 +240,7 @@ def _cylinder_sphere(T_i_j: Array, value: float) -> Pair:
     if value <= TINY:
         return _point_on_line(T_i_j, 0.0)
     T_i, end = _toward_x(T_i_j), value * X
-    screws = _composite([prismatic(Z), revolute(Z), *_turns(end)])
+    screws = np.column_stack([prismatic(Z), revolute(Z), *_turns(end)])
     T_j = _aligned(T_i_j) @ T_i @ transform(None, -end)
     return Pair("composite", screws, T_i, T_j, np.array([T_i_j[2, 3], 0.0, 0.0, 0.0, 0.0]))
 
@@ -260,7 +256,7 @@ def _revolute_cylinder(T_i_j: Array, value: float) -> Pair:
     if value <= TINY:
         return _cylindrical(T_i_j, 0.0)
     T_i, T_j = _arm(T_i_j, value)
-    screws = _composite([prismatic(Z), revolute(Z), revolute(Z, value * X)])
+    screws = np.column_stack([prismatic(Z), revolute(Z), revolute(Z, value * X)])
     return Pair("composite", screws, T_i, T_j, np.array([T_i_j[2, 3], 0.0, 0.0]))
 
 
@@ -268,7 +264,7 @@ def _revolute_revolute(T_i_j: Array, value: float) -> Pair:
     if value <= TINY:
         return _revolute(T_i_j, 0.0)
     T_i, T_j = _arm(T_i_j, value)
-    screws = _composite([revolute(Z), revolute(Z, value * X)])
+    screws = np.column_stack([revolute(Z), revolute(Z, value * X)])
     return Pair("composite", screws, T_i, T_j, np.zeros(2))
 
 
@@ -280,7 +276,7 @@ def _constant_velocity(T_i_j: Array, value: float) -> Pair:
     w = log_rotation(T_i_j[:3, :3] @ FLIPS[1][:3, :3])
     bend = math.hypot(w[0], w[1])
     T_i = _rotation_z(math.atan2(-w[0], w[1])) if bend > TINY else np.eye(4)
-    screws = _composite([revolute(X), revolute(Y), revolute(X)])
+    screws = np.column_stack([revolute(X), revolute(Y), revolute(X)])
     return Pair("composite", screws, T_i, FLIPS[1] @ T_i, np.array([0.0, bend, 0.0]), ((0, 2),))
 
 

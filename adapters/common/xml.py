@@ -61,6 +61,12 @@ class Node(Located):
         """Where the element stands."""
         return Source(self.path, self.line, self.where)
 
+    def of_tag(self, tag: str) -> Node:
+        """The element itself, which has to be of that tag; raises ``ReadError`` otherwise."""
+        if self.tag != tag:
+            raise self.error(f"the root element is <{self.tag}>, expected <{tag}>; another format")
+        return self
+
     def children(self, *tags: str) -> list[Node]:
         """Child elements with one of the tags, or all of them, in file order."""
         nodes = (Node(e, self.path, self.lines) for e in self.element if isinstance(e.tag, str))
@@ -81,6 +87,19 @@ class Node(Located):
         """The number that a child element holds as text; the default where there is none."""
         found = self.child(tag)
         return default if found is None else found.number(None)
+
+    def quantity(self, name: str, count: int, default: ArrayLike | None = None) -> Array:
+        """Numbers of an attribute, or of a child element that holds them as text, shape (count,).
+
+        Raises:
+            ReadError: There is neither, and no default; or they are no such numbers.
+        """
+        found = self.child(name)
+        if found is not None:
+            return found.numbers(None, count)
+        if self.get(name) is None and default is None:
+            raise self.error(f"<{self.tag}> has no {name!r}; add it")
+        return self.numbers(name, count, default)
 
     def says(self, tag: str) -> bool:
         """Whether a child element holds a flag that is set."""
@@ -164,13 +183,19 @@ def is_true(text: str | None) -> bool:
     return text is not None and text.strip().lower() in ("1", "true")
 
 
-def parse(path: str) -> Node:
+def parse(path: str, root: str | None = None) -> Node:
     """Root element of an XML file.
 
+    Args:
+        path: The file.
+        root: Tag that the root element has to have; None for any.
+
     Raises:
-        ReadError: The file cannot be read, is not well-formed, or declares entities.
+        ReadError: The file cannot be read, is not well-formed, declares entities, or has another
+            root element.
     """
-    return parse_text(decode(read_bytes(path), path), path)
+    found = parse_text(decode(read_bytes(path), path), path)
+    return found if root is None else found.of_tag(root)
 
 
 def parse_text(text: str, path: str) -> Node:

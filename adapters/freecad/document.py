@@ -206,9 +206,7 @@ def load(path: str) -> Document:
         ReadError: The file is no FreeCAD document, is damaged, or is too large.
     """
     where = f"{path}/{MEMBER}"
-    root = parse_text(decode(_member(path, MEMBER), where), where)
-    if root.tag != "Document":
-        raise root.error(f"the root element is <{root.tag}>, expected <Document>; no FreeCAD file")
+    root = parse_text(decode(_member(path, MEMBER), where), where).of_tag("Document")
     document = Document(path)
     types = {
         node.text("name"): node.text("type") for node in root.need("Objects").children("Object")

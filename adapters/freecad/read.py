@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from regularize.adapters.cad.draft import SLIDING, CadDraft
+from regularize.adapters.cad.motions import expression_of
 from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import listed
@@ -19,7 +20,7 @@ from regularize.adapters.freecad.distance import Pick, distance_reading
 from regularize.adapters.freecad.document import METRES, Library, Object, load
 from regularize.adapters.freecad.parts import Parts, top_assembly
 from regularize.lie.screw import Array, transform, unit
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Mechanism, PrescribedMotion
 
 #: Types of joints, in the order of the enumeration.
 TYPES = (
@@ -38,6 +39,8 @@ PAIRS = {
 }
 #: Types that say how two bodies lie to each other rather than which joint they have.
 MATES = frozenset({"Distance", "Parallel", "Perpendicular", "Angle"})
+#: Kinds of motions, in the order of the enumeration, and of the joints that they move.
+MOTIONS = {"Angular": "revolute", "Linear": "prismatic"}
 RELATIONS = {"RackPinion": "rack", "Screw": "screw", "Gears": "gear", "Belt": "gear"}
 
 
@@ -232,5 +235,14 @@ class _Reader:
             if name is not None:
                 self.draft.actuate(name)
                 driven.append(name)
+                self._offer_motion(motion, name)
         if driven:
             self.draft.note_motions(f"{listed(driven)} are driven", motions[0].source, driven)
+
+    def _offer_motion(self, motion: Object, joint: str) -> None:
+        """Keep the formula of a motion that fits the joint, angles in rad and lengths in mm."""
+        kind, formula = motion.choice("MotionType", (*MOTIONS,)), motion.text("Formula")
+        if not formula or self.draft.joints[joint].kind != MOTIONS.get(kind or ""):
+            return
+        expression = expression_of(formula, 1.0 if kind == "Angular" else METRES)
+        self.draft.motions.append(PrescribedMotion(motion.label, joint, expression, motion.source))

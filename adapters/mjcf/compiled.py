@@ -65,16 +65,14 @@ def compiled(path: str) -> Compiled:
     Raises:
         ReadError: The file is not MJCF, or MuJoCo refuses it.
     """
-    root = parse(path)
-    if root.tag != "mujoco":
-        raise root.error(f"the root element is <{root.tag}>, expected <mujoco>; this is not MJCF")
+    root = parse(path, "mujoco")
     roots = [root, *_included(root, path)]
     try:
-        prepared, model = _compile(path)
+        model, meshes, unknown, lost = _compile(path)
     except ReadError as error:
         if _MASSLESS not in error.reason:
             raise
-        prepared, model = _compile(path, massive=True)
+        model, meshes, unknown, lost = _compile(path, massive=True)
     texts: dict[tuple[str, str], Node] = {}
     for node in (each for top in roots for each in top.walk()):
         tag = "joint" if node.tag == "freejoint" else node.tag
@@ -83,43 +81,35 @@ def compiled(path: str) -> Compiled:
     return Compiled(
         path,
         model,
-        {geom.id: mesh for geom, mesh in prepared.meshes},
-        frozenset(ball.parent.id for ball in prepared.balls),
+        meshes,
+        unknown,
         texts,
         tuple(row for top in roots for group in _groups(top) for row in group.children()),
         tuple(top.path for top in roots[1:]),
-        tuple(prepared.lost),
+        tuple(lost),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """What was changed before compiling.
+def _compile(
+    path: str, *, massive: bool = False
+) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str]]:
+    """Load and compile; ``massive`` gives every body without mass properties some.
 
-    Attributes:
-        spec: The ``mujoco.MjSpec``, which keeps the elements alive.
-        meshes: Geoms with the meshes that they showed.
-        balls: Geoms that make up the mass of a body whose mass properties are unknown.
-        lost: Features that were taken out, in words.
+    Returns:
+        The ``mujoco.MjModel``; the mesh of each geom that showed one; the bodies whose mass
+        properties are unknown; and what was taken out before compiling, in words.
     """
-
-    spec: Any
-    meshes: list[tuple[Any, MeshShape]]
-    balls: list[Any]
-    lost: list[str]
-
-
-def _compile(path: str, *, massive: bool = False) -> tuple[Prepared, Any]:
-    """Load and compile; ``massive`` gives every body without mass properties some."""
     try:
         spec = mujoco.MjSpec.from_file(path)
         lost = _without_files(spec)
         meshes, balls = _stand_in(spec)
         if massive:
             balls += _give_mass(spec)
-        return Prepared(spec, meshes, balls, lost), spec.compile()
+        model = spec.compile()
     except (ValueError, mujoco.FatalError) as error:
         raise _refused(path, error) from error
+    unknown = frozenset(ball.parent.id for ball in balls)
+    return model, {geom.id: mesh for geom, mesh in meshes}, unknown, lost
 
 
 def _groups(root: Node) -> list[Node]:

@@ -18,7 +18,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.inertia import principal
+from regularize.adapters.common.inertia import MASSLESS, principal
 from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.adapters.mjcf.compiled import MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
@@ -26,10 +26,16 @@ from regularize.adapters.mjcf.model import Model, poses
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Body, Geometry, Inertia, Joint, Mechanism
+from regularize.model.mechanism import (
+    Body,
+    Geometry,
+    Inertia,
+    Joint,
+    Mechanism,
+    PrescribedMotion,
+)
 
 HOME = "home"  # the keyframe that is taken for the reference pose unasked
-MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
@@ -66,6 +72,8 @@ def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
     for i in range(1, m.nbody):
         _join(model, i, q)
     read_equalities(model)
+    if shown:
+        model.motions += _held(model, shown)
     _report(model)
     return model.mechanism("mjcf", m.opt.gravity)
 
@@ -160,6 +168,22 @@ def _actuated(m: Any) -> set[int]:
                 if m.wrap_type[w] == mujoco.mjtWrap.mjWRAP_JOINT:
                     moved.add(int(m.wrap_objid[w]))
     return moved
+
+
+def _held(model: Model, keyframe: str) -> list[PrescribedMotion]:
+    """Coordinates at which position servos hold their joints in a keyframe that sets them."""
+    m, found = model.m, []
+    ctrl = m.key_ctrl[[str(m.key(i).name) for i in range(m.nkey)].index(keyframe)]
+    for i in range(m.nu if np.any(ctrl) else 0):
+        servo = m.actuator_biastype[i] == mujoco.mjtBias.mjBIAS_AFFINE
+        servo &= m.actuator_gainprm[i, 0] == -m.actuator_biasprm[i, 1] != 0.0
+        j, gear = int(m.actuator_trnid[i, 0]), float(m.actuator_gear[i, 0])
+        joint = m.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_JOINT
+        if servo and joint and gear and m.jnt_type[j] in Model.SCALAR:
+            name = m.actuator(i).name or model.joint_names[j]
+            value = repr(float(ctrl[i]) / gear)
+            found.append(PrescribedMotion(name, model.joint_names[j], value))
+    return found
 
 
 def _limits(m: Any, j: int) -> Array | None:

@@ -50,6 +50,7 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
         "bodies": _plain(mechanism.bodies),
         "joints": _plain(mechanism.joints),
         "couplings": _plain(mechanism.couplings),
+        "motions": _plain(mechanism.motions),
         "findings": _plain(mechanism.findings),
         "origin": {
             "path": mechanism.path,

@@ -9,7 +9,15 @@ import numpy as np
 from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Source
-from regularize.model.mechanism import Body, Coupling, Geometry, Inertia, Joint, Mechanism
+from regularize.model.mechanism import (
+    Body,
+    Coupling,
+    Geometry,
+    Inertia,
+    Joint,
+    Mechanism,
+    PrescribedMotion,
+)
 
 MARK = "regularize-mechanism"
 VERSION = 1
@@ -47,6 +55,7 @@ def _decode(root: Value) -> Mechanism:
         path=root.path,
         format="json",
         files=() if origin is None else tuple(f.text() for f in origin.each("files")),
+        motions=tuple(_read_motion(motion) for motion in root.each("motions")),
     )
 
 
@@ -129,6 +138,15 @@ def _read_coupling(value: Value) -> Coupling:
             for term in value["terms"].items()
         ),
         value.maybe("offset", Value.number, 0.0),
+        value.maybe("source", _read_source),
+    )
+
+
+def _read_motion(value: Value) -> PrescribedMotion:
+    return PrescribedMotion(
+        value["name"].text(),
+        value["joint"].text(),
+        value["expression"].text(),
         value.maybe("source", _read_source),
     )
 

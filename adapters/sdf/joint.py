@@ -55,10 +55,7 @@ def read_joints(draft: SdfDraft) -> None:
 
 def kind_of(node: Node, types: Mapping[str, str]) -> str:
     """Kind of a joint by its attribute ``type``; raises ``ReadError`` for an unknown one."""
-    written = node.text("type")
-    if written not in types:
-        raise node.error(f"type {written!r} is unknown; expected one of {', '.join(types)}")
-    return types[written]
+    return types[node.one_of(node.text("type"), types)]
 
 
 def screws(node: Node, kind: str, direction: Callable[[str], Array]) -> Array:

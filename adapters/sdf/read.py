@@ -37,9 +37,7 @@ def read(path: str) -> Mechanism:
     Raises:
         ReadError: The file is not SDF, or contradicts itself.
     """
-    root = parse(path)
-    if root.tag != "sdf":
-        raise root.error(f"the root element is <{root.tag}>, expected <sdf>; this is not SDF")
+    root = parse(path, "sdf")
     worlds, models = root.children("world"), root.children("model")
     named = worlds[0] if worlds else models[0] if models else root
     draft = SdfDraft(path, named.get("name") or Path(path).stem)

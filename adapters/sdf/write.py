@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.inertia import NAMES, six
+from regularize.adapters.common.inertia import MASSLESS, NAMES, six
 from regularize.adapters.common.joint_motion import joint_position, motion, relative_pose
 from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, standard
 from regularize.adapters.common.spanning import reference_poses, spanning
@@ -38,7 +38,6 @@ TYPES = {
 }
 CLOSED = 1e-9  # metres and radians: what a file of assembled poses cannot hold beyond
 AXES = ("axis", "axis2")
-MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:

@@ -19,7 +19,6 @@ from regularize.lie.screw import Array, transform
 from regularize.model.joint import perpendiculars
 from regularize.model.mechanism import Inertia, Mechanism
 
-ROOT = "SimscapeMultibodyImportXML"
 #: Pair of each joint element, in lower case.
 JOINTS = {
     "weld": "fixed",
@@ -62,10 +61,7 @@ def read(path: str) -> Mechanism:
     Raises:
         ReadError: The file is not such XML, or a joint names no instance.
     """
-    root = parse(path)
-    if root.tag != ROOT:
-        raise root.error(f"the root element is <{root.tag}>, expected <{ROOT}>")
-    return _Reader(root).read()
+    return _Reader(parse(path, "SimscapeMultibodyImportXML")).read()
 
 
 class _Reader:
@@ -73,8 +69,8 @@ class _Reader:
 
     def __init__(self, root: Node) -> None:
         units = root.need("DataUnits")
-        self.length = _unit(units, "length", LENGTHS)
-        self.mass = _unit(units, "mass", MASSES)
+        self.length = LENGTHS[units.one_of(units.text("length"), LENGTHS, "unit")]
+        self.mass = MASSES[units.one_of(units.text("mass"), MASSES, "unit")]
         self.assembly = root.need("RootAssembly")
         self.definitions = _by_uid(root.child("Assemblies"), "Assembly")
         self.parts = _by_uid(root.child("Parts"), "Part")
@@ -202,13 +198,6 @@ class _Reader:
             return transform(None, position)
         z = axis.direction(axis.numbers(None, 3))
         return transform(np.column_stack([*perpendiculars(z), z]), position)
-
-
-def _unit(node: Node, attribute: str, known: dict[str, float]) -> float:
-    written = node.text(attribute)
-    if written not in known:
-        raise node.error(f"unit {written!r} is unknown; known are {', '.join(known)}")
-    return known[written]
 
 
 def _by_uid(node: Node | None, tag: str) -> dict[str, Node]:

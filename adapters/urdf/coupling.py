@@ -7,7 +7,7 @@ from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import check_scalar
 from regularize.model.mechanism import Joint
 
-KINDS = {"rolling": "rolling", "gear": "gear"}
+KINDS = ("rolling", "gear")
 
 
 def read_coupling(node: Node, draft: UrdfDraft) -> None:
@@ -17,9 +17,7 @@ def read_coupling(node: Node, draft: UrdfDraft) -> None:
     :math:`r \sum_{predecessor} q - \sum_{successor} q = 0`.
     """
     ratio = node.need("ratio").number("value")
-    written = node.get("type") or "gear"
-    if written not in KINDS:
-        raise node.error(f"type {written!r} is unknown; expected one of {', '.join(KINDS)}")
+    kind = node.one_of(node.get("type") or "gear", KINDS)
     ends = [node.need("predecessor"), node.need("successor")]
     links = [draft.link(end.text("link"), end) for end in ends]
     predecessor, successor = _branches(links[0], links[1], node, draft)
@@ -33,7 +31,7 @@ def read_coupling(node: Node, draft: UrdfDraft) -> None:
         )
     name = node.get("name") or f"{links[0]}-{links[1]}"
     coupled = tuple((joint.name, 0, factor) for joint, factor in moving)
-    draft.couple(name, KINDS[written], coupled, 0.0, node.source)
+    draft.couple(name, kind, coupled, 0.0, node.source)
 
 
 def _branches(

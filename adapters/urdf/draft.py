@@ -95,38 +95,40 @@ class UrdfDraft(Draft):
         T_first, T_second = self.rest_poses(first, second, at)
         return inverse(T_first) @ T_second
 
-    def mark_closures(self) -> None:
-        """Mark each joint that would give a link a second parent, or close a cycle.
 
-        A joint is part of the tree if its child has no parent yet and is not above its parent.
-        """
-        above: dict[str, str] = {}
-        for joint in [*self.joints.values()]:
-            body: str | None = joint.parent
-            while body is not None and body != joint.child:
-                body = above.get(body)
-            if body is None and joint.child not in above:
-                above[joint.child] = joint.parent
-            else:
-                self.joints[joint.name] = replace(joint, closure=True)
-        self._report_second_parents()
+def mark_closures(draft: Draft) -> None:
+    """Mark each joint that would give a link a second parent, or close a cycle.
 
-    def _report_second_parents(self) -> None:
-        incoming: dict[str, list[Joint]] = {}
-        for joint in self.joints.values():
-            incoming.setdefault(joint.child, []).append(joint)
-        for link, joints in incoming.items():
-            first = next((joint for joint in joints if not joint.closure), joints[0])
-            for other in joints:
-                if other is first:
-                    continue
-                one, two = (j.name for j in joints if j in (first, other))
-                self.warn(
-                    "REG010",
-                    f"link `{link}` has two parent joints `{one}` and `{two}`: plain URDF cannot "
-                    f"express loops; read as a loop closed by `{other.name}`",
-                    other.source,
-                    f"write `{other.name}` as a URDF+ <loop>, so that other tools know it closes "
-                    "a loop",
-                    joints=(one, two),
-                )
+    A joint is part of the tree if its child has no parent yet and is not above its parent.
+    """
+    above: dict[str, str] = {}
+    for joint in [*draft.joints.values()]:
+        body: str | None = joint.parent
+        while body is not None and body != joint.child:
+            body = above.get(body)
+        if body is None and joint.child not in above:
+            above[joint.child] = joint.parent
+        else:
+            draft.joints[joint.name] = replace(joint, closure=True)
+    _report_second_parents(draft)
+
+
+def _report_second_parents(draft: Draft) -> None:
+    incoming: dict[str, list[Joint]] = {}
+    for joint in draft.joints.values():
+        incoming.setdefault(joint.child, []).append(joint)
+    for link, joints in incoming.items():
+        first = next((joint for joint in joints if not joint.closure), joints[0])
+        for other in joints:
+            if other is first:
+                continue
+            one, two = (j.name for j in joints if j in (first, other))
+            draft.warn(
+                "REG010",
+                f"link `{link}` has two parent joints `{one}` and `{two}`: plain URDF cannot "
+                f"express loops; read as a loop closed by `{other.name}`",
+                other.source,
+                f"write `{other.name}` as a URDF+ <loop>, so that other tools know it closes "
+                "a loop",
+                joints=(one, two),
+            )

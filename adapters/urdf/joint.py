@@ -66,10 +66,7 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
 
 def kind_of(node: Node, types: tuple[str, ...]) -> str:
     """Kind of the joint by its attribute ``type``; raises ``ReadError`` for an unknown one."""
-    written = node.text("type")
-    if written not in types:
-        raise node.error(f"type {written!r} is unknown; expected one of {', '.join(types)}")
-    return TYPES[written]
+    return TYPES[node.one_of(node.text("type"), types)]
 
 
 def axis(node: Node | None) -> Array:

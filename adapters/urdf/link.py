@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
+from regularize.adapters.common.links import Color, read_inertia, read_shapes
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.pose import pose
-from regularize.model.mechanism import Body, Geometry, Inertia
-
-Color = tuple[float, float, float, float]
+from regularize.model.mechanism import Body, Inertia
 
 #: A moment of inertia below this share of the largest one counts as zero.
 ROUNDING = 1e-9
-
-#: Attributes that make up the size of each shape, with their numbers of values.
-SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
-    "box": (("size", 3),),
-    "cylinder": (("radius", 1), ("length", 1)),
-    "sphere": (("radius", 1),),
-    "capsule": (("radius", 1), ("length", 1)),
-}
 
 
 def read_links(draft: UrdfDraft) -> None:
@@ -32,7 +24,14 @@ def read_links(draft: UrdfDraft) -> None:
     for node in draft.root.children("link"):
         name = node.text("name")
         inertia = _inertia(name, node.child("inertial"), draft)
-        draft.add_body(Body(name, inertia, _shapes(node, colors, draft), node.source), node)
+        shapes = read_shapes(
+            node,
+            draft,
+            lambda shape: pose(shape.child("origin")),
+            lambda mesh: mesh.text("filename"),
+            partial(_color, colors=colors),
+        )
+        draft.add_body(Body(name, inertia, shapes, node.source), node)
     _judge(draft)
 
 
@@ -50,11 +49,7 @@ def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
             "give both <mass> and <inertia>, or leave out <inertial>",
         )
         return None
-    T = pose(node.child("origin"))
-    names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    xx, yy, zz, xy, xz, yz = (inertia.number(name) for name in names)
-    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Inertia(mass.number("value"), np.zeros(3), matrix).transformed(T)
+    return read_inertia(mass.number("value"), inertia, pose(node.child("origin")), None)
 
 
 def _judge(draft: UrdfDraft) -> None:
@@ -104,34 +99,6 @@ def _colors(root: Node) -> dict[str, Color]:
 def _rgba(node: Node) -> Color:
     red, green, blue, opacity = (float(value) for value in node.numbers("rgba", 4))
     return red, green, blue, opacity
-
-
-def _shapes(link: Node, colors: Mapping[str, Color], draft: UrdfDraft) -> tuple[Geometry, ...]:
-    shapes = []
-    for node in link.children("visual", "collision"):
-        geometry = node.child("geometry")
-        shape = next(iter(geometry.children()), None) if geometry is not None else None
-        if shape is None:
-            continue
-        if shape.tag != "mesh" and shape.tag not in SHAPES:
-            draft.ignore(shape.tag, shape)
-            continue
-        if shape.tag == "mesh":
-            size, uri = shape.numbers("scale", 3, np.ones(3)), shape.text("filename")
-        else:
-            size = np.concatenate([shape.numbers(*entry) for entry in SHAPES[shape.tag]])
-            uri = None
-        shapes.append(
-            Geometry(
-                kind=shape.tag,
-                size=size,
-                T_body_geometry=pose(node.child("origin")),
-                uri=uri,
-                color=_color(node, colors),
-                collision=node.tag == "collision",
-            )
-        )
-    return tuple(shapes)
 
 
 def _color(visual: Node, colors: Mapping[str, Color]) -> Color | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.names import listed
+from regularize.adapters.urdf.draft import mark_closures
 from regularize.adapters.urdf.joint import AXIAL, DEFAULT_AXIS, TYPES
 from regularize.errors import ModelError
 from regularize.lie.screw import IDENTITY, Array, unit
@@ -53,6 +54,7 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
     _add_bodies(robot, draft)
     _add_joints(robot, draft)
     _add_couplings(robot, draft)
+    mark_closures(draft)
     children = {joint.child for joint in draft.joints.values() if not joint.closure}
     names = [*draft.bodies]
     draft.ground = next((name for name in names if name not in children), names[0])
@@ -137,7 +139,7 @@ def _motors(robot: Any) -> set[str]:
 
 
 def _add_joints(robot: Any, draft: Draft) -> None:
-    motors, first = _motors(robot), dict[str, str]()
+    motors = _motors(robot)
     for entry in robot.joints:
         name, child = str(entry.name), str(entry.child)
         written = getattr(entry, "joint_type", None) or getattr(entry, "type", None)
@@ -146,15 +148,6 @@ def _add_joints(robot: Any, draft: Draft) -> None:
         if name in draft.joints:
             raise ModelError(f"two joint entries are named {name!r}")
         kind = TYPES[written]
-        closure = child in first
-        if closure:
-            draft.warn(
-                "REG010",
-                f"link `{child}` has two parent joints `{first[child]}` and `{name}`: plain URDF "
-                f"cannot express loops; read as a loop closed by `{name}`",
-                joints=(first[child], name),
-            )
-        first.setdefault(child, name)
         axis = _axis(name, entry.axis) if kind in AXIAL else DEFAULT_AXIS
         draft.joints[name] = Joint(
             name,
@@ -164,7 +157,6 @@ def _add_joints(robot: Any, draft: Draft) -> None:
             joint_screws(kind, axis),
             _frame(entry.origin),
             actuated=True if name in motors else None,
-            closure=closure,
             limits=_limits(entry, kind, str(written)),
         )
 

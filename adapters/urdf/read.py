@@ -8,7 +8,7 @@ from pathlib import Path
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.urdf import loop_files
-from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.adapters.urdf.draft import UrdfDraft, mark_closures
 from regularize.adapters.urdf.joint import read_joints, read_mimics
 from regularize.adapters.urdf.link import read_links
 from regularize.adapters.urdf.loops import DIALECTS as LOOPS
@@ -59,9 +59,7 @@ def read_root(
     loops: str | os.PathLike[str] | bool | None,
 ) -> Mechanism:
     """Read the root element of a URDF model; see ``read``."""
-    if root.tag != "robot":
-        raise root.error(f"the root element is <{root.tag}>, expected <robot>; this is not URDF")
-    for node in root.walk():
+    for node in root.of_tag("robot").walk():
         if node.tag.startswith("xacro:") and node.tag not in QUIET:
             raise node.error(f"<{node.tag}> is not expanded; run xacro on the file first")
     if not root.children("link"):
@@ -72,7 +70,7 @@ def read_root(
     files = loop_files.find(path, loops)
     for file in files[:1]:
         file.retype(draft)
-    draft.mark_closures()
+    mark_closures(draft)
     roots = draft.roots
     for node in root.children():
         if node.tag in DIALECTS:

@@ -65,10 +65,7 @@ def close(file: str, draft: UrdfDraft) -> None:
 
 
 def _close(entry: Value, draft: UrdfDraft) -> None:
-    type_ = entry["type"]
-    written = type_.text()
-    if written not in KINDS:
-        raise type_.error(f"type {written!r} is unknown; expected one of {', '.join(KINDS)}")
+    written = entry["type"].one_of(entry["type"].text(), KINDS)
     kind = KINDS[written]
     parent, child = (loop_link(entry[key], draft) for key in ("parent", "child"))
     T_parent, T_child = draft.rest_poses(parent, child, entry)

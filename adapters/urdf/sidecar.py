@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from regularize.adapters.common.values import Value, read_yaml
@@ -41,7 +40,7 @@ def parse(path: str) -> Sidecar:
             "list the pairs of frames that close loops"
         )
     pairs = [_pair(entry) for entry in root["closed_loop"].items()]
-    kinds = [_known(entry, CLOSURES) for entry in _words(root, "type") or ()]
+    kinds = [entry.one_of(entry.text().lower(), CLOSURES) for entry in _words(root, "type") or ()]
     if root.get("type") is None:
         kinds = ["6d"] * len(pairs)
     joints, types = _words(root, "joint_name") or (), _words(root, "joint_type") or ()
@@ -54,7 +53,7 @@ def parse(path: str) -> Sidecar:
                 f"`{one}` has {len(ones)} entries and `{other}` {len(others)}; give one for one"
             )
     for entry in types:
-        _known(entry, TYPES)
+        entry.one_of(entry.text(), TYPES)
     closures = tuple((*pair, CLOSURES[kind]) for pair, kind in zip(pairs, kinds, strict=True))
     motors = _words(root, "name_mot")
     return Sidecar(path, closures, tuple(zip(joints, types, strict=True)), motors)
@@ -76,12 +75,3 @@ def _pair(value: Value) -> tuple[Value, Value]:
         raise value.error(f"expected a pair of frames, found {len(words)}; write [frame, frame]")
     first, second = value.items()
     return first, second
-
-
-def _known(entry: Value, known: Collection[str]) -> str:
-    """The word of an entry, which has to be one of those known."""
-    word = entry.text()
-    written = word.lower() if known is CLOSURES else word
-    if written not in known:
-        raise entry.error(f"type {word!r} is unknown; expected one of {', '.join(known)}")
-    return written

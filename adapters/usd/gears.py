@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.usd.stage import Stage
+from regularize.adapters.usd.stage import Stage, target_of, value_of
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Joint
 
@@ -33,10 +33,10 @@ def mesh(prim: Any, reading: Stage) -> None:
         reading.unread(f"joint `{name}` of type {kind} is not read", source)
         return
     ratio_name, *joint_names = NAMES[kind]
-    ratio = float(_value(prim, ratio_name, 1.0))
+    ratio = float(value_of(prim, ratio_name, 1.0))
     joints = [_joint(prim, relation, reading) for relation in joint_names]
-    bodies = [_target(prim, f"physics:body{k}") for k in (0, 1)]
-    frames = [_frame(prim, k, bodies[k], reading) for k in (0, 1)]
+    bodies = [target_of(prim, f"physics:body{k}") for k in (0, 1)]
+    frames = [reading.frame(prim, k) for k in (0, 1)]
     signs = [
         None
         if joint is None
@@ -60,28 +60,10 @@ def mesh(prim: Any, reading: Stage) -> None:
     reading.couple(name, "gear" if kind == GEAR else "rack", terms, reading.value(terms), source)
 
 
-def _value(prim: Any, name: str, default: Any) -> Any:
-    value = prim.GetAttribute(name).Get() if prim.HasAttribute(name) else None
-    return default if value is None else value
-
-
-def _target(prim: Any, name: str) -> str | None:
-    targets = prim.GetRelationship(name).GetTargets() if prim.HasRelationship(name) else []
-    return str(targets[0]) if targets else None
-
-
 def _joint(prim: Any, name: str, reading: Stage) -> Joint | None:
     """The joint that a relationship names, if it is one of one freedom."""
-    joint = reading.joints.get(reading.joint_names.get(_target(prim, name) or "", ""))
+    joint = reading.joints.get(reading.joint_names.get(target_of(prim, name) or "", ""))
     return joint if joint is not None and joint.freedoms == 1 else None
-
-
-def _frame(prim: Any, index: int, body: str | None, reading: Stage) -> Array:
-    """The frame of a gear joint on one of its bodies, in the world."""
-    target = prim.GetStage().GetPrimAtPath(body) if body else None
-    position = _value(prim, f"physics:localPos{index}", (0.0, 0.0, 0.0))
-    rotation = _value(prim, f"physics:localRot{index}", None)
-    return reading.places.frame(target or None, position, rotation)
 
 
 def _sign(joint: Joint, body: str | None, axis: Array, reading: Stage) -> int | None:

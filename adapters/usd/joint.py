@@ -12,7 +12,7 @@ from regularize.adapters.common.distance import distance_joint
 from regularize.adapters.common.draft import WORLD, Side, joint_between
 from regularize.adapters.common.joint_motion import joint_position
 from regularize.adapters.usd.motion import motion
-from regularize.adapters.usd.stage import Stage
+from regularize.adapters.usd.stage import Stage, target_of
 from regularize.lie.screw import inverse
 
 MIMICS = ("PhysxMimicJointAPI", "NewtonMimicAPI")
@@ -20,21 +20,14 @@ MIMICS = ("PhysxMimicJointAPI", "NewtonMimicAPI")
 
 def _side(prim: Any, index: int, reading: Stage) -> Side:
     """Body, and the joint's frame on it; the world where the file names no target."""
-    joint = UsdPhysics.Joint(prim)
-    targets = (joint.GetBody0Rel(), joint.GetBody1Rel())[index].GetTargets()
-    position = (joint.GetLocalPos0Attr(), joint.GetLocalPos1Attr())[index].Get()
-    rotation = (joint.GetLocalRot0Attr(), joint.GetLocalRot1Attr())[index].Get()
-    if not targets:
-        return WORLD, reading.places.frame(None, position, rotation)
-    target = prim.GetStage().GetPrimAtPath(targets[0])
-    if not target:
-        raise reading.at(prim).error(f"body{index} names {targets[0]}, which does not exist")
-    frame = reading.places.frame(target, position, rotation)
-    carrier = target
+    target = target_of(prim, f"physics:body{index}")
+    carrier = prim.GetStage().GetPrimAtPath(target) if target else None
+    if target and not carrier:
+        raise reading.at(prim).error(f"body{index} names {target}, which does not exist")
     while carrier and str(carrier.GetPath()) not in reading.names:
         carrier = carrier.GetParent()
     body = reading.names[str(carrier.GetPath())] if carrier else WORLD
-    return body, inverse(reading.pose(body)) @ frame
+    return body, inverse(reading.pose(body)) @ reading.frame(prim, index)
 
 
 def join(prim: Any, reading: Stage) -> None:

@@ -51,10 +51,30 @@ class Stage(Draft):
         """World pose of a body in metres."""
         return np.eye(4) if body == WORLD else self.places.pose(self.prims[body])
 
+    def frame(self, prim: Any, index: int) -> Array:
+        """The frame of a joint prim on one of its bodies, or on the world, in the world."""
+        body = target_of(prim, f"physics:body{index}")
+        target = prim.GetStage().GetPrimAtPath(body) if body else None
+        position = value_of(prim, f"physics:localPos{index}", (0.0, 0.0, 0.0))
+        rotation = value_of(prim, f"physics:localRot{index}", None)
+        return self.places.frame(target or None, position, rotation)
+
     def between(self, first: Side, second: Side) -> Array:
         """The second frame seen from the first one on the stage, shape (4, 4)."""
         (parent, T_parent), (child, T_child) = first, second
         return inverse(self.pose(parent) @ T_parent) @ self.pose(child) @ T_child
+
+
+def value_of(prim: Any, name: str, default: Any) -> Any:
+    """The value of an attribute; the default where there is none."""
+    value = prim.GetAttribute(name).Get() if prim.HasAttribute(name) else None
+    return default if value is None else value
+
+
+def target_of(prim: Any, name: str) -> str | None:
+    """Path of the first prim that a relationship names; None where it names none."""
+    targets = prim.GetRelationship(name).GetTargets() if prim.HasRelationship(name) else []
+    return str(targets[0]) if targets else None
 
 
 def open_stage(path: str) -> Any:

@@ -73,7 +73,7 @@ class AssemblyPlan:
         self._names = coordinate_names(graph.mechanism)
         self.steps: list[AssemblyStep] = []
         if form is not None and form.solved:
-            told = tuple(str(loop) for loop in form.loops)
+            told = tuple(map(str, form.loops))
             self.steps.append(FormulaStep(form, np.arange(graph.freedoms), told))
             return
         self._known = frozenset(range(graph.freedoms)) - frozenset(unknown.tolist())
@@ -146,8 +146,7 @@ class AssemblyPlan:
         form = self._form(part)
         if part is None or form is None or not form.solved:
             return None
-        told = tuple(f"{loop}" for loop in form.loops)
-        return FormulaStep(form, self._own(part), told)
+        return FormulaStep(form, self._own(part), tuple(map(str, form.loops)))
 
     def _by_eigenvalues(self) -> bool:
         """The loop with the fewest unknown coordinates that can be solved; reasons of others."""
@@ -167,7 +166,9 @@ class AssemblyPlan:
         for coupling in self.graph.couplings:
             if columns & set(coupling.columns):
                 return f"coupling {coupling.name!r} adds equations to its unknown coordinates"
-        chain = self._chains.setdefault(cycle, chain_of(self.graph, cycle))
+        if cycle not in self._chains:
+            self._chains[cycle] = chain_of(self.graph, cycle)
+        chain = self._chains[cycle]
         for exchanged in (False, True):
             try:
                 loop = ElementaryLoop(

@@ -63,6 +63,7 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
     if len(locked) > system.spins:
         headings = rng.normal(size=(3 * len(locked) + 6, len(locked))) @ locked
         headings /= np.max(np.abs(headings), axis=1, keepdims=True)
+        headings[:, system.held] = 0.0  # what is in no loop moves, and says nothing
         real = followed_velocities(loops, q[generic], headings, system.held)
     left = max(0, len(real) - system.spins)
     return Freedoms(independent, left, _further(system, real, left))

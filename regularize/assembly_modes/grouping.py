@@ -29,29 +29,39 @@ def table_of(rows: Indices, count: int) -> Indices:
     return table
 
 
-def labels_of(rows: Indices, same: Callable[[Indices, Indices], NDArray[np.bool_]]) -> Indices:
-    """The first result of the same sample that is the same as each result, shape (K,).
+def labels_of(
+    rows: Indices,
+    same: Callable[[Indices, Indices], NDArray[np.bool_]],
+    along: Array | None = None,
+    reach: float = 0.0,
+) -> Indices:
+    """The first result that is the same as each one, or the same as one that is, shape (K,).
 
     Args:
-        rows: Sample of each result, shape (K,).
+        rows: Sample of each result, shape (K,); those of other samples are never the same.
         same: Whether two results are the same, by their positions, both (P,).
+        along: Places of the results on some line, by which few need to be compared, shape (K,).
+        reach: Distance there up to which they may be the same.
     """
-    labels = np.arange(len(rows))
-    if not len(rows):
-        return labels
-    _, packed = np.unique(rows, return_inverse=True)
-    table = table_of(packed, int(packed.max()) + 1)
-    for slot in range(1, table.shape[1]):
-        own = table[:, slot]
-        samples = np.flatnonzero(own >= 0)
-        earlier = table[samples, :slot]
-        first = labels[earlier] == earlier
-        row, place = np.nonzero(first)
-        equal = np.zeros(earlier.shape, dtype=bool)
-        equal[row, place] = same(earlier[row, place], own[samples][row])
-        found = equal.any(axis=1)
-        labels[own[samples[found]]] = earlier[found, equal[found].argmax(axis=1)]
-    return labels
+    K = len(rows)
+    along = np.zeros(K) if along is None else along
+    order = np.lexsort((along, rows))
+    pairs: list[Indices] = [np.zeros((2, 0), dtype=np.intp)]
+    first, ahead = np.arange(K - 1), 1
+    while len(first):
+        a, b = order[first], order[first + ahead]
+        near = (rows[a] == rows[b]) & (along[b] - along[a] <= reach)
+        first, a, b = first[near], a[near], b[near]
+        equal = same(a, b)
+        pairs.append(np.stack([a[equal], b[equal]]))
+        ahead += 1
+        first = first[first + ahead < K]
+    i, j = np.concatenate(pairs, axis=1)
+    graph = coo_array((np.ones(len(i), dtype=bool), (i, j)), shape=(K, K))
+    count, label = connected_components(graph, directed=False)
+    least = np.full(count, K)
+    np.minimum.at(least, label, np.arange(K))
+    return np.asarray(least[label])
 
 
 def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
@@ -64,27 +74,12 @@ def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
         points: Each result, shape (K, m).
         radius: Largest difference of an entry up to which results of one sample are the same.
     """
-    K, m = points.shape
-    if not K:
-        return np.zeros(0, dtype=np.intp)
-    direction = np.random.default_rng(0).normal(size=m)
-    along = points @ direction
+    direction = np.random.default_rng(0).normal(size=points.shape[1])
+
+    def same(i: Indices, j: Indices) -> NDArray[np.bool_]:
+        return np.asarray(np.max(np.abs(points[i] - points[j]), axis=1, initial=0.0) < radius)
+
     reach = radius * float(np.sum(np.abs(direction)))
-    order = np.lexsort((along, rows))
-    pairs: list[Indices] = [np.zeros((2, 0), dtype=np.intp)]
-    first, ahead = np.arange(K - 1), 1
-    while len(first):
-        a, b = order[first], order[first + ahead]
-        near = (rows[a] == rows[b]) & (along[b] - along[a] <= reach)
-        first, a, b = first[near], a[near], b[near]
-        same = np.max(np.abs(points[a] - points[b]), axis=1, initial=0.0) < radius
-        pairs.append(np.stack([a[same], b[same]]))
-        ahead += 1
-        first = first[first + ahead < K]
-    i, j = np.concatenate(pairs, axis=1)
-    graph = coo_array((np.ones(len(i), dtype=bool), (i, j)), shape=(K, K))
-    count, label = connected_components(graph, directed=False)
-    least = np.full(count, K)
-    np.minimum.at(least, label, np.arange(K))
-    least.sort()
-    return np.asarray(least[np.argsort(rows[least], kind="stable")])
+    labels = labels_of(rows, same, points @ direction, reach)
+    first = np.flatnonzero(labels == np.arange(len(rows)))
+    return first[np.argsort(rows[first], kind="stable")]

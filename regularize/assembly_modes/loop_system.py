@@ -81,7 +81,9 @@ class LoopSystem:
         ]
         if not parts:
             return q, np.zeros(0, dtype=bool)
-        return np.concatenate([p.q for p in parts]), np.concatenate([p.closed for p in parts])
+        result = np.concatenate([part.q for part in parts])
+        result[:, self.held] = q[:, self.held]  # whole turns of ball joints included
+        return result, np.concatenate([part.closed for part in parts])
 
     def distinct(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.intp]:
         """Indices of different configurations of each sample, by the poses of the bodies."""

@@ -15,6 +15,7 @@ from regularize.errors import RegularizeError
 if TYPE_CHECKING:
     from regularize.dynamics.prescribed import Drive
     from regularize.dynamics.simulation import Simulation
+    from regularize.model.mechanism import Mechanism
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
@@ -45,7 +46,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         default=[],
         metavar="JOINT=MOTION",
         help="prescribed motion in rad or m: an arithmetic expression of the time t such as "
-        "0.3*sin(2*pi*t), or a .csv file with times in seconds and positions",
+        "0.3*sin(2*pi*t), or a .csv file with times in seconds and positions; the NAME alone of a "
+        "motion that the file carries takes that one",
     )
     parser.add_argument(
         "--coordinates",
@@ -99,15 +101,18 @@ def assignments(entries: list[str], option: str) -> dict[str, float]:
     return values
 
 
-def drives(entries: list[str]) -> dict[str, Drive]:
-    """``JOINT=EXPRESSION`` and ``JOINT=FILE.csv`` entries of ``--drive`` by joint name."""
+def drives(entries: list[str], mechanism: Mechanism) -> dict[str, Drive]:
+    """Entries of ``--drive``, ``JOINT=EXPRESSION``, ``JOINT=FILE.csv`` or ``NAME``, by joint."""
     motions: dict[str, Drive] = {}
     for entry in entries:
-        name, _, motion = entry.partition("=")
+        name, separator, motion = entry.partition("=")
+        if not separator and name:
+            offered = mechanism.motion(name)
+            name, motion = offered.joint, offered.expression
         if not name or not motion:
             raise RegularizeError(
                 f"--drive {entry}: expected JOINT=EXPRESSION, such as --drive 'crank=0.3*sin(t)', "
-                "or JOINT=FILE.csv"
+                "JOINT=FILE.csv, or the name of a motion in the file"
             )
         motions[name] = table(Path(motion)) if motion.lower().endswith(".csv") else motion
     return motions
@@ -148,13 +153,13 @@ def run(arguments: argparse.Namespace) -> int:
     rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)
     torques = assignments(arguments.actuate, "--actuate")
     rates = assignments(arguments.rate, "--rate")
-    driven = drives(arguments.drive)
     if arguments.through and arguments.coordinates != "path":
         raise RegularizeError("--through: goes with --coordinates path only")
     for check, path in ((motion_file, arguments.out), (plot_file, arguments.plot)):
         if path is not None:
             check(path).parent.mkdir(parents=True, exist_ok=True)
     mechanism = load_model(arguments.file, arguments)
+    driven = drives(arguments.drive, mechanism)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     shown = console.is_terminal
@@ -180,6 +185,11 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             write(path)
     sys.stdout.write(figures(motion))
+    for offered in mechanism.motions:
+        if offered.joint not in motion.drives:
+            sys.stdout.write(
+                f"offered: --drive {offered.name} moves {offered.joint} by {offered.expression}\n"
+            )
     return 0
 
 

@@ -53,12 +53,13 @@ class AllCoordinates:
         self._accelerate: Acceleration = robot.forward_dynamics
         self._best = 0.0
         self._dependent = self._leaping = False
-        self.careful = False
+        self.careful = True  # before it has looked
 
     def look(self, q: Array) -> None:
         """Choose the acceleration's form near a configuration, and how careful to be there."""
         rank = self.robot.rank
         if rank == 0:
+            self.careful = False
             return
         rows = self.robot.jacobian(q)[:, self._rest]
         left, values, _ = np.linalg.svd(rows, full_matrices=False)

@@ -27,6 +27,8 @@ STAGES = len(B)
 
 #: Fraction of the usual step below which a singular configuration is suspected ahead.
 LEAP = 0.05
+#: Steps in a row that may find no way past it where motions are prescribed.
+PATIENCE = 3
 #: Lengths that are tried to pass it, in usual steps, and the error that is then accepted.
 LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 TOLERATED = 1e4
@@ -84,6 +86,7 @@ class Integrator:
         self._n = int(self._model.nv)
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
         self._slope(0, self.time, np.zeros(2 * self._n + 1), self.v)
+        self._blocked = 0
         self._total = self.equations.robot.energy(self.q, self.v) - self.work
         self._h = self._usual = self._first_step()
         self._interval = (self.time, 0.0, self.q)
@@ -142,6 +145,11 @@ class Integrator:
                 if best is not None:
                     h, y, norm = best
                     break
+                # A driven mechanism that finds no way over is driven against a limit.
+                self._blocked += 1
+                if self._blocked > PATIENCE and len(self.equations.drives):
+                    raise StepTooSmall(self.time)
+        self._blocked = self._blocked if leapt else 0
         n = self._n
         start = self._start()
         self._usual = max(h, 0.95 * self._usual)

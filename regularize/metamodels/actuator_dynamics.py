@@ -93,13 +93,12 @@ class ReducedModel(EquationOfMotion):
         Raises:
             SingularConfiguration: The inputs cannot be reached on the reference's branch.
         """
-        q = self.equations.require(self._table(theta))
-        return q.reshape(*np.asarray(theta).shape[:-1], -1)
+        return self._like(theta, self.equations.require(self._table(theta)))
 
     def clearance(self, theta: ArrayLike) -> Array:
         """Distance from singularities: reciprocal condition of the equations, shape (...)."""
         q = self.equations.require(self._table(theta))
-        return self.equations.clearance(q).reshape(np.asarray(theta).shape[:-1])
+        return self._like(theta, self.equations.clearance(q))
 
     def limits(self, bounds: ArrayLike, rays: int = 64, seed: int = 0) -> tuple[Limit, ...]:
         """Where singularities bound the workspace, seen from the reference.
@@ -131,13 +130,12 @@ class ReducedModel(EquationOfMotion):
     def q_theta(self, theta: ArrayLike) -> Array:
         """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
         q = self.equations.require(self._table(theta))
-        result = self._q_theta(self.equations.rows(self.equations.loops.state(q)))
-        return result.reshape(*np.asarray(theta).shape[:-1], *result.shape[1:])
+        rows = self.equations.rows(self.equations.loops.state(q))
+        return self._like(theta, self._q_theta(rows))
 
     def B(self, theta: ArrayLike) -> Array:
         """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
-        result = self._motion(self.equations.require(self._table(theta))).B
-        return result.reshape(*np.asarray(theta).shape[:-1], *result.shape[1:])
+        return self._like(theta, self._motion(self.equations.require(self._table(theta))).B)
 
     def coefficients(self, theta: Array) -> Array:
         """H, D and p in one row per configuration, shape (N, t); see ``equation_of_motion``.

@@ -54,7 +54,7 @@ int {name}_coefficients(const {name}_real theta[{s}], {name}_real f[{t}]) {{
         node = {name}_children[node][!(theta[{name}_axis[node]] < {name}_threshold[node])];
     }}
     const long box = -1 - node;
-    if (box == {B_real}) return -1;
+    if (box == {B}) return -1;
     {name}_real u[{terms}];
     int m = {s};
     for (int i = 0; i < {s}; ++i) u[i] = theta[i] - {name}_center[box][i];
@@ -115,12 +115,7 @@ _HEADER = """\
 #ifdef __cplusplus
 extern "C" {{
 #endif
-int {name}_inside(const double theta[{s}]);
-int {name}_coefficients(const double theta[{s}], double f[{t}]);
-int {name}_model(const double theta[{s}], double H[{s}][{s}], double D[{s}][{P}], double p[{s}]);
-int {name}_inverse_dynamics(const double theta[{s}], const double rate[{s}],
-                            const double acceleration[{s}], double effort[{s}]);
-#ifdef __cplusplus
+{prototypes}#ifdef __cplusplus
 }}
 #endif
 #endif
@@ -162,7 +157,6 @@ def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
         children=_list(tree.children) if inner else "{{0}}",
         root=tree.root,
         B=model.boxes,
-        B_real=model.boxes,
         center=_list(tree.center),
         k=table.shape[2],
         terms=table.shape[2] - 1,
@@ -173,7 +167,10 @@ def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
 def to_c_header(model: BoxPolynomials, name: str = "metamodel") -> str:
     """Declarations of the functions of ``to_c``, for double precision."""
     s = len(model.inputs)
-    return _HEADER.format(**_names(name, s, count(s)))
+    names = _names(name, s, count(s))
+    functions = re.findall(r"^int .*?\)(?= \{\{)", _CODE, re.MULTILINE | re.DOTALL)
+    prototypes = "".join(f"{function};\n" for function in functions).format(**names)
+    return _HEADER.format(**names, prototypes=prototypes.replace(f"{name}_real", "double"))
 
 
 def _names(name: str, s: int, t: int) -> dict[str, object]:

@@ -29,7 +29,8 @@ from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.graph import coordinate_names
 from regularize.reduction.cuts import ReducedLoops
 
-#: How often unreached inputs are tried again from the nearest ones that were reached.
+#: How often unreached inputs are tried again from the nearest ones that were reached: most are
+#: found at once or never.
 DETOURS = 2
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,13 +101,17 @@ class EquationOfMotion(ABC):
     def coefficients(self, theta: Array) -> Array:
         """Rows of coefficients at inputs of shape (N, s), shape (N, t)."""
 
-    def _rows(self, theta: ArrayLike) -> tuple[Array, tuple[int, ...]]:
-        """Coefficients at all inputs in one table, and the shape of the inputs' leading axes."""
-        values = self._table(theta)
-        shape = np.asarray(theta).shape[:-1]
-        return self.coefficients(values), shape
+    def _parts(self, theta: ArrayLike) -> tuple[Array, Array, Array]:
+        """H, D and p, with the leading axes of the inputs."""
+        H, D, p = unpack(self.coefficients(self._table(theta)), len(self.inputs))
+        return self._like(theta, H), self._like(theta, D), self._like(theta, p)
+
+    def _like(self, theta: ArrayLike, table: NDArray[Any]) -> NDArray[Any]:
+        """What belongs to each of the inputs, shape (N, ...), with their leading axes."""
+        return table.reshape((*np.shape(theta)[:-1], *table.shape[1:]))
 
     def _table(self, values: ArrayLike) -> Array:
+        """Inputs, rates and so on in one table, shape (N, s)."""
         array = np.asarray(values, dtype=np.float64)
         s = len(self.inputs)
         if array.ndim == 0 or array.shape[-1] != s:
@@ -117,20 +122,15 @@ class EquationOfMotion(ABC):
 
     def H(self, theta: ArrayLike) -> Array:
         """Inertia matrix (eq. 18), shape (..., s, s)."""
-        rows, shape = self._rows(theta)
-        s = len(self.inputs)
-        return unpack(rows, s)[0].reshape(*shape, s, s)
+        return self._parts(theta)[0]
 
     def D(self, theta: ArrayLike) -> Array:
         """Centrifugal and Coriolis matrix of the products (eq. 28), (..., s, s (s + 1) / 2)."""
-        rows, shape = self._rows(theta)
-        D = unpack(rows, len(self.inputs))[1]
-        return D.reshape(*shape, *D.shape[1:])
+        return self._parts(theta)[1]
 
     def p(self, theta: ArrayLike) -> Array:
         """External forces, here gravity's, on the inputs (eq. 16), N or N m, shape (..., s)."""
-        rows, shape = self._rows(theta)
-        return unpack(rows, len(self.inputs))[2].reshape(*shape, len(self.inputs))
+        return self._parts(theta)[2]
 
     def inverse_dynamics(self, theta: ArrayLike, rate: ArrayLike, acceleration: ArrayLike) -> Array:
         """Actuator efforts of a motion (eq. 1), N or N m, shape (..., s)."""

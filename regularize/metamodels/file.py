@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ ARRAYS = {
     "weights": ("B", "t", "k - 1"),
     "estimated": ("B",),
 }
+#: Those that hold whole numbers.
+INTEGERS = ("axis", "children")
 
 
 def header(model: BoxPolynomials) -> dict[str, Any]:
@@ -58,9 +61,8 @@ def header(model: BoxPolynomials) -> dict[str, Any]:
 
 
 def _arrays(model: BoxPolynomials) -> dict[str, Any]:
-    tree = model.tree
-    owners = {"axis": tree, "threshold": tree, "children": tree, "center": tree, "half": tree}
-    return {name: np.asarray(getattr(owners.get(name, model), name)) for name in ARRAYS}
+    entries = {**vars(model.tree), **vars(model)}
+    return {name: np.asarray(entries[name]) for name in ARRAYS}
 
 
 def to_bytes(model: BoxPolynomials) -> bytes:
@@ -119,37 +121,25 @@ def _check_shapes(path: str, arrays: dict[str, Any], s: int) -> None:
 
 
 def _attributes(about: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    fixed = {name: read_only(a) for name, a in arrays.items() if name in ARRAYS}
-    tree = BoxTree(
-        lower=fixed["lower"],
-        upper=fixed["upper"],
-        root=int(about["root"]),
-        axis=arrays["axis"].astype(np.int64),
-        threshold=fixed["threshold"],
-        children=arrays["children"].astype(np.int64),
-        center=fixed["center"],
-        half=fixed["half"],
-    )
+    fixed = {name: read_only(arrays[name]) for name in ARRAYS if name not in INTEGERS}
+    sides = ("lower", "upper", "threshold", "center", "half")
+    tree: dict[str, Any] = {name: fixed.pop(name) for name in sides}
+    tree |= {name: arrays[name].astype(np.int64) for name in INTEGERS}
     return {
         "inputs": tuple(about["inputs"]),
-        "lower": tree.lower,
-        "upper": tree.upper,
         "samples": int(about["samples"]),
         "scale": Scale(about["median"]),
         "accuracy": Accuracy(**about["accuracy"]),
-        "findings": tuple(_finding(entry) for entry in about["findings"]),
-        "tree": tree,
-        "constant": fixed["constant"],
-        "weights": fixed["weights"],
-        "estimated": fixed["estimated"],
+        "findings": tuple(_finding(**entry) for entry in about["findings"]),
+        "tree": BoxTree(root=int(about["root"]), **tree),
+        "lower": tree["lower"],
+        "upper": tree["upper"],
+        **fixed,
     }
 
 
-def _finding(entry: dict[str, Any]) -> Diagnostic:
-    return Diagnostic(
-        code=entry["code"],
-        severity=entry["severity"],
-        message=entry["message"],
-        joints=tuple(entry["joints"]),
-        help=tuple(entry["help"]),
-    )
+def _finding(
+    *, joints: Sequence[str], help: Sequence[str], location: object = None, **words: Any
+) -> Diagnostic:
+    """A finding again; metamodels come from no place in a file."""
+    return Diagnostic(**words, joints=tuple(joints), help=tuple(help))

@@ -68,8 +68,7 @@ class Interpolation(EquationOfMotion):
 
     def covers(self, theta: ArrayLike) -> NDArray[np.bool_]:
         """Whether the metamodel answers at inputs of shape (..., s), shape (...)."""
-        table = self._table(theta)
-        return self._covered(table).reshape(np.asarray(theta).shape[:-1])
+        return self._like(theta, self._covered(self._table(theta)))
 
     def checked(self, theta: Array, errors: Array, truth: Array, tolerance: float) -> Self:
         """The same with what its errors (N, 3) at random points (N, s) tell about it."""

@@ -14,6 +14,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.model.body import Body, Geometry, Inertia
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.joint import Joint, joint_screws
+from regularize.model.prescribed_motion import PrescribedMotion
 
 #: A reader finds here all that a model consists of.
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Inertia",
     "Joint",
     "Mechanism",
+    "PrescribedMotion",
     "joint_in_world",
     "mechanism_of",
 ]
@@ -65,6 +67,7 @@ class Mechanism:
         path: The file as the user named it, or None.
         format: Name of the format that it was read from.
         files: Further files that were read, such as a sidecar.
+        motions: Motions that the file prescribes for joints; they are offered, not imposed.
     """
 
     name: str
@@ -77,10 +80,11 @@ class Mechanism:
     path: str | None = None
     format: str = "python"
     files: tuple[str, ...] = ()
+    motions: tuple[PrescribedMotion, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that every name is unique and every reference resolves."""
-        for field_name in ("bodies", "joints", "couplings", "findings", "files"):
+        for field_name in ("bodies", "joints", "couplings", "findings", "files", "motions"):
             object.__setattr__(self, field_name, tuple(getattr(self, field_name)))
         object.__setattr__(self, "gravity", read_only(self.gravity).reshape(3))
         bodies = unique_names("body", [body.name for body in self.bodies])
@@ -109,6 +113,10 @@ class Mechanism:
     def joint(self, name: str) -> Joint:
         """The joint of that name; raises ``ModelError`` naming the joints there are."""
         return _find("joint", name, self.joints)
+
+    def motion(self, name: str) -> PrescribedMotion:
+        """The motion of that name; raises ``ModelError`` naming the motions there are."""
+        return _find("motion", name, self.motions)
 
     @property
     def freedoms(self) -> int:
@@ -167,7 +175,7 @@ def unique_names(what: str, names: Sequence[str]) -> dict[str, int]:
     return index
 
 
-Named = TypeVar("Named", Body, Joint)
+Named = TypeVar("Named", Body, Joint, PrescribedMotion)
 
 
 def _find(what: str, name: str, entries: Sequence[Named]) -> Named:

@@ -45,6 +45,7 @@ class RobotConstraints:
         self.robot, self.reference, self.combined = robot, reference, combined
         self.units = np.ones(robot.model.nv) if units is None else units
         self._flat = robot.model.nq == robot.model.nv
+        self._count = robot.rows if combined is None else len(combined)
 
     def configuration(self, x: Array) -> Array:
         """Configuration of the model, shape (nq,), from one of this constraint set."""
@@ -67,7 +68,8 @@ class RobotConstraints:
 
     def residual(self, state: Array) -> Array:
         """Errors of the rows, shape (N, m)."""
-        return np.array([self._of_rows(self.robot.residual(self.configuration(x))) for x in state])
+        errors = [self._of_rows(self.robot.residual(self.configuration(x))) for x in state]
+        return np.array(errors).reshape(len(state), self._count)
 
     def _of_rows(self, values: Array) -> Array:
         """What combinations make of the values of all rows."""
@@ -75,20 +77,25 @@ class RobotConstraints:
 
     def residual_jacobian(self, state: Array) -> Array:
         """Their derivatives on the closed loops, shape (N, m, nv)."""
-        rows = np.array([self._of_rows(self.robot.jacobian(self.configuration(x))) for x in state])
-        if self.reference is None or self._flat:
+        rows = self._stacked(state)
+        if self.reference is None or self._flat or not len(state):
             return rows
         return np.asarray(rows @ np.array([self.rates(x) for x in state]))
 
     def jacobian(self, state: Array) -> Array:
         """Rows on velocities, shape (N, m, nv)."""
-        return self.residual_jacobian(state)
+        return self._stacked(state)
+
+    def _stacked(self, state: Array) -> Array:
+        """Rows of the robot, shape (N, m, nv)."""
+        rows = [self._of_rows(self.robot.jacobian(self.configuration(x))) for x in state]
+        return np.array(rows).reshape(len(state), self._count, len(self.units))
 
     def bias(self, state: Array, velocity: Array) -> Array:
         """What J a + bias = 0 adds for accelerations a along the manifold, shape (N, m)."""
         pairs = zip(state, velocity, strict=True)
         rates = [self._of_rows(self.robot.bias(self.configuration(x), v)) for x, v in pairs]
-        return np.array(rates)
+        return np.array(rates).reshape(len(state), self._count)
 
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configurations after a unit of time at constant velocities, shape (N, nq)."""

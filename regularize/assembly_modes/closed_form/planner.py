@@ -34,35 +34,27 @@ from regularize.assembly_modes.couplings import coupled, next_coupled
 from regularize.assembly_modes.invariance import Invariance, UnmovedSegment
 from regularize.assembly_modes.loop_chain import LoopChain, chain_of
 from regularize.assembly_modes.loop_projections import LoopProjection, projections
+from regularize.assembly_modes.loops import loops_of
 from regularize.lie.screw import Array
 from regularize.manifold.tolerances import ROUNDING
-from regularize.model.cycles import Cycle
 from regularize.model.graph import Graph, breadth_first
 
 
 class Planner:
     """Looks for one unknown after the other.
 
+    Joints outside all loops that are no inputs keep their stored coordinates.
+
     Args:
         graph: The mechanism's graph.
-        basis: Independent loops.
-        sums: Loops that they add up to, short ones first.
         inputs: Columns that are given.
-        held: Columns that keep a value, by column.
         rtol: Angles, and distances relative to the size of a loop, that count as none.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        basis: Sequence[Cycle],
-        sums: Sequence[Cycle],
-        inputs: Sequence[int],
-        held: dict[int, float],
-        rtol: float,
-    ) -> None:
+    def __init__(self, graph: Graph, inputs: Sequence[int], rtol: float) -> None:
         """Enter inputs into a new program."""
-        self.graph, self._rtol, self._sums = graph, rtol, sums
+        self.graph, self._rtol = graph, rtol
+        basis, self._sums = loops_of(graph)
         self.loops = [Invariance(chain_of(graph, cycle), rtol) for cycle in basis]
         self.tape = Tape()
         self.known = Known(self.tape)
@@ -79,8 +71,9 @@ class Planner:
         }
         for column in inputs:
             given[column] = self.tape.input(sizes.get(column, 1.0))
-        for column, value in held.items():
-            given[column] = self.tape.scalar(value)
+        in_loops = {c for cell in graph.cells for c in graph.columns(cell)}
+        for column in set(range(graph.freedoms)) - in_loops - set(inputs):
+            given[column] = self.tape.scalar(float(graph.position[column]))
         self._plain = set(given)
         self._used: set[str] = set()
         self._ways: dict[Invariance, dict[int, list[LoopProjection]]] = {}

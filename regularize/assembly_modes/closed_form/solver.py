@@ -29,7 +29,6 @@ from regularize.assembly_modes.inputs import (
     inputs_of,
     together,
 )
-from regularize.assembly_modes.loops import loops_of
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
@@ -238,20 +237,12 @@ def closed_form(
     rtol = at_least_zero(rtol, "rtol")
     graph = graph_of(mechanism)
     chosen = inputs_of(graph, inputs)
-    columns = chosen.columns
-    in_loops = {c for cell in graph.cells for c in graph.columns(cell)}
-    held = {
-        c: float(graph.position[c])
-        for c in range(graph.freedoms)
-        if c not in in_loops and c not in columns
-    }
-    basis, further = loops_of(graph)
-    plan = Planner(graph, basis, further, columns, held, rtol).plan()
+    plan = Planner(graph, chosen.columns, rtol).plan()
     if plan.inconsistent:
         # Where an angle was taken as free that is not, no branch closes.
-        plan = Planner(graph, basis, further, columns, held, rtol).plan(folding=False)
+        plan = Planner(graph, chosen.columns, rtol).plan(folding=False)
     if plan.inconsistent:
-        if not columns:
+        if not chosen.columns:
             raise ModelError("nothing closes all loops of this mechanism, which does not move")
         raise ModelError(
             f"the inputs {', '.join(chosen.names)} cannot be chosen freely; "

@@ -25,6 +25,7 @@ from regularize.dynamics.minimal.polynomial import Polynomial
 from regularize.dynamics.minimal.pose import Pose
 from regularize.errors import ClosureLost
 from regularize.lie.screw import Array
+from regularize.manifold.continuation import EASY
 
 #: Distances of the configurations from the singular one, relative to the largest.
 NODES = np.array([0.35, 0.46, 0.58, 0.7, 0.82, 0.92, 1.0])
@@ -35,20 +36,12 @@ REACHES = (0.1, 0.04)
 #: written in a file do not tell whether they do.
 EXACT = np.array([1e-11, 1e-8, 1e-5])
 ROUNDED = np.array([1e-8, 1e-4, 1e-2])
-#: Part of a step by which what is reached may differ from what is expected there.
-EXPECTED = 0.05
 #: Farthest singular configuration that is looked for, in reaches.
 AHEAD = 4.0
 #: Relative singular value below which directions are left out of corrections on the polynomial.
 WEAK = 1e-2
-#: Distance from where no crossing was found in which no other one is looked for.
-BARRED = 0.1
-#: Crossings that are kept for the way back.
-KEPT = 16
 #: Largest distance from a crossing on the same motion; the other one is farther away.
 BESIDE = 1e-4
-#: Distance from an end within which a pose may belong to a crossing.
-NEXT = 0.2
 
 #: Goes from a pose to where the known coordinates have given values, shape (known,).
 Walk = Callable[[Pose, Array], Pose]
@@ -211,7 +204,7 @@ def _expected(
     there, last = kinematics.close(x), places[-1]
     step = float(np.max(np.abs(there.x - last.x) / kinematics.units))
     gap = float(np.max(np.abs(there.x - x) / kinematics.units))
-    return there if gap <= EXPECTED * step else None
+    return there if gap <= EASY * step else None
 
 
 def _values(kinematics: PartitionedKinematics, pose: Pose) -> Array:
@@ -278,9 +271,9 @@ class Crossings:
         self.decided = True
 
     def barred(self, pose: Pose) -> bool:
-        """Whether no crossing was found near a pose."""
+        """Whether no crossing was found within the largest reach of a pose."""
         units = self._kinematics.units
-        return any(np.max(np.abs(pose.x - x) / units) <= BARRED for x in self._barred)
+        return any(np.max(np.abs(pose.x - x) / units) <= REACHES[0] for x in self._barred)
 
     def ahead(self, pose: Pose, way: Array, step: Step, walk: Walk) -> Crossing | None:
         """A crossing from a pose.
@@ -304,7 +297,7 @@ class Crossings:
         if new is None:
             self._barred.append(pose.x)
             return None
-        self._found = [*self._found[1 - KEPT :], new] if len(way) == 1 else []
+        self._found = [*self._found, new] if len(way) == 1 else []
         self.decided &= new.decided
         return new
 
@@ -315,7 +308,7 @@ class Crossings:
         there: Pose | None = pose
         if abs(s) <= found.reach:
             end = found(pose.x[columns])
-        elif abs(s) <= found.reach + NEXT:
+        elif abs(s) <= 2.0 * found.reach:
             end = found.ends[int(s > 0.0)]
             there = step(pose, end.x[columns])
         else:

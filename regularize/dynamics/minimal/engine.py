@@ -17,7 +17,7 @@ from regularize.dynamics.inputs import JointForces
 from regularize.dynamics.integrator import Integrator
 from regularize.dynamics.minimal.dynamics import MinimalDynamics
 from regularize.dynamics.minimal.equations import MinimalCoordinates
-from regularize.dynamics.minimal.pose import Pose
+from regularize.dynamics.minimal.pose import GOOD, Pose
 from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import (
     ClosureLost,
@@ -43,9 +43,7 @@ EXPLICIT = ("RK23", "RK45", "DOP853")
 SHORT = 1e-5
 #: Short steps in a row that are borne.
 PATIENCE = 30
-#: Condition number at which independent coordinates are good enough after a singularity.
-GOOD = 50.0
-#: Steps in all coordinates in which they have to become so.
+#: Steps in all coordinates after which independent ones have to be good enough again.
 STEPS = 1000
 
 _STOPPED = "the integration stopped at {:.6g} s: {}"

@@ -8,32 +8,21 @@ import numpy as np
 
 from regularize.dynamics.minimal.crossing import Crossing, Crossings
 from regularize.dynamics.minimal.kinematics import PartitionedKinematics
-from regularize.dynamics.minimal.model_branch import ModelBranch, model_branch
-from regularize.dynamics.minimal.pose import Pose
+from regularize.dynamics.minimal.model_branch import STRIDE, ModelBranch, model_branch
+from regularize.dynamics.minimal.pose import GOOD, Pose
 from regularize.errors import ClosureLost
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation
+from regularize.manifold.continuation import ASIDE, Continuation
+from regularize.manifold.tolerances import EXACT
 
 #: Poses that are found by iteration before a closed form is looked for, which takes as long.
 WORTHWHILE = 100
-#: Largest change of a coordinate, in radians and sizes of the mechanism, that is made at once.
-STRIDE = 0.2
 #: Steps that are made at most: trial steps of an integrator may lead anywhere.
 STEPS = 200
-#: Shortest step by which the known coordinates are followed, in the same units.
-SHORTEST = 1e-6
-#: Part of the usual step that has to be tried before the known coordinates count as turning back.
-FINE = 0.02
-#: Velocity at unit rates of the known coordinates, in the same units, at which these turn back.
+#: Velocity of others at unit rates of the known coordinates at which these turn back.
 TURNING = 100.0
-#: Largest part of a step by which velocities may have changed at its end.
-KINK = 0.5
-#: Condition number, relative to that at the beginning, at which velocities become uncertain.
-UNCERTAIN = 50.0
 #: Largest condition number that counts as one at a good beginning.
 WELL = 10.0
-#: Condition number at which they have lost most of their digits.
-LOST = 1e6
 
 
 class Follower:
@@ -54,7 +43,7 @@ class Follower:
         self.kinematics = kinematics
         self.pose = kinematics.close(np.zeros(kinematics.robot.model.nv))
         self._sure = self._home = self.pose
-        self._limit = UNCERTAIN * min(self.pose.condition, WELL)
+        self._limit = GOOD * min(self.pose.condition, WELL)
         self._flat = kinematics.robot.model.nq == kinematics.robot.model.nv
         self._continuation = Continuation(kinematics.constraints)
         self._crossings = Crossings(kinematics)
@@ -100,7 +89,7 @@ class Follower:
         if not np.isfinite(size):
             raise ClosureLost("the integration led to coordinates that are no numbers")
         done, first = 0.0, 1.0 if size <= STRIDE else STRIDE / size
-        step, shortest = first, min(0.1, SHORTEST / max(size, SHORTEST))
+        step, shortest = first, EXACT.same / max(size, EXACT.same)
         for _ in range(STEPS):
             there = self._step(pose, start + min(1.0, done + step) * way)
             if there is not None:
@@ -125,7 +114,7 @@ class Follower:
                     pose, done = _beyond(across, bool(unit > 0.0), pose), reached
                     continue
             step *= 0.5
-            if step < shortest or (step < FINE * first and self._turns(pose)):
+            if step < shortest:
                 break
         raise ClosureLost(
             "the motion does not go on with the given "
@@ -175,11 +164,15 @@ class Follower:
         units, change = self.kinematics.units, x - pose.x
         known = change[self.kinematics.known]
         turned = (there.transmission - pose.transmission) @ known
-        if np.abs(turned / units).max() > KINK * np.abs(change / units).max():
+        if np.abs(turned / units).max() > ASIDE * np.abs(change / units).max():
             return None
         if there.condition <= self._limit or there.condition < pose.condition:
             return there
-        if not there.condition <= LOST or self._turns(there) or not self._crossings.barred(pose):
+        if (
+            not there.condition <= 1.0 / EXACT.same
+            or self._turns(there)
+            or not self._crossings.barred(pose)
+        ):
             return None
         return there
 

@@ -159,15 +159,13 @@ class PartitionedKinematics:
         """Velocities by rates of the displacement, shape (nv, nv): one but for group joints."""
         return self.whole.rates(displacement)
 
-    def pose_of(self, displacement: Array) -> Pose:
-        """What follows from a displacement at which the loops are closed, shape (nv,)."""
-        return self._pose(displacement, self.whole.configuration(displacement))
+    def pose_of(self, x: Array) -> Pose:
+        """What follows from a displacement at which the loops are closed, shape (nv,).
 
-    def pose_at(self, q: Array) -> Pose:
-        """What follows from a configuration that is closed, shape (nq,)."""
-        return self._pose(self.displacement(q), q)
-
-    def _pose(self, x: Array, q: Array) -> Pose:
+        Raises:
+            ClosureLost: It is singular: the known coordinates do not determine the others.
+        """
+        q = self.whole.configuration(x)
         jacobian = self.robot.jacobian(q)
         rows, dependent, given, units = self._split
         transmission = np.zeros((self.robot.model.nv, len(self.known)))

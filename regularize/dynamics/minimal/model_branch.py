@@ -9,17 +9,14 @@ import numpy as np
 from regularize.assembly_modes.closed_form import ClosedForm
 from regularize.assembly_modes.closed_form.closed_branch import closed_solution
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 from regularize.pinocchio_model.robot import Robot
 
-#: Closure error, lengths scaled, above which the closed form's geometry is not that of the model.
-EXACT = 1e-12
-#: Largest difference from what is expected, in radians and sizes of the mechanism: beyond, nothing
-#: is followed.
-NEAR = 0.3
+#: Largest change of a coordinate, in radians and sizes of the mechanism, that is followed at once,
+#: and largest difference from what is expected then.
+STRIDE = 0.2
 #: The nearest configuration has to be that much nearer than any other one, or it is not clear.
 CLEAR = 0.3
-#: Configurations nearer to each other than this are the same.
-SAME = 1e-7
 #: Mechanisms with more ways to assemble are sooner solved by iteration: all of them are looked at,
 #: and what a dozen of them take, Newton's method takes.
 BRANCHES = 16
@@ -72,12 +69,12 @@ class ModelBranch:
         gaps[~found.assembled] = np.inf
         best = int(gaps.argmin())
         gap = gaps[best]
-        if not gap <= NEAR:
+        if not gap <= STRIDE:
             return None, True
         rivals = gaps * CLEAR < gap
         if np.count_nonzero(rivals) > 1:
             apart = np.max(np.abs(q[rivals] - q[best]) * self._per_unit, axis=1)
-            return q[best], bool(np.all(apart <= SAME))
+            return q[best], bool(np.all(apart <= EXACT.same))
         return q[best], True
 
 
@@ -106,5 +103,5 @@ def model_branch(robot: Robot, known: Sequence[int], units: Array, q: Array) -> 
         return None
     branch = ModelBranch(robot, solution, known, units, matrix)
     again, _ = branch.near(q)
-    exact = again is not None and np.max(np.abs(robot.residual(again)), initial=0.0) <= EXACT
+    exact = again is not None and np.max(np.abs(robot.residual(again)), initial=0.0) <= EXACT.closed
     return branch if exact else None

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from regularize.lie.screw import Array
 
+#: Condition number up to which velocities of dependent coordinates keep all but two digits.
+GOOD = 50.0
+
 
 @dataclass(frozen=True, eq=False)
 class Pose:

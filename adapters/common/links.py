@@ -1,0 +1,75 @@
+"""Mass properties and shapes of links, which URDF writes as attributes and SDF as elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from regularize.adapters.common.draft import Draft
+from regularize.adapters.common.inertia import NAMES, moments
+from regularize.adapters.common.xml import Node
+from regularize.lie.screw import Array
+from regularize.model.mechanism import Geometry, Inertia
+
+Color: TypeAlias = tuple[float, float, float, float]
+#: What makes up the size of each shape, with its number of values.
+SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
+    "box": (("size", 3),),
+    "cylinder": (("radius", 1), ("length", 1)),
+    "sphere": (("radius", 1),),
+    "capsule": (("radius", 1), ("length", 1)),
+}
+
+
+def read_inertia(mass: float, node: Node, T_link_center: Array, products: float | None) -> Inertia:
+    """Mass properties about the centre of mass in the axes of the link.
+
+    Args:
+        mass: The mass, kg.
+        node: The ``<inertia>`` element.
+        T_link_center: Frame in which it is given, shape (4, 4).
+        products: Value of products of inertia that are not given; None if they have to be.
+    """
+    rest = None if products is None else [products]
+    values = [
+        float(node.quantity(name, 1, default)[0])
+        for name, default in zip(NAMES, (None, None, None, rest, rest, rest), strict=True)
+    ]
+    return Inertia(mass, np.zeros(3), moments(*values)).transformed(T_link_center)
+
+
+def read_shapes(
+    link: Node,
+    draft: Draft,
+    pose: Callable[[Node], Array],
+    mesh: Callable[[Node], str],
+    color: Callable[[Node], Color | None],
+) -> tuple[Geometry, ...]:
+    """The shapes of a link, to be seen or to be touched; unknown ones are ignored.
+
+    Args:
+        link: The ``<link>``.
+        draft: The model.
+        pose: Place of a ``<visual>`` or ``<collision>`` on the link.
+        mesh: File of a ``<mesh>``.
+        color: Colour of a ``<visual>``.
+    """
+    shapes = []
+    for node in link.children("visual", "collision"):
+        geometry = node.child("geometry")
+        shape = next(iter(geometry.children()), None) if geometry is not None else None
+        if shape is None or shape.tag == "empty":
+            continue
+        uri = None
+        if shape.tag == "mesh":
+            size, uri = shape.quantity("scale", 3, np.ones(3)), mesh(shape)
+        elif shape.tag in SHAPES:
+            size = np.concatenate([shape.quantity(*entry) for entry in SHAPES[shape.tag]])
+        else:
+            draft.ignore(shape.tag, shape)
+            continue
+        touched = node.tag == "collision"
+        shapes.append(Geometry(shape.tag, size, pose(node), uri, color(node), touched))
+    return tuple(shapes)
