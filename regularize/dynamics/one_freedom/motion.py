@@ -157,8 +157,10 @@ class PathMotion:
         velocities = travel.rate[:, None] * path.velocity(travel.s)
         q = path.states.configurations(coordinates)
         v = path.states.velocities(coordinates, velocities)
-        moved = coordinates[:, self._constant] - path.configuration(s)[self._constant]
-        work = travel.work + moved @ self._amounts
+        work = travel.work
+        if self._constant:
+            moved = coordinates[:, self._constant] - path.configuration(s)[self._constant]
+            work = work + moved @ self._amounts
         closure = None
         if len(q) > 10:
             # Few are quicker one by one.

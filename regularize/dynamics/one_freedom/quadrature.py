@@ -55,7 +55,7 @@ class Orbit:
 
     def at(self, t: Array) -> tuple[Array, Array]:
         """Path coordinates and their rates at times in seconds, shapes (N,)."""
-        elapsed = t + self.clock(np.array([self.start]))[0, 0]
+        elapsed = t + self.clock(np.array([self.start]))[0, 0] if self.start else t
         rounds = np.floor(elapsed / self.period)
         left = elapsed - rounds * self.period
         # A chord of the tabulated times, then Newton.
