@@ -7,6 +7,7 @@ with twice as many pieces as samples their error is far below that of the series
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from regularize.lie.screw import Array
 
 #: Pieces per sample: the shortest wave of the series extends over four.
 PIECES = 2
-ROUND = 2.0 * np.pi
+ROUND = math.tau
 #: From the values and derivatives at both ends of [0, 1] to coefficients of the powers 4 to 7.
 _UPPER = np.linalg.inv([[1, 1, 1, 1], [4, 5, 6, 7], [12, 20, 30, 42], [24, 60, 120, 210]])
 _LOWER = np.array([[1, 1, 1, 1], [0, 1, 2, 3], [0, 0, 2, 6], [0, 0, 0, 6]], dtype=float)
