@@ -10,32 +10,36 @@ dual to the scaled twists of ``LoopKinematics``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.projection import Mask
 from regularize.model.graph import EdgeId, NodeId
 from regularize.model.mechanism import Inertia
 from regularize.reduction.mobility import decide_rank
+from regularize.reduction.reduce import Reduction
 
 
 class Equilibrium:
-    """Joint wrenches of a mechanism at one configuration.
+    """Joint wrenches of a mechanism, or of one of its cells, at one configuration.
 
     Args:
-        loops: Kinematics of all edges, with a centre and a length.
-        q: Coordinates of all joints, shape (n,).
-        rtol: Relative tolerance of ranks.
+        reduction: Of the mechanism.
+        q: Coordinates of all joints, or of those of the edges, shape (n,).
+        edges: The edges that take part; by default all.
     """
 
-    def __init__(self, loops: LoopKinematics, q: Array, rtol: float) -> None:
+    def __init__(
+        self, reduction: Reduction, q: Array, edges: Sequence[EdgeId] | None = None
+    ) -> None:
         """Take the Jacobian and the self-stress at the configuration."""
-        self.loops, self.graph, self.rtol = loops, loops.graph, rtol
+        self.graph, self.rtol = reduction.graph, reduction.rtol
+        self.loops = loops = sized_loops(self.graph, q, edges, reduction.tree)
         self.state = loops.state(q)
         self.screws = loops.scaled(self.state.screws)[0]
         # Couplings tie freedoms to each other: their forces are unknowns beside the chords'.
@@ -137,12 +141,16 @@ class Equilibrium:
         moment = wrench[3:] + np.cross(point - self.loops.center, force)
         return np.concatenate([force * self.loops.length, moment])
 
+    def about(self, wrenches: Array, point: Array) -> Array:
+        """Scaled wrenches about the centre, shape (6, k), as scaled wrenches about a point."""
+        arm = (self.loops.center - point) / self.loops.length
+        return np.vstack([wrenches[:3], wrenches[3:] + screw.cross_matrix(arm) @ wrenches[:3]])
+
     def at_point(self, wrenches: Array, point: Array) -> Array:
         """Scaled wrenches about the centre, shape (6, k), as wrenches at a point in N and N m."""
-        force = wrenches[:3] / self.loops.length
-        arm = np.asarray(self.loops.center - point)
-        moment = wrenches[3:] + screw.cross_matrix(arm) @ force
-        return np.vstack([force, moment])
+        result = self.about(wrenches, point)
+        result[:3] /= self.loops.length
+        return result
 
     def origin(self, edge: EdgeId) -> Array:
         """Pose of a joint's frame on its parent, world axes, shape (4, 4)."""

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
 from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
@@ -123,8 +122,7 @@ def joint_forces(
     """
     graph = reduction.graph
     q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
-    loops = sized_loops(graph, q, tree=reduction.tree)
-    equilibrium = Equilibrium(loops, q, reduction.rtol)
+    equilibrium = Equilibrium(reduction, q)
     known = coordinate_names(graph.mechanism)
     forces = np.zeros(graph.freedoms)
     forces[columns_of(known, tau or {})] = list((tau or {}).values())
@@ -143,8 +141,9 @@ def joint_forces(
     scale = max(
         float(np.max(np.abs(tree), initial=0.0)), float(np.max(np.abs(forces), initial=0.0))
     )
-    if np.max(np.abs(missing * loops.units), initial=0.0) > balance * max(scale, 1e-12):
-        worst = int(np.argmax(np.abs(missing * loops.units)))
+    missed = np.abs(missing * equilibrium.loops.units)
+    if np.max(missed, initial=0.0) > balance * max(scale, 1e-12):
+        worst = int(np.argmax(missed))
         raise ModelError(
             f"nothing balances {abs(missing[worst]):.3g} along {known[worst]!r}: the accelerations "
             "do not fit the forces; give the motor forces with tau=, or name with held= the "
@@ -179,9 +178,7 @@ def _joints(
             continue
         origin = equilibrium.origin(e)[:3, 3]
         wrench = equilibrium.at_point(fields[i][:, None], origin)[:, 0]
-        open_part = equilibrium.at_point(free[i], origin)
-        scaled = open_part.copy()
-        scaled[:3] *= loops.length
+        scaled = equilibrium.about(free[i], origin)
         indeterminate: tuple[Direction, ...] = ()
         determined = wrench
         if np.max(np.abs(scaled), initial=0.0) > 1e-6:
