@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model
+from regularize.commands.files import add_model, load_model
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb and its options."""
-    parser = subparsers.add_parser("simulate", help=__doc__.split(": ")[1].rstrip("."))
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
-    add_model_options(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_model(parser)
     parser.add_argument("--duration", default="10", metavar="S", help="seconds (10)")
     parser.add_argument(
         "--actuate",
@@ -68,7 +66,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser.add_argument("-o", dest="out", type=Path, metavar="FILE", help="motion as .csv or .npz")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
-    parser.set_defaults(run=run)
 
 
 def positive(text: str, option: str, least: float = 0.0, most: float = math.inf) -> float:
