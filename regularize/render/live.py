@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from regularize.lie.screw import Array
 from regularize.model.graph import NodeId
 from regularize.render.animation import DrivenMotion, motions
-from regularize.render.camera import camera
+from regularize.render.camera import camera, upwards
 from regularize.render.drawing import draw
 from regularize.report.analysis import Analysis
 
@@ -29,9 +29,7 @@ class Live:
         self.server, self.report = server, report
         self.frames: dict[NodeId, Any] = {}
         drawing = draw(report)
-        gravity = report.mechanism.gravity
-        if np.any(gravity):
-            server.scene.set_up_direction(tuple(-gravity / np.linalg.norm(gravity)))
+        server.scene.set_up_direction(tuple(upwards(report.mechanism)))
         for piece in drawing.pieces:
             name = f"/body {piece.node}"
             if piece.node not in self.frames:
