@@ -107,8 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise RegularizeError("html reports of several models need a folder: add -o FOLDER")
     outcomes = checking.outcomes(paths)
     for outcome in outcomes:
-        if outcome.error is not None:
-            sys.stderr.write(f"regularize: {outcome.error}\n")
+        if outcome.line.error is not None:
+            sys.stderr.write(f"regularize: {outcome.line.error}\n")
     files = checking.compose(outcomes)
     for path, text in files.items():
         if path is None:

@@ -100,14 +100,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     q, velocities = _samples(reduction)
     state = loops.state(q)
     center, length = center_and_length(loops, reduction.q)
-    twists = np.swapaxes(state.screws, 1, 2)
-    scaled = np.concatenate(
-        [
-            (twists[:, :3] - np.cross(center, twists[:, 3:], axisb=1, axisc=1)) / length,
-            twists[:, 3:],
-        ],
-        axis=1,
-    )
+    scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
     held = floating(reduction)
     algebras: dict[NodeId, Array] = {}
     found: dict[NodeId, BodyMotion] = {}
@@ -189,8 +182,7 @@ def floating(reduction: Reduction) -> set[int]:
 
 def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[ColumnId], Array, Array]:
     """Columns of a cell, configurations of it and its null spaces there."""
-    edges = [e for e in cell.edges if e in set(reduction.tree)]
-    loops = sized_loops(reduction.graph, reduction.q, cell.edges, edges)
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
     picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), SAMPLES).astype(int)
