@@ -193,20 +193,16 @@ def run(arguments: argparse.Namespace) -> int:
 def figures(motion: Simulation) -> str:
     """Steps, evaluations, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
+    corrected = ""
+    if motion.correction:
+        corrected = f", after corrections that add up to {motion.correction:.2e} J"
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
         f"{values['rejected']} rejected, {values['evaluations']} evaluations",
-        f"energy drift  {values['energy_drift_J']:.2e} J{_corrected(motion)}",
+        f"energy drift  {values['energy_drift_J']:.2e} J{corrected}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
     for name, forces in zip(motion.drives, motion.drive_forces.T, strict=True):
         lines.append(f"largest force of the drive of {name} {max(abs(forces)):.6g} N or N m")
     lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]
     return "\n".join(lines) + "\n"
-
-
-def _corrected(motion: Simulation) -> str:
-    """The energy that corrections added up to, in J; empty where nothing was corrected."""
-    if motion.correction == 0.0:
-        return ""
-    return f", after corrections that add up to {motion.correction:.2e} J"

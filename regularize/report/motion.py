@@ -22,6 +22,7 @@ from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.report.words import point_words
+from regularize.statics.equilibrium import node_incidence
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
@@ -104,16 +105,11 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     held = floating(reduction)
     algebras: dict[NodeId, Array] = {}
     found: dict[NodeId, BodyMotion] = {}
-    motions = {root: np.zeros((len(q), 6, velocities.shape[2])) for root in loops.roots}
-    for e, node in loops.tree:
-        edge, local = graph.edges[e], loops.local(e)
-        sign = 1.0 if edge.child == node else -1.0
-        step = scaled[:, :, local] @ velocities[:, local]
-        motions[node] = motions[edge.other(node)] + sign * step
+    signs = node_incidence(loops)
     for node in graph.every_node:
         if not graph.members[node] or node == graph.ground:
             continue
-        own = motions[node]
+        own = (signs[loops.row(node)] * scaled) @ velocities
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
         freedoms = max(np.linalg.matrix_rank(entry, tol=TOLERANCE * size) for entry in own)
         columns = np.concatenate(list(own), axis=1)

@@ -22,31 +22,23 @@ from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 from regularize.statics.elastic import Stiffness, compliance_roots, settle
 from regularize.statics.equilibrium import Equilibrium
+from regularize.statics.reactions import Reaction
 
 
 @dataclass(frozen=True, eq=False)
-class JointForce:
-    """The wrench that a joint transmits.
+class JointForce(Reaction):
+    """The wrench that a joint transmits, and in which directions equilibrium leaves it open.
 
     Attributes:
-        joint: Name of the joint.
         wrench: From parent to child at the origin of the joint frame on the parent, ground axes,
             force in newtons first, moment in newton metres, shape (6,).
         motor: Generalised forces along the joint's freedoms, which ``wrench`` includes.
-        indeterminate: Directions in which equilibrium leaves the value open.
         determined: The part of ``wrench`` that equilibrium determines, shape (6,).
     """
 
-    joint: str
     wrench: Array
     motor: Array
-    indeterminate: tuple[Direction, ...]
     determined: Array
-
-    @property
-    def unique(self) -> bool:
-        """Whether equilibrium determines the whole wrench."""
-        return not self.indeterminate
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +182,9 @@ def _joints(
         columns = [c for other in graph.edges if other.joint is edge.joint for c in other.columns]
         found[edge.joint.name] = JointForce(
             edge.joint.name,
+            indeterminate,
             read_only(wrench),
             read_only(tau[columns]),
-            indeterminate,
             read_only(determined),
         )
     return tuple(found.values())
