@@ -57,26 +57,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         return int(arguments.run(arguments))
-    except RegularizeError as error:
-        sys.stderr.write(f"regularize: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write("regularize: interrupted\n")
-        return 2
     except BrokenPipeError:
         # The reader of our output has gone, as in `regularize check … | head`.
         sys.stderr.close()
         return 0
+    except RegularizeError as error:
+        reason = str(error)
+    except KeyboardInterrupt:
+        reason = "interrupted"
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"regularize: {place}{error.strerror or error}\n")
-        return 2
+        reason = f"{error.filename}: " if error.filename else ""
+        reason += str(error.strerror or error)
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise
-        reason = " ".join(str(error).split())
-        sys.stderr.write(
-            f"regularize: internal error, {type(error).__name__}: {reason}; this is a bug: please "
-            "report it with the model (REGULARIZE_DEBUG=1 shows where it happened)\n"
+        reason = (
+            f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; this is a "
+            "bug: please report it with the model (REGULARIZE_DEBUG=1 shows where it happened)"
         )
-        return 2
+    sys.stderr.write(f"regularize: {reason}\n")
+    return 2
