@@ -25,13 +25,11 @@ class Rotation:
         c: Cosine.
         s: Sine.
         offset: Radians.
-        coordinate: The coordinate itself, known where it is an input.
     """
 
     c: Scalar
     s: Scalar
     offset: float
-    coordinate: Scalar
 
 
 class Known:
@@ -64,9 +62,8 @@ class Known:
     def give_angle(self, item: ElementaryMotion, c: Scalar, s: Scalar) -> None:
         """Set the angle between the two frames of a revolute motion."""
         (column,) = item.columns
-        coordinate = operations.angle(self.tape, c, s, item.angle)
-        self.coordinates[column] = coordinate
-        self.rotations[column] = Rotation(c, s, item.angle, coordinate)
+        self.coordinates[column] = operations.angle(self.tape, c, s, item.angle)
+        self.rotations[column] = Rotation(c, s, item.angle)
 
     def give_group(
         self, columns: Sequence[int], motion: SymbolicMotion, q: Sequence[Scalar]
@@ -105,7 +102,7 @@ class Known:
         if known is None:
             coordinate = self.coordinates[column] * item.scale
             c, s = self.tape.cosine_sine(coordinate + item.angle)
-            known = self.rotations[column] = Rotation(c, s, item.angle, coordinate)
+            known = self.rotations[column] = Rotation(c, s, item.angle)
         a, b = cosine_sine(item.angle - known.offset)
         return known.c * a - known.s * b, known.s * a + known.c * b
 

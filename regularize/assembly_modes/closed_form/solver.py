@@ -28,6 +28,7 @@ from regularize.assembly_modes.inputs import (
     inputs_of,
     together,
 )
+from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
@@ -195,6 +196,11 @@ class ClosedForm:
         self._require_solved()
         return self._compiled
 
+    @property
+    def closure(self) -> LoopSystem:
+        """The closure equations that the solutions fulfil."""
+        return self._evaluation.closure
+
     @cached_property
     def _compiled(self) -> Evaluation:
         return Evaluation(self._plan, self.graph, self.columns)
@@ -202,7 +208,7 @@ class ClosedForm:
     def _unclosed(self) -> Branch | None:
         """A branch that does not close the loops, if there is one."""
         columns = list(self.columns)
-        stored, units = self.graph.position[columns], self._compiled.closure.units[columns]
+        stored, units = self.graph.position[columns], self._compiled.closure.loops.units[columns]
         return unclosed_branch(self._compiled, self.branches, stored, units)
 
     def _require_solved(self) -> None:

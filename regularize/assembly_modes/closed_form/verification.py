@@ -43,11 +43,11 @@ def unclosed_branch(
     if len(branches) <= most:
         found = evaluation.many(x, None)
         at, wrong = np.nonzero(found.assembled)
-        open_ = evaluation.closure.error(found.q[at, wrong]) > EXACT.singular
+        open_ = evaluation.closure.gap(found.q[at, wrong]) > EXACT.singular
         return branches[int(wrong[open_][0])] if open_.any() else None
     tried = (branches[int(k)] for k in rng.choice(len(branches), most, replace=False))
     for branch in tried:
         found = evaluation.many(x, branch)
-        if np.any(evaluation.closure.error(found.q[found.assembled]) > EXACT.singular):
+        if np.any(evaluation.closure.gap(found.q[found.assembled]) > EXACT.singular):
             return branch
     return None
