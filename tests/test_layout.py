@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -65,3 +67,25 @@ def test_no_package_needs_one_that_needs_it() -> None:
     graph = package_imports()
     assert graph.number_of_edges() > 50
     assert [c for c in nx.strongly_connected_components(graph) if len(c) > 1] == []
+
+
+def test_no_module_needs_one_that_needs_it() -> None:
+    graph = imports()
+    assert graph.number_of_edges() > 1000
+    assert [c for c in nx.strongly_connected_components(graph) if len(c) > 1] == []
+
+
+def test_a_class_name_means_one_thing() -> None:
+    homes: dict[str, str] = {}
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                assert homes.setdefault(node.name, module) == module, node.name
+
+
+def test_the_reduction_stands_on_its_own() -> None:
+    """It takes formulas where they are offered, and loads none."""
+    code = "import sys, regularize.reduction.reduce; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[1] for name in run.stdout.split() if name.startswith("regularize.")}
+    assert loaded == {"errors", "lie", "manifold", "model", "reduction", "version"}
