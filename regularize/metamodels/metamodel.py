@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,27 @@ from regularize.metamodels.interpolation import Accuracy as Accuracy
 from regularize.metamodels.interpolation import Interpolation
 from regularize.metamodels.samples import Settings
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Sequence[float]
 Kind = Literal["boxes", "splines", "rbf"]
 Inside = Callable[[Array], NDArray[np.bool_]]
+
+
+class Options(TypedDict, total=False):
+    """What may be asked of a metamodel of any kind; see ``metamodel``."""
+
+    tolerance: float | None
+    size: float | Sequence[float] | None
+    smallest: float
+    clearance: float
+    inside: Inside | None
+    max_samples: int
+    held_out: int
+    seed: int
+    executor: Executor | None
+    progress: bool
 
 
 @overload
@@ -36,17 +54,8 @@ def metamodel(
     reduced: ReducedModel,
     bounds: Bounds,
     *,
-    tolerance: float | None = None,
-    size: float | Sequence[float] | None = None,
     kind: Literal["boxes"] = "boxes",
-    smallest: float = 1 / 64,
-    clearance: float = 0.0,
-    inside: Inside | None = None,
-    max_samples: int = 200_000,
-    held_out: int = 1000,
-    seed: int = 0,
-    executor: Executor | None = None,
-    progress: bool = False,
+    **options: Unpack[Options],
 ) -> Metamodel: ...
 
 
@@ -55,17 +64,8 @@ def metamodel(
     reduced: ReducedModel,
     bounds: Bounds,
     *,
-    tolerance: float | None = None,
-    size: float | Sequence[float] | None = None,
     kind: Literal["splines", "rbf"],
-    smallest: float = 1 / 64,
-    clearance: float = 0.0,
-    inside: Inside | None = None,
-    max_samples: int = 200_000,
-    held_out: int = 1000,
-    seed: int = 0,
-    executor: Executor | None = None,
-    progress: bool = False,
+    **options: Unpack[Options],
 ) -> Continuous: ...
 
 

@@ -39,12 +39,16 @@ class DrivenMotion:
 
     Attributes:
         name: Coordinate that is driven.
+        column: Its position among all coordinates.
+        slides: Whether it is a length, else an angle.
         q: Configurations along the motion, shape (frames, n).
         start: Index of the assembled configuration.
         cyclic: Whether the motion returns to its start.
     """
 
     name: str
+    column: int
+    slides: bool
     q: Array
     start: int
     cyclic: bool
@@ -88,8 +92,9 @@ class _Drive:
         frames = np.array([*reversed(behind), start, *ahead])
         whole = np.repeat(reduction.q[None], len(frames), axis=0)
         whole[:, columns] = frames
-        name = coordinate_names(reduction.mechanism)[int(columns[self.driver])]
-        return DrivenMotion(name, read_only(whole), len(behind), cyclic)
+        column = int(columns[self.driver])
+        name = coordinate_names(reduction.mechanism)[column]
+        return DrivenMotion(name, column, self.slides, read_only(whole), len(behind), cyclic)
 
     def _way(self, start: Array, sign: float) -> tuple[list[Array], bool]:
         """Configurations one way from the start, and whether they lead back to it."""

@@ -12,7 +12,6 @@ from scipy.spatial.transform import Rotation
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph import coordinate_names
 from regularize.render.animation import FRAMES, DrivenMotion, motions
 from regularize.render.camera import camera, upwards
 from regularize.render.drawing import Drawing, Piece
@@ -99,15 +98,10 @@ def _motion(drawing: Drawing, motion: DrivenMotion) -> dict[str, Any]:
     picked[start] = motion.start
     poses = r.loops.state(motion.q[picked]).T_world_node
     moved = np.max(np.abs(poses - poses[:1]), axis=(0, 2, 3)) > 1e-9
-    column = coordinate_names(r.mechanism).index(motion.name)
-    slides = any(
-        column in edge.columns and not np.any(edge.screws[3:, edge.columns.index(column)])
-        for edge in r.graph.edges
-    )
-    values = motion.q[picked, column] * (1e3 if slides else 180 / np.pi)
+    values = motion.q[picked, motion.column] * (1e3 if motion.slides else 180 / np.pi)
     return {
         "name": motion.name,
-        "unit": "mm" if slides else "°",
+        "unit": "mm" if motion.slides else "°",
         "cyclic": motion.cyclic,
         "start": start,
         "values": [round(float(v), 2) for v in values],
