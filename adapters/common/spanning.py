@@ -9,8 +9,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from regularize.adapters.common.joint_motion import relative_pose
 from regularize.lie.screw import Array
+from regularize.model.joint_motion import relative_pose
 from regularize.model.mechanism import Joint, Mechanism
 
 

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from regularize.lie.screw import Array, adjoint, exp, inverse, log, log_rotation
-from regularize.model.mechanism import Joint
+from regularize.model.joint import Joint
 
 #: Newton on a joint's own coordinates takes a few steps, or has no solution to find.
 STEPS = 30
 
 
-def motion(joint: Joint, q: Array, count: int | None = None) -> Array:
+class Moving(Protocol):
+    """A joint, or an elementary part of one."""
+
+    @property
+    def screws(self) -> Array:
+        """Freedoms in the joint frame, shape (6, freedoms)."""
+
+    @property
+    def freedoms(self) -> int:
+        """Number of freedoms."""
+
+    @property
+    def group(self) -> bool:
+        """Whether it moves by one exponential of all its screws."""
+
+
+def motion(joint: Moving, q: Array, count: int | None = None) -> Array:
     """The child's joint frame in the parent's joint frame at coordinates ``q``, shape (4, 4).
 
     Args:
@@ -32,7 +50,7 @@ def relative_pose(joint: Joint, q: Array) -> Array:
     return joint.T_parent_joint @ motion(joint, q) @ inverse(joint.T_child_joint)
 
 
-def joint_position(joint: Joint, T_parent_child: Array) -> Array:
+def joint_position(joint: Moving, T_parent_child: Array) -> Array:
     """Coordinates that move the parent's frame of a joint nearest to its child's frame.
 
     What the joint cannot do is left over; it is the closure gap.
@@ -46,21 +64,20 @@ def joint_position(joint: Joint, T_parent_child: Array) -> Array:
     """
     if joint.freedoms == 0:
         return np.zeros(0)
-    if joint.kind == "spherical":
-        return log_rotation(T_parent_child[:3, :3])
-    if joint.kind == "free":
-        return log(T_parent_child)
+    if joint.group:
+        whole = joint.freedoms == 6
+        twist = log(T_parent_child) if whole else log_rotation(T_parent_child[:3, :3])
+        return np.asarray(joint.screws[-joint.freedoms :].T @ twist)
     q = np.zeros(joint.freedoms)
     for _ in range(STEPS):
-        T = motion(joint, q)
-        error = log(inverse(T) @ T_parent_child)
         # Newton on the twist that is still missing, seen from the moved frame.
-        columns = [
-            adjoint(inverse(T) @ motion(joint, q, k)) @ joint.screws[:, k]
-            for k in range(joint.freedoms)
-        ]
-        step = np.linalg.lstsq(np.column_stack(columns), error, rcond=None)[0]
+        columns, T = [], np.eye(4)
+        for column, value in zip(joint.screws.T[::-1], q[::-1], strict=True):
+            columns.append(adjoint(inverse(T)) @ column)
+            T = exp(column * value) @ T
+        error = log(inverse(T) @ T_parent_child)
+        step = np.linalg.lstsq(np.column_stack(columns[::-1]), error, rcond=None)[0]
         q = q + step
-        if float(np.max(np.abs(step))) < 1e-15:
+        if float(np.max(np.abs(step))) < 1e-14:
             break
     return q
