@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.model.graph import EdgeId, Graph, spanning_tree
 
 
@@ -19,13 +19,19 @@ def center_and_radius(points: Array) -> tuple[Array, float]:
     return center, radius if radius > rounding else 1.0
 
 
-def center_and_length(loops: LoopKinematics, q: Array) -> tuple[Array, float]:
-    """Centre of the joint frames and their largest distance from it (1 m where they coincide)."""
-    state = loops.state(q)
-    points = []
-    for index in loops.edges:
-        edge = loops.graph.edges[index]
-        points.append((state.T_world_node[0, loops.row(edge.parent)] @ edge.T_parent)[:3, 3])
+def center_and_length(
+    loops: LoopKinematics, q: Array | State, edges: Iterable[EdgeId] | None = None
+) -> tuple[Array, float]:
+    """Centre of the joint frames and their largest distance from it (1 m where they coincide).
+
+    Args:
+        loops: Kinematics of the edges.
+        q: Where they are: their coordinates, shape (n,), or the state at these.
+        edges: Those that count; by default all.
+    """
+    poses = (q if isinstance(q, State) else loops.state(q)).T_world_node[0]
+    found = [loops.graph.edges[e] for e in (loops.edges if edges is None else edges)]
+    points = [(poses[loops.row(edge.parent)] @ edge.T_parent)[:3, 3] for edge in found]
     return center_and_radius(np.array(points))
 
 

@@ -38,7 +38,7 @@ class ModelCoordinates:
         """Write the map and the couplings as matrices."""
         self.graph, self.model = graph, model
         self._neutral = pin.neutral(model)
-        self._map = np.zeros((model.nv, graph.freedoms))
+        self._map: Array = np.zeros((model.nv, graph.freedoms))
         for joint in joints:
             row = model.idx_vs[joint.index]
             for edge in joint.edges:
@@ -93,7 +93,7 @@ class ModelCoordinates:
         """Coupling rows over all joint coordinates, shape (C, n)."""
         graph = self.graph
         rows = np.zeros((len(graph.couplings), graph.freedoms))
-        present = self._map.any(axis=0)
+        present = np.any(self._map != 0.0, axis=0)
         for row, coupling in zip(rows, graph.couplings, strict=True):
             for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
                 if not present[column]:
