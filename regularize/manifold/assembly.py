@@ -144,11 +144,10 @@ def assemble(
 
 def with_coordinates(mechanism: Mechanism, q: Array) -> Mechanism:
     """The mechanism with other stored coordinates, those of all joints in order, shape (n,)."""
-    positions, start = {}, 0
-    for joint in mechanism.joints:
-        positions[joint.name] = np.asarray(q)[start : start + joint.freedoms]
-        start += joint.freedoms
-    return mechanism.with_positions(positions)
+    parts = np.split(q, np.cumsum([joint.freedoms for joint in mechanism.joints]))
+    return mechanism.with_positions(
+        {joint.name: part for joint, part in zip(mechanism.joints, parts, strict=False)}
+    )
 
 
 def held_columns(

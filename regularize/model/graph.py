@@ -152,12 +152,9 @@ class Graph:
         for edge in self.edges:
             subdivided.add_edge(edge.parent, ("edge", edge.index))
             subdivided.add_edge(edge.child, ("edge", edge.index))
-        blocks = []
-        for part in nx.biconnected_components(subdivided):
-            indices = sorted(v[1] for v in list[Any](part) if isinstance(v, tuple))
-            if len(part) > 2:
-                blocks.append(tuple(indices))
-        return tuple(sorted(blocks))
+        parts = [[*part] for part in nx.biconnected_components(subdivided) if len(part) > 2]
+        edges = ([v[1] for v in part if isinstance(v, tuple)] for part in parts)
+        return tuple(sorted(tuple(sorted(block)) for block in edges))
 
     @cached_property
     def cells(self) -> tuple[tuple[EdgeId, ...], ...]:

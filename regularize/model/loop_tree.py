@@ -65,13 +65,9 @@ class LoopTree:
         """Positions of an edge's coordinates in ``q``."""
         return [self._local[c] for c in self.graph.edges[edge].columns]
 
-    def sign(self, loop: int, edge: EdgeId) -> int:
-        """Direction in which a loop passes an edge: 1 from parent to child, -1 back, 0 not."""
-        return int(self.edge_incidence[loop, self.edges.index(edge)])
-
     @cached_property
     def edge_incidence(self) -> Array:
-        """Sign of every edge in every loop, shape (L, edges)."""
+        """How loops pass edges: 1 from parent to child, -1 back, 0 not, shape (L, edges)."""
         return np.asarray(self._edge_sides[1] - self._edge_sides[0])
 
     def row(self, node: NodeId) -> int:

@@ -93,7 +93,6 @@ def _root(loops: LoopKinematics, node: NodeId) -> NodeId:
 
 def _through(loops: LoopKinematics, e: EdgeId, stress: Array) -> Array:
     """Wrench of each self-stress state in one joint, shape (6, states)."""
-    total = np.zeros((6, stress.shape[1]))
-    for row in range(len(loops.chords)):
-        total += loops.sign(row, e) * stress[6 * row : 6 * row + 6]
-    return total
+    signs = loops.edge_incidence[:, loops.edges.index(e)]
+    wrenches = stress[: 6 * len(signs)].reshape(len(signs), 6, stress.shape[1])
+    return np.asarray(np.einsum("l,lik->ik", signs, wrenches))
