@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -48,6 +49,22 @@ def motion(joint: Moving, q: Array, count: int | None = None) -> Array:
 def relative_pose(joint: Joint, q: Array) -> Array:
     """The child body in the parent body at coordinates ``q``, shape (4, 4)."""
     return joint.T_parent_joint @ motion(joint, q) @ inverse(joint.T_child_joint)
+
+
+def reversed_joint(joint: Joint) -> Joint:
+    """The same joint seen from its child; its coordinates keep their values."""
+    screws = -joint.screws if joint.group else -joint.screws[:, ::-1]
+    order = slice(None) if joint.group else slice(None, None, -1)
+    return replace(
+        joint,
+        parent=joint.child,
+        child=joint.parent,
+        screws=screws,
+        T_parent_joint=joint.T_child_joint,
+        T_child_joint=joint.T_parent_joint,
+        position=joint.position[order],
+        limits=None if joint.limits is None else joint.limits[order],
+    )
 
 
 def joint_position(joint: Moving, T_parent_child: Array) -> Array:
