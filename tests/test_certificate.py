@@ -13,6 +13,7 @@ from regularize.assembly_modes.sampling import spread_configurations
 from regularize.cli import main
 from regularize.errors import ModelError
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.graph_part import part_of
 from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
 from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
 from regularize.reduction.reduce import Reduction
@@ -111,7 +112,7 @@ def test_a_cell_is_solved_for_among_others() -> None:
 def test_part_of_a_graph() -> None:
     graph = rg.reduce(model("double_sarrus")).graph
     for cell in graph.cells:
-        part = graph.part(cell)
+        part = part_of(graph, cell)
         assert part is not None
         assert [e.name for e in part.edges] == [graph.edges[e].name for e in cell]
         assert part.cells == (tuple(range(len(cell))),)

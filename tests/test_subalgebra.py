@@ -173,10 +173,9 @@ def test_nothing_is_immobile():
 
 def test_the_store_gives_equal_spaces_equal_numbers():
     spaces = MotionSpaces(1e-5)
-    one = spaces.closure(columns("planar"))
-    other = spaces.closure(np.column_stack([screw.revolute(Z, Y), screw.prismatic(X)]))
+    same = columns("planar"), np.column_stack([screw.revolute(Z, Y), screw.prismatic(X)])
+    one, other, x, z = (spaces.number(lie_closure(c)) for c in (*same, X_TURN, Z_TURN))
     assert one == other
-    x, z = spaces.closure(X_TURN), spaces.closure(Z_TURN)
     assert spaces.dimension(spaces.join(x, z)) == 3
     assert spaces.dimension(spaces.add(x, z)) == 2
     assert spaces.meet(x, z) == MotionSpaces.ZERO

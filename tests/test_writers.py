@@ -23,11 +23,12 @@ from simulation_fixtures import BUILDERS, MECHANISMS
 from regularize.adapters import adapters
 from regularize.adapters.common.pose import rotation_rpy
 from regularize.adapters.common.serial import serial
-from regularize.adapters.common.spanning import reference_poses, reversed_joint, spanning
+from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import number, rpy
 from regularize.errors import RegularizeError
 from regularize.lie.screw import adjoint, exp, inverse
 from regularize.model.joint import KINDS, joint_screws
+from regularize.model.joint_motion import reversed_joint
 from regularize.model.mechanism import Coupling
 from regularize.reduction.reduce import reduce
 

@@ -10,12 +10,12 @@ import numpy as np
 from regularize.adapters.cad.mates import merge
 from regularize.adapters.cad.relations import Relation, resolve
 from regularize.adapters.common.draft import Draft, Side, joint_between
-from regularize.adapters.common.joint_motion import relative_pose
 from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.pairs import pair
 from regularize.adapters.common.units import suspect
 from regularize.lie.screw import Array, inverse, log_rotation
 from regularize.model.diagnostic import Source
+from regularize.model.joint_motion import relative_pose
 from regularize.model.mechanism import STANDARD_GRAVITY, Body, Geometry, Inertia, Mechanism
 
 #: Misfits of saved placements above this are reported, in metres and radians.

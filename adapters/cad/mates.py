@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.joint_motion import motion, relative_pose
 from regularize.adapters.common.names import unique
 from regularize.lie import screw, subalgebra
 from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import Array, inverse, prismatic, revolute, transform
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import joint_screws, perpendiculars
+from regularize.model.joint_motion import motion, relative_pose
 from regularize.model.mechanism import Joint
 
 #: Tolerance of geometric relations between mates: radians, and lengths relative to their spread.

@@ -17,9 +17,9 @@ import networkx as nx
 import numpy as np
 
 from regularize.adapters.common.draft import Side, Terms
-from regularize.adapters.common.joint_motion import relative_pose
 from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Source
+from regularize.model.joint_motion import relative_pose
 from regularize.model.mechanism import Joint
 
 #: Longest chain of joints that is looked through.

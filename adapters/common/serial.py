@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.joint_motion import joint_position, motion
 from regularize.lie.screw import Array, axis_of, helical, prismatic, revolute, transform
 from regularize.model.joint import joint_screws
+from regularize.model.joint_motion import joint_position, motion
 from regularize.model.mechanism import Joint
 
 #: A size or a pitch nearer than this to 1 or 0 is that but for rounding.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from regularize.adapters.common.joint_motion import relative_pose
 from regularize.lie.screw import Array
+from regularize.model.joint_motion import relative_pose, reversed_joint
 from regularize.model.mechanism import Joint, Mechanism
 
 
@@ -65,22 +65,6 @@ def spanning(mechanism: Mechanism) -> Spanning:
 def _late(joint: Joint) -> int:
     """How late a joint is taken into the tree: fixed ones first, easily closed ones last."""
     return {"fixed": 0, "revolute": 2, "spherical": 3}.get(joint.kind, 1)
-
-
-def reversed_joint(joint: Joint) -> Joint:
-    """The same joint seen from its child; its coordinates keep their values."""
-    screws = -joint.screws if joint.group else -joint.screws[:, ::-1]
-    order = slice(None) if joint.group else slice(None, None, -1)
-    return replace(
-        joint,
-        parent=joint.child,
-        child=joint.parent,
-        screws=screws,
-        T_parent_joint=joint.T_child_joint,
-        T_child_joint=joint.T_parent_joint,
-        position=joint.position[order],
-        limits=None if joint.limits is None else joint.limits[order],
-    )
 
 
 def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Array]:

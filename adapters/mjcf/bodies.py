@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.inertia import six
-from regularize.adapters.common.joint_motion import motion, relative_pose
 from regularize.adapters.common.serial import ROUNDING, pitch_of, serial
 from regularize.adapters.common.spanning import Spanning
 from regularize.adapters.common.write import Writing, WrittenCoordinate, add
 from regularize.adapters.mjcf.elements import add_geom, place, wxyz
 from regularize.lie.screw import Array, adjoint, inverse
+from regularize.model.joint_motion import motion, relative_pose
 from regularize.model.mechanism import Body, Geometry, Inertia, Joint
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from regularize.adapters.common.joint_motion import joint_position, motion
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
 from regularize.adapters.sdf.frames import WORLD
 from regularize.lie.screw import Array, inverse, log
 from regularize.model.joint import joint_screws
+from regularize.model.joint_motion import joint_position, motion
 from regularize.model.mechanism import Joint
 
 KINDS = {

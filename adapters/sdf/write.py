@@ -11,7 +11,6 @@ import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.inertia import MASSLESS, NAMES, six
-from regularize.adapters.common.joint_motion import joint_position, motion, relative_pose
 from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, standard
 from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import (
@@ -24,6 +23,7 @@ from regularize.adapters.common.write import (
 )
 from regularize.lie.screw import Array, inverse, log, transform
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.joint_motion import joint_position, motion, relative_pose
 from regularize.model.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 
 VERSION = "1.11"

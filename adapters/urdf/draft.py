@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
-from regularize.adapters.common.joint_motion import relative_pose
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.pose import pose
 from regularize.lie.screw import IDENTITY, Array, inverse
+from regularize.model.joint_motion import relative_pose
 from regularize.model.mechanism import Body, Joint
 
 

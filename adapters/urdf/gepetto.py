@@ -15,30 +15,63 @@ the older name of ``UJOINT_XY``; ``FIXED`` locks the joint at zero.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import suggestion
-from regularize.adapters.common.values import Value
+from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
-from regularize.adapters.urdf.sidecar import Sidecar
 from regularize.lie.screw import IDENTITY
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint
 
+#: The key that tells such a file from other YAML files beside a model, at the top level.
+KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
+CLOSURES = {"3d": "spherical", "6d": "fixed"}
+UNIVERSAL = tuple(f"UJOINT_{a}{b}" for a in "XYZ" for b in "XYZ" if a != b)
+TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
 
-def retype(sidecar: Sidecar, draft: UrdfDraft) -> None:
+
+def parse(path: str) -> Value:
+    """Content of a file; raises ``ReadError`` if it is no such description."""
+    root = read_yaml(path, "`closed_loop: [[frame, frame], ...]` and the like")
+    if root.get("closed_loop") is None:
+        raise root.error(
+            "has no `closed_loop`, nor `closures`, `ball_loops`, `pin_loops` or `closing_joints`; "
+            "list the pairs of frames that close loops"
+        )
+    for pair in root.each("closed_loop"):
+        words = pair.texts()
+        if len(words) != 2:
+            raise pair.error(f"expected a pair of frames, found {len(words)}; write [frame, frame]")
+    for key in ("type", "joint_name", "joint_type", "name_mot"):
+        root.maybe(key, Value.texts)
+    for entry in root.each("type"):
+        entry.one_of(entry.text().lower(), CLOSURES)
+    pairs = [("joint_name", "joint_type")]
+    if root.get("type") is not None:
+        pairs.insert(0, ("closed_loop", "type"))
+    for one, other in pairs:
+        ones, others = len(root.each(one)), len(root.each(other))
+        if ones != others:
+            raise root.error(f"`{one}` has {ones} entries and `{other}` {others}; give one for one")
+    for entry in root.each("joint_type"):
+        entry.one_of(entry.text(), TYPES)
+    return root
+
+
+def retype(root: Value, draft: UrdfDraft) -> None:
     """Replace joint types, and say which joints are motors."""
-    for name, type_ in sidecar.types:
+    for name, type_ in zip(root.each("joint_name"), root.each("joint_type"), strict=True):
         joint, written = _known(name, "joint_name", draft), type_.text()
         if joint is None:
             continue
-        if written == "SPHERICAL":
-            kind, screws = "spherical", joint_screws("spherical")
-        elif written == "FIXED":
-            kind, screws = "fixed", joint_screws("fixed")
+        if written in ("SPHERICAL", "FIXED"):
+            kind = written.lower()
+            screws = joint_screws(kind)
         else:
             letters = "XY" if written == "CARDAN" else written[-2:]
             first, second = (np.eye(3)["XYZ".index(letter)] for letter in letters)
@@ -46,9 +79,10 @@ def retype(sidecar: Sidecar, draft: UrdfDraft) -> None:
         draft.joints[joint.name] = replace(
             joint, kind=kind, screws=screws, position=np.zeros(0), limits=None
         )
-    if sidecar.motors is None:
+    if root.get("name_mot") is None:
         return
-    named = {entry.text() for entry in sidecar.motors if _known(entry, "name_mot", draft)}
+    motors = root.each("name_mot")
+    named = {entry.text() for entry in motors if _known(entry, "name_mot", draft)}
     for joint in [*draft.joints.values()]:
         draft.joints[joint.name] = replace(joint, actuated=joint.name in named)
 
@@ -65,9 +99,12 @@ def _known(entry: Value, key: str, draft: UrdfDraft) -> Joint | None:
     return draft.joints.get(name)
 
 
-def close(sidecar: Sidecar, draft: UrdfDraft) -> None:
+def close(root: Value, draft: UrdfDraft) -> None:
     """Add the closing joints, named after their two frames."""
-    for first, second, kind in sidecar.closures:
+    pairs = [pair.items() for pair in root.each("closed_loop")]
+    kinds = root.maybe("type", Value.texts, ["6d"] * len(pairs))
+    motor = None if root.get("name_mot") is None else False
+    for (first, second), kind in zip(pairs, kinds, strict=True):
         one, other = _frame(first, draft), _frame(second, draft)
         if one[0] == other[0]:
             raise first.error(
@@ -75,8 +112,7 @@ def close(sidecar: Sidecar, draft: UrdfDraft) -> None:
                 "of two links"
             )
         name = draft.joint_name(f"{first.text()}-{second.text()}")
-        motor = None if sidecar.motors is None else False
-        draft.close(first, name, kind, one, other, actuated=motor)
+        draft.close(first, name, CLOSURES[kind.lower()], one, other, actuated=motor)
 
 
 def _frame(entry: Value, draft: UrdfDraft) -> Side:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from regularize.adapters.urdf import gepetto, loop_closures, robot_data, sidecar
+from regularize.adapters.urdf import gepetto, loop_closures, robot_data
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
@@ -59,7 +59,7 @@ def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFil
     if not model.with_name("robot.urdf").exists():
         names += ["robot.yaml", "robot.yml"]
     beside = (os.path.join(folder, name) for name in names)
-    found = [_gepetto(file) for file in beside if _has(file, sidecar.KEY)][:1] + named
+    found = [_gepetto(file) for file in beside if _has(file, gepetto.KEY)][:1] + named
     if loops and not found:
         raise ReadError(path, f"no loop description {' or '.join(names)} beside it; name the file")
     return found
@@ -81,7 +81,7 @@ def _named(close: Callable[[str, UrdfDraft], None], path: str) -> LoopFile:
 
 
 def _gepetto(path: str) -> LoopFile:
-    content = sidecar.parse(path)
+    content = gepetto.parse(path)
     return LoopFile(
         path,
         lambda draft: gepetto.retype(content, draft),

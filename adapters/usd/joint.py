@@ -10,10 +10,10 @@ from pxr import UsdPhysics
 
 from regularize.adapters.common.distance import distance_joint
 from regularize.adapters.common.draft import WORLD, Side, joint_between
-from regularize.adapters.common.joint_motion import joint_position
 from regularize.adapters.usd.motion import motion
 from regularize.adapters.usd.stage import Stage, target_of
 from regularize.lie.screw import inverse
+from regularize.model.joint_motion import joint_position
 
 MIMICS = ("PhysxMimicJointAPI", "NewtonMimicAPI")
 

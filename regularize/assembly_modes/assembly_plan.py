@@ -39,6 +39,7 @@ from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Edge, EdgeId, Graph, coordinate_names
+from regularize.model.graph_part import part_of
 
 #: Generic loops by which the arrangements of a loop's equations are ranked.
 PROBES = 3
@@ -264,7 +265,7 @@ class AssemblyPlan:
                     return None
                 tied = {self._edge_of[c].joint.name for c in coupling.columns}
                 edges |= {edge.index for edge in self.graph.edges if edge.joint.name in tied}
-        part = self.graph.part(self._opened(edges))
+        part = part_of(self.graph, self._opened(edges))
         if part is None:
             return None
         own = self._own(part)

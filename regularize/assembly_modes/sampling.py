@@ -13,6 +13,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask
 from regularize.model.graph import Graph, spanning_tree
+from regularize.model.graph_part import part_of
 
 #: Velocities of inputs that depend on each other more than this choose no motion.
 INDEPENDENT = 0.02
@@ -62,7 +63,7 @@ def spread_configurations(
         rng: Source of random inputs.
     """
     nothing = np.zeros((0, loops.freedoms))
-    part = loops.graph.part(loops.edges)
+    part = part_of(loops.graph, loops.edges)
     if part is None:
         return nothing
     start, motions = _clearest(loops, starts, rtol)

@@ -17,8 +17,16 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.gaps import CLOSED, Gap, Obstacle, gaps, largest_error
-from regularize.manifold.search import Candidates, Search
+from regularize.manifold.gaps import (
+    CLOSED,
+    Candidates,
+    Gap,
+    Obstacle,
+    chords_fitted,
+    gaps,
+    largest_error,
+)
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
@@ -109,14 +117,19 @@ def assemble(
     closed, most_starts = True, 1
     for cell in graph.cells:
         loops = sized_loops(graph, q, cell, tree)
-        search = Search(loops, stored, q, free, np.random.default_rng(seed), starts, candidates)
-        before += gaps(loops, search.start)
-        solution = search.run()
+        solution = chords_fitted(loops, q[loops.columns], free[loops.columns])
+        before += gaps(loops, solution)
+        if largest_error(loops, solution) > EXACT.closed:
+            from regularize.manifold.search import Search  # needed where a file is open
+
+            rng = np.random.default_rng(seed)
+            search = Search(loops, stored, q, solution, free, rng, starts, candidates)
+            solution = search.run()
+            obstacles += search.obstacles
+            reached |= search.reached
+            most_starts = max(most_starts, search.tried)
         q[loops.columns] = solution
         after += gaps(loops, solution)
-        obstacles += search.obstacles
-        reached |= search.reached
-        most_starts = max(most_starts, search.tried)
         closed &= largest_error(loops, solution) <= CLOSED
     return Assembly(
         read_only(q),
@@ -131,11 +144,10 @@ def assemble(
 
 def with_coordinates(mechanism: Mechanism, q: Array) -> Mechanism:
     """The mechanism with other stored coordinates, those of all joints in order, shape (n,)."""
-    positions, start = {}, 0
-    for joint in mechanism.joints:
-        positions[joint.name] = np.asarray(q)[start : start + joint.freedoms]
-        start += joint.freedoms
-    return mechanism.with_positions(positions)
+    parts = np.split(q, np.cumsum([joint.freedoms for joint in mechanism.joints]))
+    return mechanism.with_positions(
+        {joint.name: part for joint, part in zip(mechanism.joints, parts, strict=False)}
+    )
 
 
 def held_columns(

@@ -68,11 +68,11 @@ class Continuation:
             q: Configurations on the manifold, shape (N, nq).
             directions: Scaled velocities, shape (N, n).
         """
-        constraints, free = self.constraints, ~self.held
+        constraints = self.constraints
         rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
-        result = np.where(free, directions, 0.0)
+        result = np.where(self.held, 0.0, directions)
         forbidden = (rows @ result[..., None])[..., 0]
-        result[:, free] -= least_norm(rows[..., free], forbidden, self.tolerances.rank)
+        result -= least_norm(rows, forbidden, self.tolerances.rank, self.held)
         size = np.max(np.abs(result), axis=1, initial=0.0, keepdims=True)
         moving = size > 1e-9  # what is left of a direction in which nothing can move
         return np.where(moving, result / np.where(moving, size, 1.0), 0.0)
@@ -96,7 +96,7 @@ class Continuation:
         step = np.zeros((len(q), len(units)))
         step[:, columns] = (goal - q[:, columns]) / units[columns]
         given = (rows @ step[..., None])[..., 0]
-        step[:, ~held] = -least_norm(rows[..., ~held], given, self.tolerances.singular)
+        step -= least_norm(rows, given, self.tolerances.singular, held)
         length = np.max(np.abs(step), axis=1, initial=0.0)
         trial = moved(constraints, q, step / np.maximum(1.0, length)[:, None])
         trial[:, columns] = goal  # exactly, free of rounding

@@ -7,26 +7,27 @@ from collections.abc import Iterable
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.model.graph import EdgeId, Graph, spanning_tree
 
 
-def center_and_radius(points: Array) -> tuple[Array, float]:
-    """Centre of a cloud of points and their largest distance from it (1 where they coincide)."""
+def center_and_length(
+    loops: LoopKinematics, q: Array | State, edges: Iterable[EdgeId] | None = None
+) -> tuple[Array, float]:
+    """Centre of the joint frames and their largest distance from it (1 m where they coincide).
+
+    Args:
+        loops: Kinematics of the edges.
+        q: Where they are: their coordinates, shape (n,), or the state at these.
+        edges: Those that count; by default all.
+    """
+    poses = (q if isinstance(q, State) else loops.state(q)).T_world_node[0]
+    found = [loops.graph.edges[e] for e in (loops.edges if edges is None else edges)]
+    points = np.array([(poses[loops.row(e.parent)] @ e.T_parent)[:3, 3] for e in found])
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    radius = float(np.max(np.linalg.norm(points - center, axis=1)))
+    length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = 1e-12 * float(np.max(np.abs(points)))  # points that differ by no more coincide
-    return center, radius if radius > rounding else 1.0
-
-
-def center_and_length(loops: LoopKinematics, q: Array) -> tuple[Array, float]:
-    """Centre of the joint frames and their largest distance from it (1 m where they coincide)."""
-    state = loops.state(q)
-    points = []
-    for index in loops.edges:
-        edge = loops.graph.edges[index]
-        points.append((state.T_world_node[0, loops.row(edge.parent)] @ edge.T_parent)[:3, 3])
-    return center_and_radius(np.array(points))
+    return center, length if length > rounding else 1.0
 
 
 def sized_loops(

@@ -12,7 +12,9 @@ from regularize.lie.screw import Array
 REGULAR = 1e-3
 
 
-def least_norm(matrices: Array, values: Array, singular: float) -> Array:
+def least_norm(
+    matrices: Array, values: Array, singular: float, held: NDArray[np.bool_] | None = None
+) -> Array:
     """Shortest solutions of many systems of equations, least squares where there is none.
 
     Well-conditioned systems go through their inverses, through triangular factors where there are
@@ -24,10 +26,16 @@ def least_norm(matrices: Array, values: Array, singular: float) -> Array:
         matrices: Shape (N, m, n).
         values: Right-hand sides, shape (N, m), or k of them for each system, shape (N, m, k).
         singular: Singular values below this fraction of the largest are not divided by.
+        held: Unknowns that stay zero, shape (n,).
 
     Returns:
         Solutions, shape (N, n) or (N, n, k).
     """
+    if held is not None and held.any():
+        part = least_norm(matrices[..., ~held], values, singular)
+        whole = np.zeros((len(part), len(held), *part.shape[2:]))
+        whole[:, ~held] = part
+        return whole
     N, m, n = matrices.shape
     columns = values[..., None] if values.ndim == 2 else values
     result = np.zeros((N, n, columns.shape[2]))

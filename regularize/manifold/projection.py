@@ -131,12 +131,8 @@ def project(
         if k == steps or not going.any():
             break
         active, state, residual = active[going], state[going], residual[going]
-        step = -_free_least_norm(
-            constraints.residual_jacobian(state) * constraints.units,
-            residual,
-            held,
-            tolerances.singular,
-        )
+        rows = constraints.residual_jacobian(state) * constraints.units
+        step = -least_norm(rows, residual, tolerances.singular, held)
         length[active] = np.abs(step).max(axis=1, initial=0.0)
         if k == 0:
             first[active] = length[active]
@@ -212,12 +208,3 @@ def approach(
 def moved(constraints: ConstraintSet, q: Array, step: Array) -> Array:
     """Configurations after scaled steps (N, n)."""
     return constraints.integrate(q, step * constraints.units)
-
-
-def _free_least_norm(jacobian: Array, residual: Array, held: Mask | None, singular: float) -> Array:
-    """Shortest solutions without the held velocities, shape (N, n)."""
-    if held is None:
-        return least_norm(jacobian, residual, singular)
-    step = np.zeros((len(jacobian), len(held)))
-    step[:, ~held] = least_norm(jacobian[..., ~held], residual, singular)
-    return step

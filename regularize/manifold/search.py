@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,16 +10,11 @@ from numpy.typing import ArrayLike
 from regularize.lie.screw import Array
 from regularize.manifold.constraints import View
 from regularize.manifold.continuation import Continuation, drive
-from regularize.manifold.gaps import CLOSED, Obstacle, largest_error
+from regularize.manifold.gaps import CLOSED, Candidates, Obstacle, chords_fitted, largest_error
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, project
 from regularize.manifold.starts import first_closed, perturbed
-from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
-
-#: All closed configurations of some loops with some coordinates held, shape (k, n), the nearest to
-#: a start (n,) first; None where they are not known.
-Candidates: TypeAlias = Callable[[LoopKinematics, Array, Mask], Array | None]
 
 
 class Search:
@@ -30,6 +24,7 @@ class Search:
         loops: Kinematics of the cell.
         stored: Stored coordinates of all joints, shape (n,).
         q: The same with the fixed ones at the values asked for.
+        start: Where the search begins: those of the cell, the chords fitted, shape (m,).
         free: Coordinates that may move, shape (n,).
         rng: Source of the perturbations.
         starts: Number of starting points before continuation is tried.
@@ -41,17 +36,17 @@ class Search:
         loops: LoopKinematics,
         stored: Array,
         q: Array,
+        start: Array,
         free: Mask,
         rng: np.random.Generator,
         starts: int,
         candidates: Candidates | None = None,
     ) -> None:
-        """Fit the chords to the start."""
-        self.candidates = candidates
+        """Keep what is searched."""
+        self.candidates, self.start = candidates, start
         self.loops, self.rng, self.starts = loops, rng, starts
         self.stored, self.q, self.all_free = stored, q, free
         self.free = free[loops.columns]
-        self.start = self._fit_chords(q[loops.columns])
         self.tried = 1
         self.grown: Array | None = None
         self.obstacles: list[Obstacle] = []
@@ -60,7 +55,7 @@ class Search:
     def run(self) -> Array:
         """The best configuration found, shape (n,)."""
         best, best_error = self.start, largest_error(self.loops, self.start)
-        if best_error <= EXACT.closed or not self.free.any():
+        if not self.free.any():
             if best_error > CLOSED:
                 self._blame()
             return best
@@ -125,7 +120,7 @@ class Search:
         Where the loops cannot follow, what was reached is kept.
         """
         loops, held = self.loops, np.flatnonzero(~self.free)
-        stored = self._fit_chords(self.stored[loops.columns])
+        stored = chords_fitted(loops, self.stored[loops.columns], self.free)
         start = project(loops, stored[None], damped=True).q
         if largest_error(loops, start[0]) > CLOSED:
             return self.start
@@ -137,11 +132,3 @@ class Search:
             self.reached = {names[int(loops.columns[i])]: float(q[i]) for i in held}
             q[~self.free] = target[~self.free]
         return q
-
-    def _fit_chords(self, q: Array) -> Array:
-        """Best coordinates of the chords, so that only what they forbid counts as a gap."""
-        own = np.zeros(self.loops.freedoms, dtype=bool)
-        for chord in self.loops.chords:
-            own[self.loops.local(chord)] = True
-        held = ~(own & self.free)
-        return np.asarray(project(self.loops, q[None], held=held, damped=True).q[0])

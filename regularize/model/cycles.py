@@ -8,7 +8,7 @@ the field of two elements.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from regularize.model.graph import EdgeId, Graph, NodeId, loop_count, nodes_of
@@ -45,10 +45,7 @@ class Cycle:
 def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
     """Order the edges of a simple cycle, starting at its lowest edge from its parent side."""
     start = min(edges)
-    at: dict[NodeId, list[EdgeId]] = {}
-    for e in edges:
-        for node in (graph.edges[e].parent, graph.edges[e].child):
-            at.setdefault(node, []).append(e)
+    at = _incident(graph, edges)
     order, nodes = [start], [graph.edges[start].parent]
     node = graph.edges[start].child
     while node != nodes[0]:
@@ -91,7 +88,9 @@ def candidate_cycles(
             if one + two + len(edges) > longest or i in first or i in second:
                 continue
             cycle = frozenset(edges).union(*(chains[c][2] for c in (*first, *second)))
-            if not set(first) & set(second) and _is_simple(graph, cycle):
+            if not set(first) & set(second) and all(
+                len(touching) == 2 for touching in _incident(graph, cycle).values()
+            ):
                 found.add(cycle)
     return [
         walk(graph, sorted(cycle)) for cycle in sorted(found, key=lambda c: (len(c), sorted(c)))
@@ -174,10 +173,10 @@ def _shortest_paths(
     return paths
 
 
-def _is_simple(graph: Graph, edges: frozenset[EdgeId]) -> bool:
-    """Whether every node of the edges is touched exactly twice."""
-    touched: dict[NodeId, int] = {}
+def _incident(graph: Graph, edges: Iterable[EdgeId]) -> dict[NodeId, list[EdgeId]]:
+    """Those of the edges that touch each node."""
+    at: dict[NodeId, list[EdgeId]] = {}
     for e in edges:
         for node in (graph.edges[e].parent, graph.edges[e].child):
-            touched[node] = touched.get(node, 0) + 1
-    return all(count == 2 for count in touched.values())
+            at.setdefault(node, []).append(e)
+    return at

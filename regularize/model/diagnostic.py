@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
@@ -58,12 +58,6 @@ class Diagnostic:
             "message": self.message,
             "loop": self.loop,
             "joints": list(self.joints),
-            "location": None
-            if self.source is None
-            else {
-                "path": self.source.path,
-                "line": self.source.line,
-                "element": self.source.element,
-            },
+            "location": None if self.source is None else asdict(self.source),
             "help": list(self.help),
         }

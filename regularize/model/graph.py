@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NewType
 
@@ -152,12 +152,9 @@ class Graph:
         for edge in self.edges:
             subdivided.add_edge(edge.parent, ("edge", edge.index))
             subdivided.add_edge(edge.child, ("edge", edge.index))
-        blocks = []
-        for part in nx.biconnected_components(subdivided):
-            indices = sorted(v[1] for v in list[Any](part) if isinstance(v, tuple))
-            if len(part) > 2:
-                blocks.append(tuple(indices))
-        return tuple(sorted(blocks))
+        parts = [[*part] for part in nx.biconnected_components(subdivided) if len(part) > 2]
+        edges = ([v[1] for v in part if isinstance(v, tuple)] for part in parts)
+        return tuple(sorted(tuple(sorted(block)) for block in edges))
 
     @cached_property
     def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
@@ -178,35 +175,6 @@ class Graph:
     def loops(self) -> int:
         """Number of independent loops."""
         return sum(loop_count(self, block) for block in self.blocks)
-
-    def part(self, edges: Iterable[EdgeId]) -> Graph | None:
-        """The graph of some edges alone, numbered anew in the same order; nodes stay.
-
-        None where a joint with several edges has some of them elsewhere.
-        """
-        chosen = [self.edges[e] for e in sorted(edges)]
-        names = {edge.joint.name for edge in chosen}
-        joints = tuple(joint for joint in self.mechanism.joints if joint.name in names)
-        taken = self.columns(edge.index for edge in chosen)
-        column = {c: ColumnId(k) for k, c in enumerate(taken)}
-        if len(column) != sum(joint.freedoms for joint in joints):
-            return None
-        kept = [row for row in self.couplings if set(row.columns) <= set(column)]
-        used = {row.name for row in kept}
-        couplings = tuple(c for c in self.mechanism.couplings if c.name in used)
-        return replace(
-            self,
-            mechanism=replace(self.mechanism, joints=joints, couplings=couplings),
-            edges=tuple(
-                replace(edge, index=EdgeId(k), columns=tuple(column[c] for c in edge.columns))
-                for k, edge in enumerate(chosen)
-            ),
-            freedoms=len(column),
-            couplings=tuple(
-                replace(row, columns=tuple(column[c] for c in row.columns)) for row in kept
-            ),
-            rigid_loops=(),
-        )
 
     def columns(self, edges: Iterable[EdgeId]) -> list[ColumnId]:
         """Coordinates of the given edges, in increasing order."""

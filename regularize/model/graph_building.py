@@ -6,8 +6,9 @@ subgroup (universal, composite) becomes a series of edges with massless nodes be
 
 from __future__ import annotations
 
-from collections import deque
+from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from regularize.errors import ModelError
@@ -36,7 +37,8 @@ def build(mechanism: Mechanism) -> Graph:
     T_node_body, node_of, members, rigid_loops = _merge_fixed(mechanism)
     nodes = [group[0] for group in members]
     nodes[node_of[mechanism.ground]] = mechanism.ground
-    first = _first_coordinate(mechanism)
+    starts = np.cumsum([0, *(joint.freedoms for joint in mechanism.joints)]).tolist()
+    first = {joint.name: k for joint, k in zip(mechanism.joints, starts, strict=False)}
     edges: list[Edge] = []
     all_members = list(members)
     for joint in mechanism.joints:
@@ -100,15 +102,6 @@ def build(mechanism: Mechanism) -> Graph:
     return graph
 
 
-def _first_coordinate(mechanism: Mechanism) -> dict[str, int]:
-    """Index of the first coordinate of each joint."""
-    first, total = {}, 0
-    for joint in mechanism.joints:
-        first[joint.name] = total
-        total += joint.freedoms
-    return first
-
-
 def _elementary(joint: Joint) -> list[Array]:
     """The screws of each elementary joint, in order from parent to child."""
     if joint.kind in SUBGROUP_KINDS:
@@ -123,33 +116,28 @@ def _merge_fixed(
 
     The last result lists fixed joints that join bodies of one group a second time.
     """
-    neighbours: dict[str, list[tuple[str, Array, Joint]]] = {b.name: [] for b in mechanism.bodies}
-    for joint in mechanism.joints:
-        if joint.kind == "fixed" and not joint.closure:
-            T = joint.T_parent_joint @ screw.inverse(joint.T_child_joint)
-            neighbours[joint.parent].append((joint.child, T, joint))
-            neighbours[joint.child].append((joint.parent, screw.inverse(T), joint))
-    order = [mechanism.ground, *(b.name for b in mechanism.bodies if b.name != mechanism.ground)]
+    fixed = [j for j in mechanism.joints if j.kind == "fixed" and not j.closure]
+    rigid: Any = nx.Graph()
+    rigid.add_nodes_from([mechanism.ground, *(body.name for body in mechanism.bodies)])
+    for joint in fixed:
+        if not rigid.has_edge(joint.parent, joint.child):
+            rigid.add_edge(joint.parent, joint.child, joint=joint)
     T_node_body: dict[str, Array] = {}
     node_of: dict[str, NodeId] = {}
     groups: list[tuple[str, ...]] = []
     used: set[str] = set()
-    for start in order:
+    for start in rigid:
         if start in node_of:
             continue
-        node = NodeId(len(groups))
-        T_node_body[start], node_of[start] = IDENTITY, node
-        group, queue = [start], deque([start])
-        while queue:
-            body = queue.popleft()
-            for other, T, joint in neighbours[body]:
-                if other not in node_of:
-                    used.add(joint.name)
-                    T_node_body[other], node_of[other] = T_node_body[body] @ T, node
-                    group.append(other)
-                    queue.append(other)
+        group = [start]
+        T_node_body[start] = IDENTITY
+        for near, far in nx.bfs_edges(rigid, start):
+            joint = rigid.edges[near, far]["joint"]
+            T = joint.T_parent_joint @ screw.inverse(joint.T_child_joint)
+            T_node_body[far] = T_node_body[near] @ (T if joint.child == far else screw.inverse(T))
+            used.add(joint.name)
+            group.append(far)
+        node_of.update(dict.fromkeys(group, NodeId(len(groups))))
         groups.append(tuple(group))
-    spare = tuple(
-        j for j in mechanism.joints if j.kind == "fixed" and not j.closure and j.name not in used
-    )
+    spare = tuple(joint for joint in fixed if joint.name not in used)
     return T_node_body, node_of, groups, spare

@@ -65,23 +65,10 @@ class LoopTree:
         """Positions of an edge's coordinates in ``q``."""
         return [self._local[c] for c in self.graph.edges[edge].columns]
 
-    def sign(self, loop: int, edge: EdgeId) -> int:
-        """Direction in which a loop passes an edge: 1 from parent to child, -1 back, 0 not."""
-        if edge == self.chords[loop]:
-            return -1
-        return self._edge_signs[loop].get(edge, 0)
-
     @cached_property
-    def _edge_signs(self) -> list[dict[EdgeId, int]]:
-        signs: list[dict[EdgeId, int]] = []
-        for chord in self.chords:
-            edge = self.graph.edges[chord]
-            found: dict[EdgeId, int] = {}
-            for node, factor in ((edge.child, 1), (edge.parent, -1)):
-                for e, sign in self.path_to_root(node):
-                    found[e] = found.get(e, 0) + factor * sign
-            signs.append(found)
-        return signs
+    def edge_incidence(self) -> Array:
+        """How loops pass edges: 1 from parent to child, -1 back, 0 not, shape (L, edges)."""
+        return np.asarray(self._edge_sides[1] - self._edge_sides[0])
 
     def row(self, node: NodeId) -> int:
         """Position of a node in ``nodes``."""
@@ -105,11 +92,19 @@ class LoopTree:
     @cached_property
     def sides(self) -> tuple[Array, Array]:
         """Signs with which each coordinate moves the chord frame and the target frame, (L, n)."""
-        parent, child = np.zeros((2, len(self.chords), self.freedoms))
+        counts = [self.graph.edges[e].freedoms for e in self.edges]
+        parent, child = np.repeat(self._edge_sides, counts, axis=2)
+        return parent, child
+
+    @cached_property
+    def _edge_sides(self) -> Array:
+        """The same for the edges, shape (2, L, edges)."""
+        place = {e: k for k, e in enumerate(self.edges)}
+        sides = np.zeros((2, len(self.chords), len(self.edges)))
         for row, chord in enumerate(self.chords):
             edge = self.graph.edges[chord]
-            for node, part in ((edge.parent, parent), (edge.child, child)):
+            for node, side in zip((edge.parent, edge.child), sides[:, row], strict=True):
                 for e, sign in self.path_to_root(node):
-                    part[row, self.local(e)] += sign
-            parent[row, self.local(chord)] += 1
-        return parent, child
+                    side[place[e]] += sign
+            sides[0, row, place[chord]] += 1
+        return sides

@@ -9,14 +9,17 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.errors import UnsupportedExport
-from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
-from regularize.model.graph import ColumnId, Graph
+from regularize.model.graph import Graph
 from regularize.pinocchio_model.tree import TreeJoint
 
 
 class ModelCoordinates:
     """Where the coordinates of a mechanism are in the model of its spanning tree.
+
+    In exponential coordinates about the neutral configuration, as of ``pinocchio.integrate``, the
+    model's joints are a linear map of the mechanism's: a joint that the tree passes backwards has
+    its freedoms in the opposite order, and a group joint then the opposite twist.
 
     Args:
         graph: The mechanism's graph.
@@ -32,51 +35,33 @@ class ModelCoordinates:
     """
 
     def __init__(self, graph: Graph, model: Any, joints: Sequence[TreeJoint]) -> None:
-        """Write the couplings as rows."""
-        self.graph, self.model, self.joints = graph, model, tuple(joints)
+        """Write the map and the couplings as matrices."""
+        self.graph, self.model = graph, model
+        self._neutral = pin.neutral(model)
+        self._map: Array = np.zeros((model.nv, graph.freedoms))
+        for joint in joints:
+            row = model.idx_vs[joint.index]
+            for edge in joint.edges:
+                block = np.eye(edge.freedoms)
+                if edge.group:
+                    # A ball joint of the model has the rotation of a free one.
+                    block = edge.screws[-edge.freedoms :] * (-1.0 if joint.reversed else 1.0)
+                elif joint.reversed:
+                    block = block[::-1]
+                self._map[row : row + edge.freedoms, list(edge.columns)] = block
+                row += edge.freedoms
         self.coupling = self._couplings()
         self.offset = read_only([c.offset for c in graph.couplings])
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
-        q = pin.neutral(self.model)
-        for joint in self.joints:
-            start = self.model.idx_qs[joint.index]
-            for edge in joint.edges:
-                values = np.asarray(coordinates)[list(edge.columns)]
-                if not edge.group:
-                    values = values[::-1] if joint.reversed else values
-                    q[start : start + edge.freedoms] = values
-                    start += edge.freedoms
-                    continue
-                pose = screw.exp(edge.screws @ values)
-                pose = screw.inverse(pose) if joint.reversed else pose
-                if edge.freedoms == 6:
-                    q[start : start + 7] = pin.SE3ToXYZQUAT(pin.SE3(pose))
-                else:
-                    q[start : start + 4] = pin.Quaternion(pose[:3, :3]).coeffs()
-        return np.asarray(q)
+        step = self._map @ np.asarray(coordinates)
+        return np.asarray(pin.integrate(self.model, self._neutral, step))
 
     def of_tree(self, q: Array) -> Array:
         """The mechanism's coordinates that the model has, zero at the cuts, shape (n,)."""
-        result = np.zeros(self.graph.freedoms)
-        for joint in self.joints:
-            start = self.model.idx_qs[joint.index]
-            for edge in joint.edges:
-                columns = list(edge.columns)
-                if not edge.group:
-                    values = q[start : start + edge.freedoms]
-                    result[columns] = values[::-1] if joint.reversed else values
-                    start += edge.freedoms
-                    continue
-                if edge.freedoms == 6:
-                    pose = pin.XYZQUATToSE3(q[start : start + 7]).homogeneous
-                else:
-                    pose = np.eye(4)
-                    pose[:3, :3] = pin.Quaternion(q[start : start + 4]).toRotationMatrix()
-                pose = screw.inverse(pose) if joint.reversed else pose
-                result[columns] = edge.screws.T @ screw.log(pose)
-        return result
+        step = pin.difference(self.model, self._neutral, np.asarray(q))
+        return np.asarray(self._map.T @ step)
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
         """Index in v, a and tau of a joint's freedom.
@@ -85,17 +70,10 @@ class ModelCoordinates:
             UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
         """
         self.graph.mechanism.joint(joint)
-        for tree_joint in self.joints:
-            start = self.model.idx_vs[tree_joint.index]
-            if not any(e.joint.name == joint for e in tree_joint.edges):
-                continue
-            columns = [c for e in tree_joint.edges for c in e.columns]
-            first = min(c for e in self.graph.edges if e.joint.name == joint for c in e.columns)
-            if first + freedom not in columns:
-                continue
-            if tree_joint.reversed and not tree_joint.edges[0].group:
-                columns = columns[::-1]
-            return int(start + columns.index(ColumnId(first + freedom)))
+        columns = [c for e in self.graph.edges if e.joint.name == joint for c in e.columns]
+        rows = np.flatnonzero(self._map[:, columns[freedom : freedom + 1]])
+        if len(rows):
+            return int(rows[0])
         raise UnsupportedExport(
             f"joint {joint!r} closes a loop and has no coordinate in the model; choose other "
             "cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
@@ -109,22 +87,16 @@ class ModelCoordinates:
 
     def velocity_rows(self) -> Array:
         """Coupling rows on the model's velocities, shape (C, nv)."""
-        rows = np.zeros((len(self.coupling), self.model.nv))
-        for joint in self.joints:
-            start = self.model.idx_vs[joint.index]
-            columns = [c for e in joint.edges for c in e.columns]
-            columns = columns[::-1] if joint.reversed else columns
-            rows[:, start : start + len(columns)] = self.coupling[:, columns]
-        return read_only(rows)
+        return read_only(self.coupling @ self._map.T)
 
     def _couplings(self) -> Array:
         """Coupling rows over all joint coordinates, shape (C, n)."""
         graph = self.graph
         rows = np.zeros((len(graph.couplings), graph.freedoms))
-        present = {c for joint in self.joints for e in joint.edges for c in e.columns}
+        present = np.any(self._map != 0.0, axis=0)
         for row, coupling in zip(rows, graph.couplings, strict=True):
             for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
-                if column not in present:
+                if not present[column]:
                     name = next(e.name for e in graph.edges if column in e.columns)
                     raise UnsupportedExport(
                         f"coupling {coupling.name!r} acts on joint {name!r}, which is a cut and "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -23,13 +24,9 @@ from regularize.model.mechanism import (
 
 GROUND = "universe"
 AXES = dict(zip("XYZ", np.eye(3), strict=True))
-#: Kind of the joints that move about or along one axis, by the first letter of Pinocchio's name.
+#: Kinds of the joints that move about or along one axis, by the first letter of Pinocchio's names.
 LETTERS = {"R": "revolute", "P": "prismatic", "H": "helical"}
-UNALIGNED = {
-    "RevoluteUnaligned": "revolute",
-    "PrismaticUnaligned": "prismatic",
-    "HelicalUnaligned": "helical",
-}
+AXIAL = re.compile(r"(?:RUB|[RPH]|Revolute(?:Unbounded)?|Prismatic|Helical)([XYZ]|Unaligned)")
 #: Rows of the constraint models that are read, and the joint that stands for each.
 CLOSURES = {3: "spherical", 6: "fixed"}
 
@@ -144,19 +141,13 @@ def _joint(model: Any, index: int, names: list[str], q: Array) -> Joint:
 def _motion(joint: Any, name: str, q: Array) -> tuple[str, Array, Array]:
     """Kind, screws and coordinates of a joint model."""
     short = joint.shortname().removeprefix("JointModel")
-    if short in UNALIGNED:
-        kind, inner = UNALIGNED[short], joint.extract()
+    axial = AXIAL.fullmatch(short)
+    if axial is not None:
+        kind, inner = LETTERS[short[0]], joint.extract()
+        axis = AXES[axial[1]] if axial[1] in AXES else np.array(inner.axis)
         pitch = float(inner.pitch) if kind == "helical" else 0.0
-        return kind, joint_screws(kind, np.array(inner.axis), pitch=pitch), q
-    if len(short) == 2 and short[0] in LETTERS and short[1] in AXES:
-        kind = LETTERS[short[0]]
-        pitch = float(joint.extract().pitch) if kind == "helical" else 0.0
-        return kind, joint_screws(kind, AXES[short[1]], pitch=pitch), q
-    if short in ("RUBX", "RUBY", "RUBZ"):
-        return "revolute", joint_screws("revolute", AXES[short[3]]), np.array([_angle(q)])
-    if short == "RevoluteUnboundedUnaligned":
-        axis = np.array(joint.extract().axis)
-        return "revolute", joint_screws("revolute", axis), np.array([_angle(q)])
+        position = np.array([_angle(q)]) if joint.nq == 2 else q
+        return kind, joint_screws(kind, axis, pitch=pitch), position
     if short == "Spherical":
         return "spherical", joint_screws("spherical"), pin.log3(pin.Quaternion(q).matrix())
     if short == "FreeFlyer":
@@ -164,12 +155,10 @@ def _motion(joint: Any, name: str, q: Array) -> tuple[str, Array, Array]:
     if short == "Translation":
         return "composite", np.eye(6)[:, :3], q
     if short == "SphericalZYX":
-        columns = [screw.revolute(AXES[axis]) for axis in "ZYX"]
-        return "composite", np.column_stack(columns), q
+        return "composite", np.column_stack([screw.revolute(AXES[axis]) for axis in "ZYX"]), q
     if short == "Universal":
         inner = joint.extract()
-        columns = [screw.revolute(np.array(inner.axis1)), screw.revolute(np.array(inner.axis2))]
-        return "universal", np.column_stack(columns), q
+        return "universal", joint_screws("universal", inner.axis1, inner.axis2), q
     if short == "Planar":
         position = np.array([q[0], q[1], _angle(q[2:])])
         columns = [

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array, read_only
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.joint_motion import joint_position
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.findings import left_over, massless_tips
@@ -28,7 +29,6 @@ from regularize.pinocchio_model.forces import (
     constraint_forces,
     inverse_dynamics,
 )
-from regularize.pinocchio_model.joint_fit import fit_joint
 from regularize.pinocchio_model.rows import Closure, ConstraintRows
 from regularize.pinocchio_model.solvers import (
     Acceleration,
@@ -245,7 +245,7 @@ class Robot(ConstrainedTree):
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:
                 columns = list(closure.edge.columns)
-                result[columns] = fit_joint(closure.edge, closure.joint_pose(self.data))[1]
+                result[columns] = joint_position(closure.edge, closure.joint_pose(self.data))
         return result
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:

@@ -18,7 +18,7 @@ import pinocchio as pin
 
 from regularize.lie.screw import Array
 from regularize.model.graph import Edge
-from regularize.pinocchio_model.joint_fit import fit_joint
+from regularize.model.joint_motion import joint_position, motion
 from regularize.reduction.cuts import Cut
 
 
@@ -82,7 +82,9 @@ class Closure:
             return pin.exp6(screw * coordinate(pose))
         if edge is None or edge.freedoms == 0:
             return pin.SE3.Identity()
-        return pin.SE3(nearest_motion(edge, pose.homogeneous))
+        if edge.group:
+            return pose if edge.freedoms == 6 else pin.SE3(pose.rotation, np.zeros(3))
+        return pin.SE3(motion(edge, joint_position(edge, pose.homogeneous)))
 
     def error(self, data: Any) -> Array:
         """Twist of the second body against the first that opened the loop, row frame, (6,)."""
@@ -179,16 +181,6 @@ class ConstraintRows:
         pin.forwardKinematics(self.model, data, q)
         errors = [closure.covectors @ closure.error(data) for closure in self.closures]
         return np.concatenate([*errors, coupled])
-
-
-def nearest_motion(edge: Edge, pose: Array) -> Array:
-    """The joint motion nearest to a relative pose of the joint's two frames, shape (4, 4)."""
-    if edge.group:
-        motion = np.array(pose)
-        if edge.freedoms == 3:
-            motion[:3, 3] = 0.0
-        return motion
-    return fit_joint(edge, pose)[0]
 
 
 def _coordinate_of(screw: Array) -> Callable[[Any], float]:

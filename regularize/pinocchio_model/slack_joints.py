@@ -13,6 +13,7 @@ from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import NodeId
 from regularize.model.joint import joint_screws
+from regularize.model.joint_motion import reversed_joint
 from regularize.model.mechanism import (
     Body,
     Inertia,
@@ -84,7 +85,7 @@ def _slack(
     tree_joint = on_child and not joint.closure
     if tree_joint:
         # The body hangs on this joint in the file's own tree: the slack joints lead on to it.
-        added = [_turned(j) for j in reversed(added)]
+        added = [reversed_joint(j) for j in reversed(added)]
     moved = replace(joint, child=chain[-1]) if on_child else replace(joint, parent=chain[-1])
     if body.inertia is None and body.name != mechanism.ground:
         findings.append(
@@ -142,18 +143,6 @@ def _shares(body: Body, count: int) -> Sequence[Inertia | None]:
     part = 1.0 / (count + 1)
     share = Inertia(part * body.inertia.mass, body.inertia.center, part * body.inertia.matrix)
     return [share] * (count + 1)
-
-
-def _turned(joint: Joint) -> Joint:
-    """The joint with its bodies exchanged."""
-    return replace(
-        joint,
-        parent=joint.child,
-        child=joint.parent,
-        screws=-joint.screws,
-        T_parent_joint=joint.T_child_joint,
-        T_child_joint=joint.T_parent_joint,
-    )
 
 
 def _unused(name: str, taken: set[str]) -> str:

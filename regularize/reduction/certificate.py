@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.manifold.batches import CHUNK
+from regularize.manifold.batches import CHUNK, in_parts
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.least_norm import least_norm
@@ -104,12 +104,8 @@ class Certifier:
         walkers = max(4, -(-count // STEPS))
         start = self.setting.assembly.q[loops.columns]
         continuation = Continuation(rows, self.setting.tolerances)
-        parts = [
-            random_walks(
-                continuation, start, walkers=min(CHUNK, walkers - first), steps=STEPS, rng=rng
-            )
-            for first in range(0, walkers, CHUNK)
-        ]
+        sizes = [min(CHUNK, walkers - first) for first in range(0, walkers, CHUNK)]
+        parts = [random_walks(continuation, start, walkers=n, steps=STEPS, rng=rng) for n in sizes]
         return np.concatenate(parts, axis=1)
 
     def _solved(self, loops: LoopKinematics, visited: Array, sampler: Sampler) -> Array:
@@ -130,9 +126,8 @@ def _count(visited: Array) -> int:
 def _closure_error(loops: LoopKinematics, visited: Array) -> float:
     """Largest error of all closure equations."""
     q = visited.reshape(_count(visited), loops.freedoms)
-    parts = (q[first : first + CHUNK] for first in range(0, len(q), CHUNK))
-    errors = [np.max(np.abs(loops.residual(loops.state(part))), initial=0.0) for part in parts]
-    return float(max(errors, default=0.0))
+    errors = in_parts(lambda part: loops.residual(loops.state(part)), q)
+    return float(np.max(np.abs(errors), initial=0.0))
 
 
 def _velocity_error(

@@ -120,7 +120,7 @@ def _close_in_order(
         waiting = [c for c in waiting if propagation.missing(c)]
         ready = (c for c in waiting if propagation.closes_one_loop(c))
         choices = [
-            _best_cut(propagation, cycle, preference)
+            propagation.best_cut(cycle, sorted(propagation.missing(cycle), key=preference))
             for cycle in (ready if greedy else islice(ready, 1))
         ]
         if not choices:
@@ -130,10 +130,6 @@ def _close_in_order(
         )
         closings.append(closing)
         propagation.close(closing.cycle)
-
-
-def _best_cut(propagation: Propagation, cycle: Cycle, preference: Preference) -> Closing:
-    return propagation.best_cut(cycle, sorted(propagation.missing(cycle), key=preference))
 
 
 def _close_at(

@@ -7,9 +7,9 @@ occur on the set of configurations that is connected with the assembled one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import qr
@@ -109,32 +109,28 @@ class ReducedLoops:
         twists = np.einsum("lk,nki->nli", self.loops.incidence, rates)
         return self.loop_rows(state, twists[..., None])[..., 0]
 
-    def _to_cut(self, state: State, i: int) -> Array:
-        """Matrix from twists in the root frame to the rows of cut i, shape (N, rows, 6)."""
-        cut = self.cuts[i]
-        pose = state.T_world_node[:, self.loops.row(cut.node)] @ cut.T_node_frame
-        matrix = screw.adjoint(screw.inverse(pose))
-        matrix[:, :3] /= cut.length
-        return self._projections[i] @ matrix
+    def _rows(self, state: State, twists: Iterable[Array], coupling: Array) -> Array:
+        """Kept components of twists around each loop, (N, 6, k) in the root frame; couplings."""
+        parts = []
+        for cut, kept, around in zip(self.cuts, self._projections, twists, strict=True):
+            pose = state.T_world_node[:, self.loops.row(cut.node)] @ cut.T_node_frame
+            to_cut = screw.adjoint(screw.inverse(pose))
+            to_cut[:, :3] /= cut.length
+            parts.append(kept @ to_cut @ around)
+        return np.concatenate([*parts, coupling], axis=1)
 
     def residual(self, state: State) -> Array:
         """Kept components of the closure errors as twists, then the couplings', shape (N, m)."""
         error = screw.log(state.T_world_target @ screw.inverse(state.T_world_chord))
-        parts = [
-            (self._to_cut(state, i) @ error[:, i, :, None])[..., 0] for i in range(len(self.cuts))
-        ]
         coupled = state.q @ self.loops.coupling.T - self.loops.coupling_offset
-        return np.concatenate([*parts, coupled], axis=1)
+        errors = np.moveaxis(error, 1, 0)[..., None]
+        return self._rows(state, errors, coupled[..., None])[..., 0]
 
     def residual_jacobian(self, state: State) -> Array:
         """Kept rows on velocities, shape (N, m, n); exact where the loops are closed."""
         twists = np.swapaxes(state.screws, -1, -2)
-        parts = [
-            self._to_cut(state, i) @ (self.loops.incidence[i] * twists)
-            for i in range(len(self.cuts))
-        ]
         coupling = np.broadcast_to(self.loops.coupling, (len(state.q), *self.loops.coupling.shape))
-        return np.concatenate([*parts, coupling], axis=1)
+        return self._rows(state, (signs * twists for signs in self.loops.incidence), coupling)
 
     def loop_rows(self, state: State, twists: Array) -> Array:
         """Kept components of given twists around the loops, shape (N, m, k), couplings zero.
@@ -143,9 +139,8 @@ class ReducedLoops:
             state: State of the loops.
             twists: k twists around each loop in the root frame, shape (N, L, 6, k).
         """
-        parts = [self._to_cut(state, i) @ twists[:, i] for i in range(len(self.cuts))]
         coupling = np.zeros((len(state.q), len(self.loops.coupling), twists.shape[-1]))
-        return np.concatenate([*parts, coupling], axis=1)
+        return self._rows(state, np.moveaxis(twists, 1, 0), coupling)
 
 
 def cut_of(
@@ -245,10 +240,8 @@ def without_rows(
         cut = cuts[i]
         dropped = read_only(cut.rows[:, drop])
         cut = replace(cut, rows=read_only(cut.rows[:, stay]))
-        if kind == "thinned":
-            result[i] = replace(cut, thinned=read_only(np.hstack([cut.thinned, dropped])))
-        else:
-            result[i] = replace(cut, numerical=read_only(np.hstack([cut.numerical, dropped])))
+        received: dict[str, Any] = {kind: read_only(np.hstack([getattr(cut, kind), dropped]))}
+        result[i] = replace(cut, **received)
     return result
 
 

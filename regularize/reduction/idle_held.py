@@ -12,6 +12,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.manifold.assembly import with_coordinates
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import joint_screws, perpendiculars
 from regularize.model.mechanism import Joint, Mechanism
@@ -27,8 +28,8 @@ def held(reduction: Reduction) -> tuple[Mechanism, tuple[Diagnostic, ...]]:
     Returns:
         The mechanism, and a finding per body that is held.
     """
-    mechanism = reduction.mechanism
-    joints = {joint.name: joint for joint in _at(reduction)}
+    mechanism = with_coordinates(reduction.mechanism, reduction.q)
+    joints = {joint.name: joint for joint in mechanism.joints}
     findings = []
     for body in idle_bodies(reduction):
         ball = next((n for n in body.joints if joints[n].kind == "spherical"), None)
@@ -47,15 +48,6 @@ def held(reduction: Reduction) -> tuple[Mechanism, tuple[Diagnostic, ...]]:
             )
         )
     return replace(mechanism, joints=tuple(joints.values())), tuple(findings)
-
-
-def _at(reduction: Reduction) -> list[Joint]:
-    """The joints with their assembled coordinates."""
-    joints, first = [], 0
-    for joint in reduction.mechanism.joints:
-        joints.append(replace(joint, position=reduction.q[first : first + joint.freedoms]))
-        first += joint.freedoms
-    return joints
 
 
 def _universal(reduction: Reduction, joint: Joint, axis: Array) -> Joint:

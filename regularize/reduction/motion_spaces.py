@@ -6,7 +6,8 @@ a number, and sums, intersections, Lie closures and saturations of numbers are r
 
 from __future__ import annotations
 
-from typing import NewType
+from collections.abc import Callable
+from typing import NewType, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from regularize.lie.screw import Array, read_only
 
 #: Number of a subspace in the store.
 SpaceId = NewType("SpaceId", int)
+#: A subspace made of two others, to a tolerance.
+Operation: TypeAlias = Callable[[Array, Array, float], Array]
 
 
 class MotionSpaces:
@@ -32,7 +35,7 @@ class MotionSpaces:
         self.rtol = rtol
         self._bases: list[Array] = [subalgebra.ZERO, subalgebra.FULL]
         self._numbers: dict[bytes, SpaceId] = {}
-        self._memory: dict[tuple[str, SpaceId, SpaceId], SpaceId] = {}
+        self._memory: dict[tuple[Operation, SpaceId, SpaceId], SpaceId] = {}
 
     def number(self, basis: Array) -> SpaceId:
         """Number of the subspace with this orthonormal basis."""
@@ -54,34 +57,13 @@ class MotionSpaces:
         """Dimension of a numbered subspace."""
         return int(self._bases[number].shape[1])
 
-    def closure(self, screws: Array) -> SpaceId:
-        """Number of the Lie closure of the columns."""
-        return self.number(subalgebra.lie_closure(screws, self.rtol))
-
     def join(self, a: SpaceId, b: SpaceId) -> SpaceId:
         """Lie closure of the sum of two subalgebras."""
-        if a == b or b == self.ZERO or a == self.FULL:
-            return a
-        if a == self.ZERO or b == self.FULL:
-            return b
-        key = ("join", min(a, b), max(a, b))
-        if key not in self._memory:
-            columns = np.hstack([self._bases[a], self._bases[b]])
-            self._memory[key] = self.closure(columns)
-        return self._memory[key]
+        return self._larger(_join, a, b)
 
     def add(self, a: SpaceId, b: SpaceId) -> SpaceId:
         """Sum of two subspaces, not closed under the bracket."""
-        if a == b or b == self.ZERO or a == self.FULL:
-            return a
-        if a == self.ZERO or b == self.FULL:
-            return b
-        key = ("add", min(a, b), max(a, b))
-        if key not in self._memory:
-            self._memory[key] = self.number(
-                subalgebra.sum_(self._bases[a], self._bases[b], self.rtol)
-            )
-        return self._memory[key]
+        return self._larger(subalgebra.sum_, a, b)
 
     def meet(self, a: SpaceId, b: SpaceId) -> SpaceId:
         """Intersection of two subspaces."""
@@ -89,22 +71,26 @@ class MotionSpaces:
             return a
         if a == self.FULL or b == self.ZERO:
             return b
-        key = ("meet", min(a, b), max(a, b))
-        if key not in self._memory:
-            self._memory[key] = self.number(
-                subalgebra.intersection(self._bases[a], self._bases[b], self.rtol)
-            )
-        return self._memory[key]
+        return self._remembered(subalgebra.intersection, min(a, b), max(a, b))
 
     def saturate(self, space: SpaceId, freedoms: SpaceId) -> SpaceId:
         """Smallest superspace of ``space`` invariant under the bracket with ``freedoms``."""
         if space in (self.ZERO, self.FULL) or freedoms == self.ZERO or space == freedoms:
             return space
-        key = ("saturate", space, freedoms)
+        return self._remembered(subalgebra.saturation, space, freedoms)
+
+    def _larger(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
+        """What two subspaces span together, in one sense or another."""
+        if a == b or b == self.ZERO or a == self.FULL:
+            return a
+        if a == self.ZERO or b == self.FULL:
+            return b
+        return self._remembered(operation, min(a, b), max(a, b))
+
+    def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
+        key = operation, a, b
         if key not in self._memory:
-            self._memory[key] = self.number(
-                subalgebra.saturation(self._bases[space], self._bases[freedoms], self.rtol)
-            )
+            self._memory[key] = self.number(operation(self._bases[a], self._bases[b], self.rtol))
         return self._memory[key]
 
     def contains(self, space: SpaceId, other: SpaceId) -> bool:
@@ -112,3 +98,8 @@ class MotionSpaces:
         return self.meet(space, other) == other or (
             subalgebra.contains(self._bases[space], self._bases[other], self.rtol)
         )
+
+
+def _join(a: Array, b: Array, rtol: float) -> Array:
+    """Lie closure of the sum of two subalgebras."""
+    return subalgebra.lie_closure(np.hstack([a, b]), rtol)

@@ -11,7 +11,7 @@ import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly
-from regularize.manifold.extent import center_and_radius, sized_loops
+from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import EdgeId, Graph, NodeId, spanning_tree
@@ -65,11 +65,7 @@ class Setting:
 
     def frame(self, edges: Sequence[EdgeId]) -> tuple[Array, float]:
         """Centre and size of some joints at the assembled pose, world coordinates."""
-        points = []
-        for e in edges:
-            edge = self.graph.edges[e]
-            points.append((self.T_world_node(edge.parent) @ edge.T_parent)[:3, 3])
-        center, length = center_and_radius(np.array(points))
+        center, length = center_and_length(self.whole, self.reference, edges)
         return center, self.length_scale or length
 
     def T_world_node(self, node: NodeId) -> Array:
@@ -79,8 +75,7 @@ class Setting:
     def scaled_screws(self, e: EdgeId, center: Array, length: float) -> Array:
         """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
         screws = self.reference.screws[0, self.whole.local(e)]
-        linear = screws[:, :3] + np.cross(screws[:, 3:], center)
-        return np.concatenate([linear / length, screws[:, 3:]], axis=1).T
+        return self.whole.measured(length, center).scaled(screws).T
 
     def loops(
         self, edges: Sequence[EdgeId], cuts: Iterable[Cut]

@@ -59,10 +59,7 @@ class Equilibrium:
     @cached_property
     def signs(self) -> Array:
         """How every chord's wrench enters every edge's, shape (edges, L)."""
-        loops = self.loops
-        return np.array(
-            [[loops.sign(i, e) for i in range(len(loops.chords))] for e in loops.edges]
-        ).reshape(len(loops.edges), len(loops.chords))
+        return self.loops.edge_incidence.T
 
     def fields(self, unknowns: Array) -> Array:
         """Wrench in every edge from those of the chords, shape (edges, 6, k).
