@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -99,10 +99,10 @@ class Plan:
     known: Known
     steps: list[Step]
     chains: tuple[LoopChain, ...]
-    divisors: tuple[Scalar, ...] = ()
-    squares: tuple[Scalar, ...] = ()
-    gaps: list[Scalar] = field(default_factory=list)
-    inconsistent: bool = False
+    divisors: tuple[Scalar, ...]
+    squares: tuple[Scalar, ...]
+    gaps: list[Scalar]
+    inconsistent: bool
 
     @property
     def choices(self) -> list[Step]:
@@ -110,27 +110,28 @@ class Plan:
         return [step for step in self.steps if step.discriminant is not None]
 
 
-def checked(
-    plan: Plan, couplings: Iterable[CouplingRow] = (), plain: Set[int] = frozenset()
-) -> Plan:
-    """The plan with the errors that do not vanish for all choices of branches.
+def closure_gaps(
+    known: Known, chains: Iterable[LoopChain], couplings: Iterable[CouplingRow], plain: Set[int]
+) -> tuple[list[Scalar], bool]:
+    """Errors that do not vanish for all choices of branches, and whether they do for none.
 
     Args:
-        plan: The plan.
+        known: What is known.
+        chains: The loops.
         couplings: Those that gave no coordinate.
         plain: Columns that are no angles up to whole turns.
     """
-    gaps = [gap for chain in plan.chains for gap in _gaps(plan.known, chain)]
-    rows = [row for row in couplings if set(row.columns) <= set(plan.known.coordinates)]
-    direct = [_coupling_gap(plan.known, row, plain) for row in rows if set(row.columns) <= plain]
-    gaps += [gap for gap in direct if not float(np.max(np.abs(gap.probe))) <= EXACT.singular]
-    turned = [
-        _coupling_gap(plan.known, row, plain) for row in rows if not set(row.columns) <= plain
-    ]
-    if not gaps:
-        return replace(plan, gaps=turned)
-    worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps])
-    return replace(plan, gaps=[*gaps, *turned], inconsistent=bool(np.all(worst > EXACT.singular)))
+    gaps = [gap for chain in chains for gap in _gaps(known, chain)]
+    turned = []
+    for row in couplings:
+        if set(row.columns) <= set(known.coordinates):
+            gap = _coupling_gap(known, row, plain)
+            if not set(row.columns) <= plain:
+                turned.append(gap)
+            elif not float(np.max(np.abs(gap.probe))) <= EXACT.singular:
+                gaps.append(gap)
+    worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps], np.zeros(1))
+    return [*gaps, *turned], bool(np.all(worst > EXACT.singular))
 
 
 def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scalar:

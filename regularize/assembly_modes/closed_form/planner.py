@@ -19,7 +19,7 @@ from regularize.assembly_modes.closed_form.orientations import ORIENTATIONS, rod
 from regularize.assembly_modes.closed_form.plan import (
     Plan,
     Step,
-    checked,
+    closure_gaps,
     step_of,
 )
 from regularize.assembly_modes.closed_form.spin import spins
@@ -102,16 +102,13 @@ class Planner:
         while folding and self._folded():
             while self._plainly():
                 pass
-        plan = Plan(
-            self.tape,
-            self.known,
-            self.steps,
-            tuple(loop.chain for loop in self.loops),
-            tuple(self._divisors),
-            tuple(self._squares),
-        )
+        chains = tuple(loop.chain for loop in self.loops)
         left = [c for c in self.graph.couplings if c.name not in self._used]
-        return checked(plan, left, self._plain)
+        gaps, inconsistent = closure_gaps(self.known, chains, left, self._plain)
+        divisors, squares = tuple(self._divisors), tuple(self._squares)
+        return Plan(
+            self.tape, self.known, self.steps, chains, divisors, squares, gaps, inconsistent
+        )
 
     # One step each; true where an unknown was found -----------------------------------------------
 
