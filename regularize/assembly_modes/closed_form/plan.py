@@ -149,24 +149,12 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
-def _closes(known: Known, chain: LoopChain) -> bool:
-    """Whether a loop closes at the random inputs, on all branches."""
-    closing = np.eye(4)
-    for item, link in zip(chain.items, chain.links, strict=True):
-        motion = known.motion(item)
-        assert motion is not None
-        closing = closing @ motion.probe @ link
-    closing[..., :3, 3] /= chain.size
-    return bool(np.max(np.abs(closing - np.eye(4))) <= EXACT.singular)
-
-
 def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
     """Closure errors of a solved loop, relative to its size, that are more than rounding."""
     if not all(known.has(item) for item in chain.items):
         return
-    if _closes(known, chain):
-        return
-    for place, size in [*((axis, 1.0) for axis in AXES), (CENTER, chain.size)]:
+    # Two axes of a frame tell where the third one is.
+    for place, size in ((AXES[0], 1.0), (AXES[2], 1.0), (CENTER, chain.size)):
         start, end = (known.seen(chain, place, 0, frame) for frame in (0, 2 * len(chain)))
         of = vectors.direction_of if place.kind == "direction" else vectors.position_of
         for x in of(end) - of(start):

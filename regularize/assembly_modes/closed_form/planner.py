@@ -186,13 +186,12 @@ class Planner:
 
     def _spun(self) -> bool:
         """A spherical joint of a body that turns about the line to another one."""
-        for spin in spins(self.all_loops, self.known):
-            if spin.equation.vanishes():
-                continue
-            c, s, discriminant = spin.equation.solved()
-            self._give_rotation(spin.columns, spin.turned(c, s))
-            self.steps.append(step_of(spin.chain, spin.projection, 2, discriminant))
-            return True
+        for spin, found, chain, p in spins(self.all_loops, self.known):
+            if not found.vanishes():
+                c, s, discriminant = found.solved()
+                self._give_rotation(spin.columns, spin.turned(c, s))
+                self.steps.append(step_of(chain, p, 2, discriminant))
+                return True
         return False
 
     def _spins(self, chain: LoopChain) -> bool:
