@@ -13,8 +13,8 @@ VALUES = np.array([1.0, 1.0, 1.05, 3.0, 4.0, 1.0])
 
 
 def test_the_table_keeps_the_order():
-    table = table_of(ROWS, 6)
-    assert table.tolist() == [
+    table = table_of(ROWS, np.arange(6.0), 6)
+    assert np.nan_to_num(table, nan=-1).tolist() == [
         [1, 4, -1],
         [-1, -1, -1],
         [0, 2, 3],
@@ -22,7 +22,7 @@ def test_the_table_keeps_the_order():
         [-1, -1, -1],
         [5, -1, -1],
     ]
-    assert table_of(np.zeros(0, dtype=int), 2).shape == (2, 0)
+    assert table_of(np.zeros(0, dtype=int), np.zeros((0, 3)), 2).shape == (2, 0, 3)
 
 
 def test_equal_results_of_one_sample_only():

@@ -292,8 +292,8 @@ class AssemblyPlan:
 
     def _own(self, part: Graph) -> NDArray[np.intp]:
         """Columns of the mechanism that those of a part are."""
-        place = {name: c for c, name in enumerate(self._names)}
-        return np.array([place[n] for n in coordinate_names(part.mechanism)], dtype=np.intp)
+        names = coordinate_names(part.mechanism)
+        return np.array([self._names.index(name) for name in names], dtype=np.intp)
 
     def _form(self, part: Graph | None) -> ClosedForm | None:
         """Formulas of a part for what is known."""

@@ -12,6 +12,7 @@ from regularize.assembly_modes.inputs import Inputs
 from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
 from regularize.reduction.mobility import followed_velocities, generic_configurations
@@ -51,11 +52,8 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
         return None
     walked = generic_configurations(loops, stored[0], rtol=EXACT.same, rng=rng)
     q = np.concatenate([stored, walked.reshape(-1, loops.freedoms)])
-    sizes, V = np.linalg.svd(loops.residual_jacobian(loops.state(q)) * loops.units)[1:]
-    ranks = np.sum(sizes > EXACT.same * sizes[:, :1], axis=1)
-    # The rank is lower at special configurations only.
-    generic = int(np.argmax(ranks))
-    allowed = V[generic, int(ranks[generic]) :]
+    generic, motions = clearest(loops, q, EXACT.same)
+    allowed = motions.T
     U, given, _ = np.linalg.svd(allowed[:, list(columns)])
     independent = int(np.sum(given > EXACT.same))
     locked = U[:, independent:].T @ allowed
@@ -64,9 +62,28 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
         headings = rng.normal(size=(3 * len(locked) + 6, len(locked))) @ locked
         headings /= np.max(np.abs(headings), axis=1, keepdims=True)
         headings[:, system.held] = 0.0  # what is in no loop moves, and says nothing
-        real = followed_velocities(loops, q[generic], headings, system.held)
+        real = followed_velocities(loops, generic, headings, system.held)
     left = max(0, len(real) - system.spins)
     return Freedoms(independent, left, _further(system, real, left))
+
+
+def clearest(loops: LoopKinematics, q: Array, rtol: float) -> tuple[Array, Array]:
+    """The configuration (n,) whose rank is clearest, and a basis of its velocities, shape (n, s).
+
+    The rank is lower at special configurations only.
+
+    Args:
+        loops: Kinematics of the loops.
+        q: Closed configurations, shape (N, n).
+        rtol: Relative tolerance of ranks.
+    """
+    jacobian = loops.jacobian(loops.state(q)) * loops.units
+    _, values, vectors = np.linalg.svd(jacobian)
+    ranks = np.sum(values > rtol * values[:, :1], axis=1)
+    rank = int(np.max(ranks))
+    last = values[:, rank - 1] / values[:, 0] if rank else np.ones(len(q))
+    best = int(np.argmax(np.where(ranks == rank, last, 0.0)))
+    return q[best], vectors[best, rank:].T
 
 
 def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0) -> None:

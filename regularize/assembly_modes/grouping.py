@@ -12,18 +12,18 @@ from regularize.lie.screw import Array
 Indices = NDArray[np.intp]
 
 
-def table_of(rows: Indices, count: int) -> Indices:
-    """Positions of each sample's results in order, filled up with -1, shape (count, most).
+def table_of(rows: Indices, values: Array, count: int) -> Array:
+    """Each sample's values in order, filled up with NaN, shape (count, most, ...).
 
     Args:
         rows: Sample of each result, shape (K,).
+        values: What there is of each result, shape (K, ...).
         count: Number of samples.
     """
     each = np.bincount(rows, minlength=count)
-    order = np.argsort(rows, kind="stable")
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
-    table = np.full((count, int(each.max(initial=0))), -1, dtype=np.intp)
-    table[rows[order], place] = order
+    there = np.arange(each.max(initial=0)) < each[:, None]
+    table = np.full((*there.shape, *values.shape[1:]), np.nan)
+    table[there] = values[np.argsort(rows, kind="stable")]
     return table
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from regularize.assembly_modes.closed_form.closed_branch import closed_branch, closed_solution
+from regularize.assembly_modes.freedoms import clearest
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
@@ -66,24 +67,13 @@ def spread_configurations(
     part = part_of(loops.graph, loops.edges)
     if part is None:
         return nothing
-    start, motions = _clearest(loops, starts, rtol)
+    start, motions = clearest(loops, starts, rtol)
     alone = LoopKinematics(part, part.every_edge, spanning_tree(part), length=loops.length)
     for inputs in _inputs(part, motions):
         branch = closed_branch(alone, inputs, start)
         if branch is not None:
             return branch.spread(count, np.pi * loops.units[inputs], rng)
     return nothing
-
-
-def _clearest(loops: LoopKinematics, q: Array, rtol: float) -> tuple[Array, Array]:
-    """The configuration whose rank is clearest, and a basis of its velocities, shape (n, s)."""
-    jacobian = loops.jacobian(loops.state(q)) * loops.units
-    _, values, vectors = np.linalg.svd(jacobian)
-    ranks = np.sum(values > rtol * values[:, :1], axis=1)
-    rank = int(np.max(ranks))
-    last = values[:, rank - 1] / values[:, 0] if rank else np.ones(len(q))
-    best = int(np.argmax(np.where(ranks == rank, last, 0.0)))
-    return q[best], vectors[best, rank:].T
 
 
 def _inputs(part: Graph, motions: Array) -> Iterator[list[int]]:

@@ -96,21 +96,19 @@ def packed(
     results = replace(results, q=within_a_turn(results.q, system))
     keys = np.round(results.q[:, system.unknown], 8)
     order = np.lexsort((*keys.T[::-1], results.rows))
-    table = table_of(results.rows[order], N)
-    at = np.where(table >= 0, order[np.maximum(table, 0)] if len(order) else table, -1)
-    found = at >= 0
+    rows = results.rows[order]
 
     def spread(values: Array) -> Array:
-        full = np.full((*at.shape, *values.shape[1:]), np.nan)
-        full[found] = values[at[found]]
-        return read_only(full.reshape(*shape, *full.shape[1:]))
+        table = table_of(rows, values[order], N)
+        return read_only(table.reshape(*shape, *table.shape[1:]))
 
+    residual = spread(system.error(results.q))
     return AssemblyModes(
         spread(results.q),
-        found.reshape(*shape, found.shape[1]),
+        np.isfinite(residual),
         results.complete.reshape(shape),
         plan.method,
-        spread(system.error(results.q)),
+        residual,
         Evidence(
             plan.told,
             read_only(results.regularity.reshape(shape)),

@@ -1,7 +1,6 @@
 """Closed-form kinematics of loops with all branches."""
 
-from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.solutions import Solutions
+from regularize.assembly_modes.closed_form.branches import Branch, Solutions
 from regularize.assembly_modes.closed_form.solver import ClosedForm, closed_form
 from regularize.assembly_modes.closed_form.track import Meeting, Track
 from regularize.assembly_modes.loops import LoopSolution

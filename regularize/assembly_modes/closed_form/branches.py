@@ -1,4 +1,4 @@
-"""The branches of a solution and what they are called."""
+"""The branches of a solution: what they are called, and their values at some inputs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regularize.assembly_modes.closed_form.plan import Step
+from regularize.lie.screw import Array
+
+Entries = TypeVar("Entries", Array, NDArray[np.bool_])
 
 #: What the two solutions of a step are called where nothing tells up from down.
 WORDS = {
@@ -54,3 +61,26 @@ def branches_of(steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> tupl
         ]
         found.append(Branch(index, ", ".join(parts) or "the only one", signs))
     return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Branches at some inputs; leading axes are those of the inputs.
+
+    Attributes:
+        q: Coordinates of all joints, NaN where not assembled, shape (..., branches, n).
+        assembled: Which branches can be assembled, shape (..., branches).
+        margin: Scaled discriminant of every step with two solutions; it is zero where the two
+            branches meet and negative beyond, shape (..., branches, steps).
+    """
+
+    q: Array
+    assembled: NDArray[np.bool_]
+    margin: Array
+
+
+def spread(array: Entries, shape: tuple[int, ...]) -> Entries:
+    """The first axis spread over several; read-only, as the original."""
+    result = array.reshape(*shape, *array.shape[1:])
+    result.setflags(write=False)
+    return result

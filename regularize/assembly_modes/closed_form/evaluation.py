@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.assembly_modes.closed_form.array_runtime import Function
-from regularize.assembly_modes.closed_form.branches import Branch
+from regularize.assembly_modes.closed_form.branches import Branch, Solutions
 from regularize.assembly_modes.closed_form.plan import Plan
 from regularize.assembly_modes.closed_form.program import CLOSED, LOST, Programs
-from regularize.assembly_modes.closed_form.solutions import Solutions
 from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.lie.screw import Array
 from regularize.manifold.batches import CHUNK

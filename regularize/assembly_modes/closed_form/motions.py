@@ -85,7 +85,6 @@ class Known:
             motion = self.groups[item.columns[0]]
             if item.sign > 0:
                 return motion
-            assert motion.rotation is not None
             back = motion.rotation.T
             return SymbolicMotion(back, -(back @ motion.translation))
         coordinate = self.coordinates[item.columns[0]] * item.scale
@@ -168,7 +167,7 @@ def _exponential(tape: Tape, screws: Array, q: Sequence[Scalar]) -> SymbolicMoti
     held = [x.constant for x in q]
     if None not in held:
         T = screw.exp(screws @ np.array(held, dtype=np.float64))
-        return SymbolicMotion(vectors.constants(tape, T[:3, :3]), vectors.constants(tape, T[:3, 3]))
+        return vectors.constant_motion(tape, T)
     twist = vectors.constants(tape, screws) @ vectors.array(q)
     r = vectors.array(operations.exponential(tape, [*twist]))
     return SymbolicMotion(r[:9].reshape(3, 3), r[9:])

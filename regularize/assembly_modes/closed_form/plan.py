@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -99,10 +99,10 @@ class Plan:
     known: Known
     steps: list[Step]
     chains: tuple[LoopChain, ...]
-    divisors: tuple[Scalar, ...] = ()
-    squares: tuple[Scalar, ...] = ()
-    gaps: list[Scalar] = field(default_factory=list)
-    inconsistent: bool = False
+    divisors: tuple[Scalar, ...]
+    squares: tuple[Scalar, ...]
+    gaps: list[Scalar]
+    inconsistent: bool
 
     @property
     def choices(self) -> list[Step]:
@@ -110,27 +110,28 @@ class Plan:
         return [step for step in self.steps if step.discriminant is not None]
 
 
-def checked(
-    plan: Plan, couplings: Iterable[CouplingRow] = (), plain: Set[int] = frozenset()
-) -> Plan:
-    """The plan with the errors that do not vanish for all choices of branches.
+def closure_gaps(
+    known: Known, chains: Iterable[LoopChain], couplings: Iterable[CouplingRow], plain: Set[int]
+) -> tuple[list[Scalar], bool]:
+    """Errors that do not vanish for all choices of branches, and whether they do for none.
 
     Args:
-        plan: The plan.
+        known: What is known.
+        chains: The loops.
         couplings: Those that gave no coordinate.
         plain: Columns that are no angles up to whole turns.
     """
-    gaps = [gap for chain in plan.chains for gap in _gaps(plan.known, chain)]
-    rows = [row for row in couplings if set(row.columns) <= set(plan.known.coordinates)]
-    direct = [_coupling_gap(plan.known, row, plain) for row in rows if set(row.columns) <= plain]
-    gaps += [gap for gap in direct if not float(np.max(np.abs(gap.probe))) <= EXACT.singular]
-    turned = [
-        _coupling_gap(plan.known, row, plain) for row in rows if not set(row.columns) <= plain
-    ]
-    if not gaps:
-        return replace(plan, gaps=turned)
-    worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps])
-    return replace(plan, gaps=[*gaps, *turned], inconsistent=bool(np.all(worst > EXACT.singular)))
+    gaps = [gap for chain in chains for gap in _gaps(known, chain)]
+    turned = []
+    for row in couplings:
+        if set(row.columns) <= set(known.coordinates):
+            gap = _coupling_gap(known, row, plain)
+            if not set(row.columns) <= plain:
+                turned.append(gap)
+            elif not float(np.max(np.abs(gap.probe))) <= EXACT.singular:
+                gaps.append(gap)
+    worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps], np.zeros(1))
+    return [*gaps, *turned], bool(np.all(worst > EXACT.singular))
 
 
 def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scalar:
@@ -148,24 +149,12 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
-def _closes(known: Known, chain: LoopChain) -> bool:
-    """Whether a loop closes at the random inputs, on all branches."""
-    closing = np.eye(4)
-    for item, link in zip(chain.items, chain.links, strict=True):
-        motion = known.motion(item)
-        assert motion is not None
-        closing = closing @ motion.probe @ link
-    closing[..., :3, 3] /= chain.size
-    return bool(np.max(np.abs(closing - np.eye(4))) <= EXACT.singular)
-
-
 def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
     """Closure errors of a solved loop, relative to its size, that are more than rounding."""
     if not all(known.has(item) for item in chain.items):
         return
-    if _closes(known, chain):
-        return
-    for place, size in [*((axis, 1.0) for axis in AXES), (CENTER, chain.size)]:
+    # Two axes of a frame tell where the third one is.
+    for place, size in ((AXES[0], 1.0), (AXES[2], 1.0), (CENTER, chain.size)):
         start, end = (known.seen(chain, place, 0, frame) for frame in (0, 2 * len(chain)))
         of = vectors.direction_of if place.kind == "direction" else vectors.position_of
         for x in of(end) - of(start):

@@ -19,7 +19,7 @@ from regularize.assembly_modes.closed_form.orientations import ORIENTATIONS, rod
 from regularize.assembly_modes.closed_form.plan import (
     Plan,
     Step,
-    checked,
+    closure_gaps,
     step_of,
 )
 from regularize.assembly_modes.closed_form.spin import spins
@@ -102,16 +102,13 @@ class Planner:
         while folding and self._folded():
             while self._plainly():
                 pass
-        plan = Plan(
-            self.tape,
-            self.known,
-            self.steps,
-            tuple(loop.chain for loop in self.loops),
-            tuple(self._divisors),
-            tuple(self._squares),
-        )
+        chains = tuple(loop.chain for loop in self.loops)
         left = [c for c in self.graph.couplings if c.name not in self._used]
-        return checked(plan, left, self._plain)
+        gaps, inconsistent = closure_gaps(self.known, chains, left, self._plain)
+        divisors, squares = tuple(self._divisors), tuple(self._squares)
+        return Plan(
+            self.tape, self.known, self.steps, chains, divisors, squares, gaps, inconsistent
+        )
 
     # One step each; true where an unknown was found -----------------------------------------------
 
@@ -189,13 +186,12 @@ class Planner:
 
     def _spun(self) -> bool:
         """A spherical joint of a body that turns about the line to another one."""
-        for spin in spins(self.all_loops, self.known):
-            if spin.equation.vanishes():
-                continue
-            c, s, discriminant = spin.equation.solved()
-            self._give_rotation(spin.columns, spin.turned(c, s))
-            self.steps.append(step_of(spin.chain, spin.projection, 2, discriminant))
-            return True
+        for spin, found, chain, p in spins(self.all_loops, self.known):
+            if not found.vanishes():
+                c, s, discriminant = found.solved()
+                self._give_rotation(spin.columns, spin.turned(c, s))
+                self.steps.append(step_of(chain, p, 2, discriminant))
+                return True
         return False
 
     def _spins(self, chain: LoopChain) -> bool:

@@ -60,7 +60,11 @@ def _statements(body: Sequence[ast.stmt], indent: str) -> list[str]:
     lines: list[str] = []
     for statement in body:
         if isinstance(statement, ast.If):
-            lines += _condition(statement, indent)
+            lines.append(f"{indent}if ({_expression(statement.test)}) {{")
+            lines += _statements(statement.body, indent + "    ")
+            if statement.orelse:
+                lines += [f"{indent}}} else {{", *_statements(statement.orelse, indent + "    ")]
+            lines.append(f"{indent}}}")
         elif isinstance(statement, ast.Assign):
             (target,) = statement.targets
             pairs = zip(_entries(target), _entries(statement.value), strict=True)
@@ -75,18 +79,6 @@ def _statements(body: Sequence[ast.stmt], indent: str) -> list[str]:
         else:
             raise NotImplementedError(ast.unparse(statement))
     return lines
-
-
-def _condition(statement: ast.If, indent: str) -> list[str]:
-    lines = [f"{indent}if ({_expression(statement.test)}) {{"]
-    lines += _statements(statement.body, indent + "    ")
-    rest = statement.orelse
-    if len(rest) == 1 and isinstance(rest[0], ast.If):
-        following = _condition(rest[0], indent)
-        return [*lines, f"{indent}}} else {following[0].lstrip()}", *following[1:]]
-    if rest:
-        lines += [f"{indent}}} else {{", *_statements(rest, indent + "    ")]
-    return [*lines, f"{indent}}}"]
 
 
 def _entries(node: ast.expr) -> list[ast.expr]:

@@ -10,14 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.assembly_modes.closed_form.branch_continuation import BranchContinuation
-from regularize.assembly_modes.closed_form.branches import WORDS, Branch, branches_of
+from regularize.assembly_modes.closed_form.branches import (
+    WORDS,
+    Branch,
+    Solutions,
+    branches_of,
+    spread,
+)
 from regularize.assembly_modes.closed_form.codegen import Listing
 from regularize.assembly_modes.closed_form.evaluation import Evaluation
 from regularize.assembly_modes.closed_form.explanation import solved_loops, why_not
 from regularize.assembly_modes.closed_form.operation_counts import Operations
 from regularize.assembly_modes.closed_form.plan import Plan
 from regularize.assembly_modes.closed_form.planner import Planner
-from regularize.assembly_modes.closed_form.solutions import Solutions, spread
 from regularize.assembly_modes.closed_form.track import Track
 from regularize.assembly_modes.closed_form.verification import unclosed_branch
 from regularize.assembly_modes.inputs import (

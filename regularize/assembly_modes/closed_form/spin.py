@@ -26,45 +26,37 @@ from regularize.assembly_modes.loop_projections import LoopProjection
 
 @dataclass(frozen=True, eq=False)
 class Spin:
-    """A spherical joint known up to a turn, and the equation for that.
+    """A spherical joint known up to a turn.
 
     Attributes:
         columns: Coordinates of the joint.
         turn: Rotation from the child's to the parent's frame without the turn.
         axis: Unit vector of the turn in the child's frame.
-        equation: That for the turn.
-        chain: The loop that gives the equation.
-        projection: What is equated in it.
     """
 
     columns: tuple[int, ...]
     turn: Matrix
     axis: Vector
-    equation: UnivariateEquation
-    chain: LoopChain
-    projection: LoopProjection
 
     def turned(self, c: Scalar, s: Scalar) -> Matrix:
         """Rotation from the child's to the parent's frame with the turn."""
         return np.asarray(self.turn @ _rotation(self.axis, c, s))
 
 
-def spins(loops: Sequence[Invariance], known: Known) -> Iterator[Spin]:
-    """All spins that one more loop determines."""
+def spins(
+    loops: Sequence[Invariance], known: Known
+) -> Iterator[tuple[Spin, UnivariateEquation, LoopChain, LoopProjection]]:
+    """All spins that one more loop determines: each with what is equated there, and how."""
     for loop in loops:
-        found = _known_up_to_a_turn(loop.chain, known)
-        if found is None:
+        spin = _known_up_to_a_turn(loop.chain, known)
+        if spin is None:
             continue
-        columns, turn, axis = found
         for other in loops:
-            for p in _distances(other, known, columns):
-                equation = _equation(other.chain, known, p, turn, axis)
-                yield Spin(columns, turn, axis, equation, other.chain, p)
+            for p in _distances(other, known, spin.columns):
+                yield spin, _equation(other.chain, known, p, spin), other.chain, p
 
 
-def _known_up_to_a_turn(
-    chain: LoopChain, known: Known
-) -> tuple[tuple[int, ...], Matrix, Vector] | None:
+def _known_up_to_a_turn(chain: LoopChain, known: Known) -> Spin | None:
     """A spherical joint of a loop with two, its rotation without the turn and the axis of that."""
     found = rod(chain, known)
     if found is None:
@@ -81,7 +73,7 @@ def _known_up_to_a_turn(
     square = (line @ line).constant
     if square is None:
         return None
-    return item.columns, turn, line * (1.0 / square**0.5)
+    return Spin(item.columns, turn, line * (1.0 / square**0.5))
 
 
 def _distances(
@@ -105,10 +97,9 @@ def _distances(
             )
 
 
-def _equation(
-    chain: LoopChain, known: Known, p: LoopProjection, turn: Matrix, axis: Vector
-) -> UnivariateEquation:
+def _equation(chain: LoopChain, known: Known, p: LoopProjection, spin: Spin) -> UnivariateEquation:
     """That of the distance of two points, one of them turned by the unknown angle."""
+    turn, axis = spin.turn, spin.axis
     left, right, other, base = (position_of(e) for e in views(chain, known, p))
     forward = chain.items[p.unknown].sign > 0
     on_parent, on_child = (left, right) if forward else (right, left)

@@ -54,61 +54,33 @@ class SymbolicMotion:
     """Rotation and translation: x in frame b becomes R x + p in frame a.
 
     Attributes:
-        rotation: R, or None for a pure translation.
+        rotation: R.
         translation: p.
     """
 
-    rotation: Matrix | None
+    rotation: Matrix
     translation: Vector
-
-    @property
-    def probe(self) -> NDArray[np.complex128]:
-        """Homogeneous transforms at the random inputs, shape (..., 4, 4)."""
-        entries = {(i, 3): x.probe for i, x in enumerate(self.translation)}
-        if self.rotation is not None:
-            entries.update({place: x.probe for place, x in np.ndenumerate(self.rotation)})
-        shape = np.broadcast_shapes(*(probe.shape for probe in entries.values()))
-        T = np.zeros((*shape, 4, 4), dtype=complex)
-        T[...] = np.eye(4)
-        for place, probe in entries.items():
-            T[(..., *place)] = probe
-        return T
 
     def element(self, element: Element) -> Element:
         """The element carried from frame b to frame a."""
-        position, direction = element.position, element.direction
-        if position is not None:
-            position = self._turned(position) + self.translation
-        if direction is not None:
-            direction = self._turned(direction)
-        return Element(element.kind, position, direction)
+        x, d = element.position, element.direction
+        position = None if x is None else self.rotation @ x + self.translation
+        return Element(element.kind, position, None if d is None else self.rotation @ d)
 
     def back(self, element: Element) -> Element:
         """The element carried from frame a to frame b."""
-        position, direction = element.position, element.direction
-        inverse = SymbolicMotion(
-            None if self.rotation is None else self.rotation.T, self.translation
-        )
-        if position is not None:
-            position = inverse._turned(position - self.translation)
-        if direction is not None:
-            direction = inverse._turned(direction)
-        return Element(element.kind, position, direction)
-
-    def _turned(self, x: Vector) -> Vector:
-        return x if self.rotation is None else self.rotation @ x
+        x, d, inverse = element.position, element.direction, self.rotation.T
+        position = None if x is None else inverse @ (x - self.translation)
+        return Element(element.kind, position, None if d is None else inverse @ d)
 
 
 def constant_motion(tape: Tape, T: Array) -> SymbolicMotion:
-    """A link."""
-    unturned = np.array_equal(T[:3, :3], np.eye(3))
-    rotation = None if unturned else constants(tape, T[:3, :3])
-    return SymbolicMotion(rotation, constants(tape, T[:3, 3]))
+    """A motion of numbers."""
+    return SymbolicMotion(constants(tape, T[:3, :3]), constants(tape, T[:3, 3]))
 
 
 def about_z(c: Scalar, s: Scalar, d: Scalar) -> SymbolicMotion:
     """Rotation about z by an angle and translation along z."""
     zero, one = c.tape.scalar(0.0), c.tape.scalar(1.0)
     rows = [[c, -s, zero], [s, c, zero], [zero, zero, one]]
-    rotation = None if c.constant == 1.0 else array(rows)
-    return SymbolicMotion(rotation, array([zero, zero, d]))
+    return SymbolicMotion(array(rows), array([zero, zero, d]))
