@@ -36,7 +36,11 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--version", action="store_true", help="print the version and leave")
     subparsers = result.add_subparsers(metavar="VERB")
     for verb in VERBS:
-        verb.add(subparsers)
+        # The first line of a verb's module reads "`regularize check`: say …".
+        name, _, words = str(verb.__doc__).splitlines()[0].partition("`: ")
+        own = subparsers.add_parser(name.split()[-1], help=words.rstrip("."))
+        own.set_defaults(run=verb.run)
+        verb.add(own)
     return result
 
 

@@ -7,6 +7,12 @@ from scipy.spatial.transform import Rotation
 
 from regularize.assembly_modes.six_motions.closure import certified, error_and_derivative, product
 from regularize.assembly_modes.six_motions.eigen_loop import distinct
+from regularize.assembly_modes.six_motions.pencil import (
+    Arrangement,
+    Pencil,
+    assembled,
+    eliminated,
+)
 from regularize.lie import screw
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint, Mechanism, mechanism_of
@@ -28,6 +34,12 @@ def closed_by(kinds: str, C: np.ndarray, x: np.ndarray) -> np.ndarray:
     C = C.copy()
     C[:, 5] = C[:, 5] @ screw.inverse(T)
     return C
+
+
+def pencil(kinds: str, C: np.ndarray, arrangement: Arrangement, offsets: np.ndarray) -> Pencil:
+    """The matrix polynomial of one arrangement."""
+    kinds, C = arrangement.arranged(kinds, C)
+    return assembled(kinds, eliminated(kinds, C), arrangement, offsets)
 
 
 def dh_link(length: float, twist: float, offset: float) -> np.ndarray:

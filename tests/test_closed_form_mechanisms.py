@@ -127,7 +127,6 @@ def test_velocities_and_accelerations_keep_the_loops_closed(case):
 
 def test_wheel_suspension_of_the_listing():
     """Two configurations at lin = 0.2; fewer operations than both published programs."""
-    pytest.importorskip("sympy")
     solution = solver("wheel suspension")
     found = solution.solve(0.2)
     assert found.assembled.tolist() == [True, True]
@@ -213,7 +212,6 @@ def test_legs_that_point_the_other_way_are_solved():
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_written_out_as_python_and_as_c(case, tmp_path: Path):
-    pytest.importorskip("sympy")
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")

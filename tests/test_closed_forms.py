@@ -203,7 +203,6 @@ def test_loops_without_a_closed_form_are_named():
 
 
 def test_the_solution_as_python_and_as_c(tmp_path: Path):
-    pytest.importorskip("sympy")
     solution = solver("slider-crank")
     values = np.array([0.2])
     expected = solution.solve(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loop_samples import apart, closed_by, dh_link, random_constants
+from loop_samples import apart, closed_by, dh_link, pencil, random_constants
 
 from regularize.assembly_modes.six_motions.candidates import (
     completed,
@@ -12,7 +12,7 @@ from regularize.assembly_modes.six_motions.candidates import (
     gap,
     remaining,
 )
-from regularize.assembly_modes.six_motions.pencil import arrangements, pencil
+from regularize.assembly_modes.six_motions.pencil import arrangements
 
 OFFSETS = np.array([0.4, -1.3, 2.2])
 

@@ -27,8 +27,6 @@ from regularize.assembly_modes.closed_form.runtime_c import c_functions, names_u
 from regularize.errors import ModelError
 from regularize.lie import screw
 
-pytest.importorskip("sympy")
-
 NO_NAMES = ["", "2a", "a b", "a-b", "solve\n", None, 3, "a.b"]
 HELPERS = ["circle", "quadratic", "unit", "across", "angle", "angle_from", "exponential"]
 

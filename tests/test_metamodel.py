@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import lru_cache
@@ -13,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import regularize as rg
-from regularize.commands import metamodel as command
+from regularize import cli
 from regularize.errors import ModelError, OutsideWorkspace
 from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
@@ -382,9 +381,7 @@ def test_picture_has_full_model_metamodel_and_error() -> None:
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    command.add(parser.add_subparsers())
-    chosen = parser.parse_args(["metamodel", *arguments])
+    chosen = cli.parser().parse_args(["metamodel", *arguments])
     return int(chosen.run(chosen))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -176,13 +176,13 @@ def test_the_closed_form_takes_the_place_of_newtons_method(
     dynamics = minimal_dynamics(rg.reduce(make()))
     speeds, times = dict.fromkeys(dynamics.independent, 9.0), np.linspace(0, 2, 21)
     iterated: list[int] = []
-    newton = Continuation.driven
+    newton = Continuation.corrected
 
-    def counted(self: Continuation, q: Array, columns: Sequence[int], goal: Array) -> Stepped:
+    def counted(self: Continuation, step: Array, trial: Array, held: Array) -> Stepped:
         iterated[-1] += 1
-        return newton(self, q, columns, goal)
+        return newton(self, step, trial, held)
 
-    monkeypatch.setattr(Continuation, "driven", counted)
+    monkeypatch.setattr(Continuation, "corrected", counted)
     motions = []
     for worthwhile in (following.WORTHWHILE, -1):
         monkeypatch.setattr(following, "WORTHWHILE", worthwhile)

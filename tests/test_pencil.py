@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loop_samples import closed_by, random_constants
+from loop_samples import closed_by, pencil, random_constants
 
 from regularize.assembly_modes.six_motions.closure import product
 from regularize.assembly_modes.six_motions.pencil import (
     arrangements,
     eigenvalues,
-    pencil,
     turned,
 )
 

@@ -23,7 +23,7 @@ from regularize.model.mechanism import (
 from regularize.render.animation import motions
 from regularize.render.camera import camera
 from regularize.render.drawing import REDUNDANT, draw
-from regularize.render.picture import picture, png, svg
+from regularize.render.picture import SHEET, picture, png, svg
 from regularize.render.scene import scene
 
 
@@ -194,8 +194,8 @@ def test_svg_is_a_titled_picture_within_its_frame(fourbar: Report) -> None:
     assert root.tag == f"{space}svg" and root.find(f"{space}title") is not None
     assert {text.text for text in root.iter(f"{space}text")} == set("ABCD")
     assert drawn.polygons.min() >= 0
-    assert drawn.polygons[..., 0].max() <= drawn.sheet.width
-    assert drawn.polygons[..., 1].max() <= drawn.sheet.height
+    assert drawn.polygons[..., 0].max() <= SHEET.width
+    assert drawn.polygons[..., 1].max() <= SHEET.height
     assert "#cc1448" in svg(drawn)
 
 

@@ -135,8 +135,7 @@ class FormulaStep:
 
     def run(self, q: Array, search: Multistart) -> Found:
         """All branches that can be assembled; known to be all where they are isolated."""
-        form = self.form
-        system = LoopSystem(form.graph, np.setdiff1d(np.arange(len(self.columns)), form.columns))
+        form, system = self.form, self.form.closure
         x = q[:, self.columns[list(form.columns)]]
         solutions = form.solve(x)
         row, branch = np.nonzero(solutions.assembled)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
@@ -29,22 +27,19 @@ def table_of(rows: Indices, count: int) -> Indices:
     return table
 
 
-def labels_of(
-    rows: Indices,
-    same: Callable[[Indices, Indices], NDArray[np.bool_]],
-    along: Array | None = None,
-    reach: float = 0.0,
-) -> Indices:
+def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
     """The first result that is the same as each one, or the same as one that is, shape (K,).
+
+    Only neighbours along one arbitrary direction are compared, so that many cost little.
 
     Args:
         rows: Sample of each result, shape (K,); those of other samples are never the same.
-        same: Whether two results are the same, by their positions, both (P,).
-        along: Places of the results on some line, by which few need to be compared, shape (K,).
-        reach: Distance there up to which they may be the same.
+        points: Each result, shape (K, m).
+        radius: Largest difference of an entry up to which results of one sample are the same.
     """
     K = len(rows)
-    along = np.zeros(K) if along is None else along
+    direction = np.random.default_rng(0).normal(size=points.shape[1])
+    along, reach = points @ direction, radius * float(np.sum(np.abs(direction)))
     order = np.lexsort((along, rows))
     pairs: list[Indices] = [np.zeros((2, 0), dtype=np.intp)]
     first, ahead = np.arange(K - 1), 1
@@ -52,7 +47,7 @@ def labels_of(
         a, b = order[first], order[first + ahead]
         near = (rows[a] == rows[b]) & (along[b] - along[a] <= reach)
         first, a, b = first[near], a[near], b[near]
-        equal = same(a, b)
+        equal = np.max(np.abs(points[a] - points[b]), axis=1, initial=0.0) < radius
         pairs.append(np.stack([a[equal], b[equal]]))
         ahead += 1
         first = first[first + ahead < K]
@@ -67,19 +62,7 @@ def labels_of(
 def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
     """Positions of the results that differ from all earlier ones, in the order of the samples.
 
-    Only neighbours along one arbitrary direction are compared, so that many cost little.
-
-    Args:
-        rows: Sample of each result, shape (K,).
-        points: Each result, shape (K, m).
-        radius: Largest difference of an entry up to which results of one sample are the same.
+    Arguments as of ``labels_of``.
     """
-    direction = np.random.default_rng(0).normal(size=points.shape[1])
-
-    def same(i: Indices, j: Indices) -> NDArray[np.bool_]:
-        return np.asarray(np.max(np.abs(points[i] - points[j]), axis=1, initial=0.0) < radius)
-
-    reach = radius * float(np.sum(np.abs(direction)))
-    labels = labels_of(rows, same, points @ direction, reach)
-    first = np.flatnonzero(labels == np.arange(len(rows)))
+    first = np.flatnonzero(labels_of(rows, points, radius) == np.arange(len(rows)))
     return first[np.argsort(rows[first], kind="stable")]

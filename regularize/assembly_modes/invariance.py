@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.assembly_modes.common_normals import SNAP
 from regularize.assembly_modes.loop_chain import LoopChain
@@ -20,21 +22,21 @@ from regularize.lie.screw import Array
 
 
 @dataclass(frozen=True, eq=False)
-class UnmovedElement:
-    """An element of the geometry in one frame.
+class Element:
+    """A point, a direction, an oriented plane or a line, in some frame: numbers, or quantities.
 
     Attributes:
         kind: ``point``, ``direction``, ``plane`` or ``line``.
-        position: A point of it in metres, shape (3,), or None.
-        direction: Unit vector, shape (3,), or None.
+        position: A point of it in metres, shape (3,); None for a direction.
+        direction: Unit vector, normal of a plane, shape (3,); None for a point.
     """
 
     kind: str
-    position: Array | None
-    direction: Array | None
+    position: NDArray[Any] | None = None
+    direction: NDArray[Any] | None = None
 
-    def seen_through(self, T: Array, size: float) -> UnmovedElement:
-        """The same element carried by T, rounding removed."""
+    def seen_through(self, T: Array, size: float) -> Element:
+        """The same element of numbers carried by T, rounding removed."""
         position, direction = self.position, self.direction
         if position is not None:
             position = T[:3, :3] @ position + T[:3, 3]
@@ -43,7 +45,11 @@ class UnmovedElement:
             direction = T[:3, :3] @ direction
             near = np.abs(direction - np.round(direction)) <= 2 * SNAP
             direction[near] = np.round(direction[near])
-        return UnmovedElement(self.kind, position, direction)
+        return Element(self.kind, position, direction)
+
+
+#: The point in which the axes of a spherical joint meet, and the directions of a frame.
+CENTER, AXES = Element("point", np.zeros(3)), [Element("direction", None, e) for e in np.eye(3)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +67,8 @@ class UnmovedSegment:
 
     start: int
     length: int
-    base: UnmovedElement
-    tip: UnmovedElement
+    base: Element
+    tip: Element
 
     @property
     def first(self) -> int:
@@ -126,12 +132,10 @@ class Invariance:
     @cached_property
     def bodies(self) -> tuple[UnmovedSegment, ...]:
         """A point and directions of each frame in front of a motion: segments without motions."""
-        places = [UnmovedElement("point", np.zeros(3), None)]
-        places += [UnmovedElement("direction", None, axis) for axis in np.eye(3)[[0, 2]]]
         return tuple(
             UnmovedSegment(start, 0, place, place)
             for start in range(len(self.chain))
-            for place in places
+            for place in (CENTER, AXES[0], AXES[2])
         )
 
     @cached_property
@@ -140,7 +144,7 @@ class Invariance:
         m = len(self.chain)
         return tuple((s, s.members(m), s.base.kind) for s in (*self.segments, *self.bodies))
 
-    def _unmoved(self, start: int, end: int) -> list[UnmovedElement]:
+    def _unmoved(self, start: int, end: int) -> list[Element]:
         """Elements that the motions from ``start`` to before ``end`` leave unmoved."""
         items = [self.chain.items[i % len(self.chain)] for i in range(start, end)]
         kinds = [item.kind for item in items]
@@ -149,16 +153,16 @@ class Invariance:
         helical = any(item.pitch for item in items)
         if "F" in kinds:
             return []
-        found: list[UnmovedElement] = []
+        found: list[Element] = []
         if not sliding and not helical:
             centers = [i for i, kind in enumerate(kinds, start) if kind == "S"]
             points = self._common_points(turning, centers, start, end - 1)
-            found += [UnmovedElement("point", p, None) for p in points]
+            found += [Element("point", p) for p in points]
         if "S" in kinds:
             return found
         if not turning or all(self._parallel[turning[0]][i] for i in turning[1:]):
             first = [self._axes[turning[0]]] if turning else [*self._before[start, :3, :3].T]
-            found += [UnmovedElement("direction", None, d) for d in first]
+            found += [Element("direction", None, d) for d in first]
             if not helical:
                 found += self._planes(turning, sliding)
             found += self._lines(turning, sliding)
@@ -186,7 +190,7 @@ class Invariance:
             and np.all(self._distances(p - self._points[turning], turning) <= tolerance)
         ]
 
-    def _planes(self, turning: list[int], sliding: list[int]) -> list[UnmovedElement]:
+    def _planes(self, turning: list[int], sliding: list[int]) -> list[Element]:
         point = self._points[(turning or sliding)[0]]
         if turning:
             normals = [self._axes[turning[0]]]
@@ -198,19 +202,19 @@ class Invariance:
             else:
                 normals = [screw.unit(screw.cross(self._axes[first], self._axes[other]))]
         return [
-            UnmovedElement("plane", point, n)
+            Element("plane", point, n)
             for n in normals
             if np.all(np.abs(self._axes[sliding] @ n) <= self.rtol)
         ]
 
-    def _lines(self, turning: list[int], sliding: list[int]) -> list[UnmovedElement]:
+    def _lines(self, turning: list[int], sliding: list[int]) -> list[Element]:
         if not turning or not all(self._parallel[turning[0]][i] for i in sliding):
             return []
         first = turning[0]
         off = self._distances(self._points[turning] - self._points[first], [first])
         if np.any(off > self.rtol * self.chain.size):
             return []
-        return [UnmovedElement("line", self._points[first], self._axes[first])]
+        return [Element("line", self._points[first], self._axes[first])]
 
     def _distances(self, gaps: Array, motions: list[int]) -> Array:
         """Lengths of the gaps across the axes of some motions, shape (k,)."""

@@ -1,9 +1,14 @@
-"""Closure equations of loops with some coordinates unknown: projection, what is the same, spins."""
+r"""Closure equations of loops with some coordinates unknown: projection, rates, what is the same.
+
+The derivatives of the equations give the rates of every solution, so that none is chosen again:
+
+.. math:: J_f \dot q_f = -J_i \dot x, \qquad J_f \ddot q_f = -J_i \ddot x - \dot J \dot q
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +30,20 @@ class LoopSystem:
     Args:
         graph: The mechanism's graph.
         unknown: Columns that are looked for.
+        length: Length by which closure errors are divided, in metres; by default the size of the
+            mechanism.
 
     Attributes:
         loops: Kinematics of all joints.
         held: Which coordinates are known, shape (n,).
     """
 
-    def __init__(self, graph: Graph, unknown: NDArray[np.intp]) -> None:
+    def __init__(
+        self, graph: Graph, unknown: NDArray[np.intp], *, length: float | None = None
+    ) -> None:
         """Set up the kinematics of all joints."""
         self.graph, self.unknown = graph, unknown
-        self.loops = sized_loops(graph, graph.position)
+        self.loops = sized_loops(graph, graph.position, length=length)
         self.held = ~np.isin(np.arange(graph.freedoms), unknown)
 
     def error(self, q: Array) -> Array:
@@ -45,6 +54,14 @@ class LoopSystem:
         residual = self.loops.residual(self.loops.state(q))
         return np.asarray(np.max(np.abs(residual), axis=1, initial=0.0))
 
+    def gap(self, q: Array) -> Array:
+        """Largest gap of a loop, by the largest coordinate where that is above one, shape (K,)."""
+        if not len(q):
+            return np.zeros(0)
+        errors = self.loops.residual(self.loops.state(q))[:, : 6 * len(self.loops.chords)]
+        size = np.maximum(1.0, np.max(np.abs(q), axis=1, initial=0.0))
+        return np.asarray(np.max(np.abs(errors), axis=1, initial=0.0) / size)
+
     def equations(self, q: Array) -> tuple[Array, Array]:
         """Closure errors (K, m) and their derivative by the unknown coordinates (K, m, u)."""
         state = self.loops.state(q)
@@ -52,7 +69,13 @@ class LoopSystem:
         return self.loops.residual(state), jacobian[..., self.unknown]
 
     def projected(
-        self, q: Array, *, damped: bool = False, steps: int = 8
+        self,
+        q: Array,
+        *,
+        damped: bool = False,
+        steps: int = 8,
+        until: float | None = None,
+        within: float = EXACT.closed,
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Configurations brought to closed ones with the known coordinates held.
 
@@ -60,19 +83,54 @@ class LoopSystem:
             q: The configurations, shape (K, n).
             damped: Whether they may be far away.
             steps: Largest number of steps of Newton's method.
+            until: Errors at which no further step is made; by default a tenth of what is closed.
+            within: Largest error of what counts as closed.
 
         Returns:
             The configurations, shape (K, n), and whether each closes all loops, shape (K,).
         """
-        parts = [
-            project(self.loops, q[k : k + CHUNK], held=self.held, damped=damped, steps=steps)
-            for k in range(0, len(q), CHUNK)
-        ]
+        close = partial(
+            project, self.loops, held=self.held, damped=damped, steps=steps, until=until
+        )
+        parts = [close(q[k : k + CHUNK]) for k in range(0, len(q), CHUNK)]
         if not parts:
             return q, np.zeros(0, dtype=bool)
         result = np.concatenate([part.q for part in parts])
         result[:, self.held] = q[:, self.held]  # whole turns of ball joints included
-        return result, np.concatenate([part.closed for part in parts])
+        return result, np.concatenate([part.error for part in parts]) <= within
+
+    def derivatives(self, q: Array, given: Sequence[Array]) -> Array:
+        """Velocities of configurations, or accelerations, shape (K, n).
+
+        They are the least ones where links may turn by themselves, and NaN where the known
+        coordinates cannot move like that.
+
+        Args:
+            q: The configurations, shape (K, n).
+            given: Rates of all coordinates, of which the known ones count, and for accelerations
+                the rates of these, (K, n) each.
+        """
+        loops, free = self.loops, ~self.held
+        state, units = loops.state(q), loops.units[free]
+        jacobian = loops.jacobian(state)
+        u, sizes, v = np.linalg.svd(jacobian[..., free] * units, full_matrices=False)
+        # Slides of nearly parallel axes are long: all but the rounding counts.
+        kept = sizes > EXACT.closed * sizes[:, :1]
+        inverse = np.where(kept, 1.0 / np.where(kept, sizes, 1.0), 0.0)[..., None]
+        result, bias = np.zeros_like(q), np.zeros(jacobian.shape[:2])
+        for rates in given:
+            result = np.where(self.held, rates, 0.0)
+            for _ in range(2):  # the second time for the rounding of the first
+                gap = (jacobian @ result[..., None])[..., 0] + bias
+                along = inverse * (np.swapaxes(u, 1, 2) @ gap[..., None])
+                result[:, free] -= units * (np.swapaxes(v, 1, 2) @ along)[..., 0]
+            terms = (np.abs(jacobian) @ np.abs(result)[..., None])[..., 0] + np.abs(bias)
+            left = np.max(
+                np.abs((jacobian @ result[..., None])[..., 0] + bias), axis=1, initial=0.0
+            )
+            result[left > EXACT.same * np.max(terms, axis=1, initial=0.0)] = np.nan
+            bias = loops.bias(state, result)
+        return result
 
     def distinct(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.intp]:
         """Indices of different configurations of each sample, by the poses of the bodies."""
@@ -88,10 +146,15 @@ class LoopSystem:
 
     def _poses(self, q: Array) -> Array:
         state = self.loops.state(q)
-        poses = state.T_world_node[:, :, :3].copy()
-        poses[..., 3] /= self.loops.length
+        poses = self.bodies(state)
         poses[self._idle(q, state)] = 0.0
         return poses.reshape(len(q), 12 * poses.shape[1])
+
+    def bodies(self, state: State) -> Array:
+        """Poses of all bodies with lengths divided by that of the loops, shape (K, nodes, 3, 4)."""
+        poses = state.T_world_node[:, :, :3].copy()
+        poses[..., 3] /= self.loops.length
+        return poses
 
     @cached_property
     def spins(self) -> int:

@@ -12,13 +12,11 @@ from regularize.errors import RegularizeError
 OUTPUTS = ("text", "concise", "json", "sarif", "github", "html")
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb and its options."""
-    parser = subparsers.add_parser(
-        "check",
-        help=__doc__.split(": ")[1].rstrip("."),
-        epilog="exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or "
-        "unreadable input",
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.epilog = (
+        "exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unreadable "
+        "input"
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="model file, folder or pattern")
     add_model_options(parser)
@@ -67,7 +65,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
     analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
-    parser.set_defaults(run=run)
 
 
 def positive(text: str) -> float:
@@ -110,8 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise RegularizeError("html reports of several models need a folder: add -o FOLDER")
     outcomes = checking.outcomes(paths)
     for outcome in outcomes:
-        if outcome.error is not None:
-            sys.stderr.write(f"regularize: {outcome.error}\n")
+        if outcome.line.error is not None:
+            sys.stderr.write(f"regularize: {outcome.line.error}\n")
     files = checking.compose(outcomes)
     for path, text in files.items():
         if path is None:

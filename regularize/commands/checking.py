@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,20 +32,16 @@ class Outcome:
     """The result of checking one model, in plain values that can be sent between processes.
 
     Attributes:
-        path: The file as the user named it.
-        line: Its line of the summary.
+        line: Its line of the summary, with why it cannot be read if that is so.
         status: Exit status for it alone.
         body: Its report in the form asked for.
         data: The same as plain values where the form is JSON or SARIF.
-        error: Why it cannot be read, in one line, or None.
     """
 
-    path: str
     line: SummaryLine
     status: int
     body: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
-    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,28 +80,20 @@ class Checking:
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
         """Check all models; progress goes to standard error."""
-        found: dict[int, Outcome] = {}
-        entries = in_parallel(self.one, self.failed, paths, self.arguments.jobs)
-        if self.single or not sys.stderr.isatty():
-            found.update(entries)
-        else:
+        entries: Iterable[tuple[int, Outcome]] = in_parallel(
+            self.one, self.failed, paths, self.arguments.jobs
+        )
+        if not self.single and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import track
 
-            found.update(
-                track(
-                    entries,
-                    "checking",
-                    total=len(paths),
-                    console=Console(stderr=True),
-                    transient=True,
-                )
-            )
-        return [found[i] for i in range(len(paths))]
+            console = Console(stderr=True)
+            entries = track(entries, "checking", total=len(paths), console=console, transient=True)
+        return [outcome for _, outcome in sorted(entries, key=lambda entry: entry[0])]
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
-        return Outcome(path, SummaryLine(path, reason), 2, error=reason)
+        return Outcome(SummaryLine(path, reason), 2)
 
     def one(self, path: str) -> Outcome:
         """Check one model."""
@@ -121,7 +109,7 @@ class Checking:
         report = report.selected(self.arguments.select, self.arguments.ignore)
         body, data = self._render(report)
         status = report.exit_status(self.arguments.fail_on)
-        return Outcome(path, summary.line_of(path, report), status, body, data)
+        return Outcome(summary.line_of(path, report), status, body, data)
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         output = self.arguments.output
@@ -145,7 +133,7 @@ class Checking:
     def compose(self, outcomes: Sequence[Outcome]) -> dict[Path | None, str]:
         """What to write where; None stands for standard output."""
         output, out = self.arguments.output, self.arguments.out
-        read = [outcome for outcome in outcomes if outcome.error is None]
+        read = [outcome for outcome in outcomes if outcome.line.error is None]
         if not read and self.single:
             return {}
         if output == "html" and not self.single:
@@ -169,7 +157,7 @@ class Checking:
 
         names: dict[str, Outcome] = {}
         for outcome in read:
-            stem = Path(outcome.path).resolve().stem
+            stem = Path(outcome.line.path).resolve().stem
             name, number = stem, 1
             while name in names:
                 number += 1

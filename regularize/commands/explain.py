@@ -10,11 +10,9 @@ import textwrap
 from regularize.report.rules import RULES, rule
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb."""
-    parser = subparsers.add_parser("explain", help=__doc__.split(": ")[1].rstrip("."))
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
     parser.add_argument("code", nargs="?", help="for example REG201; without it all are listed")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,17 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_model_options, load_model
+from regularize.commands.files import add_model, load_model
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb and its options."""
-    parser = subparsers.add_parser("export", help=__doc__.split(": ")[1].rstrip("."))
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
-    add_model_options(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_model(parser)
     parser.add_argument("--to", required=True, metavar="FORMAT", help="see `regularize formats`")
     parser.add_argument("-o", dest="out", required=True, type=Path, metavar="FILE")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

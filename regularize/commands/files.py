@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from regularize.model.mechanism import Mechanism
 
 
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The model, and how it is to be read."""
+    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    add_model_options(parser)
+
+
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how a model is to be read."""
     parser.add_argument("--format", help="format of the model (default: by its content)")

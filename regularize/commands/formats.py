@@ -6,10 +6,8 @@ import argparse
 import sys
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb."""
-    parser = subparsers.add_parser("formats", help=__doc__.split(": ")[1].rstrip("."))
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    """It has no options."""
 
 
 def run(arguments: argparse.Namespace) -> int:

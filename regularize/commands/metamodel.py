@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.files import (
-    add_model_options,
+    add_model,
     load_model,
     write_bytes,
     write_text,
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from regularize.metamodels.metamodel import Metamodel
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb and its options."""
-    parser = subparsers.add_parser("metamodel", help=__doc__.split(": ")[1].rstrip("."))
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
-    add_model_options(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_model(parser)
     parser.add_argument(
         "--inputs", nargs="+", metavar="JOINT", help="actuated joints (default: the model's)"
     )
@@ -60,7 +58,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         const=Path(),
         help="picture of model, metamodel and error (default: beside -o, .svg)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

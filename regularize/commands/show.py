@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model, write_bytes
+from regularize.commands.files import add_model, load_model, write_bytes
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -16,16 +16,13 @@ if TYPE_CHECKING:
 SUFFIXES = (".glb", ".html", ".svg", ".png")
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb and its options."""
-    parser = subparsers.add_parser(
-        "show",
-        help=__doc__.split(": ")[1].rstrip("."),
-        description="Without -o the mechanism is shown live in a browser by viser where that is "
-        "installed, else as an HTML report.",
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.description = (
+        "Without -o the mechanism is shown live in a browser by viser where that is installed, "
+        "else as an HTML report."
     )
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
-    add_model_options(parser)
+    add_model(parser)
     parser.add_argument(
         "-o",
         dest="out",
@@ -39,7 +36,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "--html", action="store_true", help="open the HTML report even if viser is installed"
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

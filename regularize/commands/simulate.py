@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model
+from regularize.commands.files import add_model, load_model
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb and its options."""
-    parser = subparsers.add_parser("simulate", help=__doc__.split(": ")[1].rstrip("."))
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
-    add_model_options(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_model(parser)
     parser.add_argument("--duration", default="10", metavar="S", help="seconds (10)")
     parser.add_argument(
         "--actuate",
@@ -68,7 +66,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser.add_argument("-o", dest="out", type=Path, metavar="FILE", help="motion as .csv or .npz")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
-    parser.set_defaults(run=run)
 
 
 def positive(text: str, option: str, least: float = 0.0, most: float = math.inf) -> float:
@@ -196,20 +193,16 @@ def run(arguments: argparse.Namespace) -> int:
 def figures(motion: Simulation) -> str:
     """Steps, evaluations, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
+    corrected = ""
+    if motion.correction:
+        corrected = f", after corrections that add up to {motion.correction:.2e} J"
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
         f"{values['rejected']} rejected, {values['evaluations']} evaluations",
-        f"energy drift  {values['energy_drift_J']:.2e} J{_corrected(motion)}",
+        f"energy drift  {values['energy_drift_J']:.2e} J{corrected}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
     for name, forces in zip(motion.drives, motion.drive_forces.T, strict=True):
         lines.append(f"largest force of the drive of {name} {max(abs(forces)):.6g} N or N m")
     lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]
     return "\n".join(lines) + "\n"
-
-
-def _corrected(motion: Simulation) -> str:
-    """The energy that corrections added up to, in J; empty where nothing was corrected."""
-    if motion.correction == 0.0:
-        return ""
-    return f", after corrections that add up to {motion.correction:.2e} J"

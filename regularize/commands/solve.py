@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model, write_text
+from regularize.commands.files import add_model, load_model, write_text
 from regularize.commands.simulate import assignments
 from regularize.errors import ModelError
 
@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from regularize.model.mechanism import Mechanism
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb and its options."""
-    parser = subparsers.add_parser("solve", help=__doc__.split(": ")[1].rstrip("."))
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
-    add_model_options(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_model(parser)
     parser.add_argument(
         "--inputs",
         nargs="+",
@@ -38,7 +36,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--all", action="store_true", help="print all ways, however many")
     parser.add_argument("--c", metavar="FILE.c", type=Path, help="the formulas as C99")
     parser.add_argument("--python", metavar="FILE.py", type=Path, help="the formulas as Python")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

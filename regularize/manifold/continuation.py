@@ -79,7 +79,7 @@ class Continuation:
 
     def step(self, q: Array, step: Array) -> Stepped:
         """Go along scaled tangents (N, n), then back onto the manifold."""
-        return self._judged(step, moved(self.constraints, q, step), self.held)
+        return self.corrected(step, moved(self.constraints, q, step), self.held)
 
     def driven(self, q: Array, columns: Sequence[int], goal: Array) -> Stepped:
         """Move some coordinates straight to a goal; the others follow from the equations.
@@ -100,15 +100,21 @@ class Continuation:
         length = np.max(np.abs(step), axis=1, initial=0.0)
         trial = moved(constraints, q, step / np.maximum(1.0, length)[:, None])
         trial[:, columns] = goal  # exactly, free of rounding
-        found = self._judged(step, trial, held)
+        found = self.corrected(step, trial, held)
         good = found.good.copy()
         before, state = rows[good][..., ~held], constraints.state(found.q[good])
         after = (constraints.residual_jacobian(state) * units)[..., ~held]
         good[good] = same_side(before, after, self.tolerances.singular)
         return Stepped(found.q, good, found.easy & good)
 
-    def _judged(self, step: Array, trial: Array, held: Mask) -> Stepped:
-        """Project the ends of steps, and see whether they are where the steps lead."""
+    def corrected(self, step: Array, trial: Array, held: Mask) -> Stepped:
+        """Project the ends of steps, and see whether they are where the steps lead.
+
+        Args:
+            step: Scaled steps along the tangent, shape (N, n).
+            trial: Configurations at their ends, shape (N, nq).
+            held: Velocities that stay zero in the correction, shape (n,).
+        """
         length, same = np.max(np.abs(step), axis=1, initial=0.0), self.tolerances.same
         # Steps of more than a radian or a length are never taken.
         nearby = np.where(length <= 1.0, np.maximum(ASIDE * length, same), -1.0)

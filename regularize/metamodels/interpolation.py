@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -38,6 +37,20 @@ class Accuracy:
     maximal: dict[str, float]
     mean: dict[str, float]
 
+    @classmethod
+    def of(cls, errors: Array, truth: Array) -> Accuracy:
+        """Largest and mean relative errors (N, 3) over the points of the workspace."""
+        inside = np.isfinite(truth[:, 0])
+        covered = np.isfinite(errors[:, 0])
+        some = errors[covered] if covered.any() else np.zeros((1, 3))
+        names = list(groups(1))
+        return cls(
+            points=int(inside.sum()),
+            covered=float(covered.sum() / max(1, inside.sum())),
+            maximal=dict(zip(names, some.max(axis=0).tolist(), strict=True)),
+            mean=dict(zip(names, some.mean(axis=0).tolist(), strict=True)),
+        )
+
     @property
     def worst(self) -> float:
         """Largest relative error of all."""
@@ -72,8 +85,29 @@ class Interpolation(EquationOfMotion):
 
     def checked(self, theta: Array, errors: Array, truth: Array, tolerance: float) -> Self:
         """The same with what its errors (N, 3) at random points (N, s) tell about it."""
-        missed = missed_tolerance(self.inputs, theta, errors, tolerance)
-        return replace(self, accuracy=accuracy_of(errors, truth), findings=missed)
+        missed = self._missed(theta, errors, tolerance)
+        return replace(self, accuracy=Accuracy.of(errors, truth), findings=missed)
+
+    def _missed(self, theta: Array, errors: Array, tolerance: float) -> tuple[Diagnostic, ...]:
+        """A finding where errors exceed the tolerance, else none."""
+        largest = np.max(np.nan_to_num(errors), axis=1, initial=0.0)
+        if largest.max(initial=0.0) <= tolerance:
+            return ()
+        i = int(np.argmax(largest))
+        place = ", ".join(f"{n} = {v:.4g}" for n, v in zip(self.inputs, theta[i], strict=True))
+        return (
+            Diagnostic(
+                "REG312",
+                "warning",
+                f"the metamodel errs by {100 * largest[i]:.3g} % at {place}, and "
+                f"{100 * tolerance:.3g} % were wanted",
+                joints=self.inputs,
+                help=(
+                    "keep away from singularities: clearance=0.01, or narrower bounds",
+                    "allow smaller boxes and more samples: smallest=, max_samples=",
+                ),
+            ),
+        )
 
     def relative_errors(self, theta: Array, truth: Array) -> Array:
         """Relative errors of H, D and p, NaN where nothing is known, shape (N, 3).
@@ -100,41 +134,3 @@ class Interpolation(EquationOfMotion):
             f"the metamodel does not cover {values}; its bounds are {self.lower.tolist()} to "
             f"{self.upper.tolist()}, without what cannot be reached"
         )
-
-
-def missed_tolerance(
-    inputs: Sequence[str], theta: Array, errors: Array, tolerance: float
-) -> tuple[Diagnostic, ...]:
-    """A finding where errors at random points (N, 3) exceed the tolerance, else none."""
-    largest = np.max(np.nan_to_num(errors), axis=1, initial=0.0)
-    if largest.max(initial=0.0) <= tolerance:
-        return ()
-    i = int(np.argmax(largest))
-    place = ", ".join(f"{n} = {v:.4g}" for n, v in zip(inputs, theta[i], strict=True))
-    return (
-        Diagnostic(
-            "REG312",
-            "warning",
-            f"the metamodel errs by {100 * largest[i]:.3g} % at {place}, and "
-            f"{100 * tolerance:.3g} % were wanted",
-            joints=tuple(inputs),
-            help=(
-                "keep away from singularities: clearance=0.01, or narrower bounds",
-                "allow smaller boxes and more samples: smallest=, max_samples=",
-            ),
-        ),
-    )
-
-
-def accuracy_of(errors: Array, truth: Array) -> Accuracy:
-    """Largest and mean relative errors over the points of the workspace."""
-    inside = np.isfinite(truth[:, 0])
-    covered = np.isfinite(errors[:, 0])
-    some = errors[covered] if covered.any() else np.zeros((1, 3))
-    names = list(groups(1))
-    return Accuracy(
-        points=int(inside.sum()),
-        covered=float(covered.sum() / max(1, inside.sum())),
-        maximal=dict(zip(names, some.max(axis=0).tolist(), strict=True)),
-        mean=dict(zip(names, some.mean(axis=0).tolist(), strict=True)),
-    )

@@ -10,6 +10,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import Graph
 from regularize.model.mechanism import Inertia
+from regularize.statics.equilibrium import node_incidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +46,13 @@ def mass_properties(loops: LoopKinematics) -> MassProperties:
     graph = loops.graph
     nodes = [n for n in loops.nodes if n != graph.ground and graph.inertia_known(n)]
     inertias = [_node_inertia(graph, n) for n in nodes]
-    incidence = np.zeros((len(nodes), loops.freedoms))
-    for row, node in enumerate(nodes):
-        for edge, sign in loops.path_to_root(node):
-            incidence[row, loops.local(edge)] = sign
+    rows = tuple(loops.row(n) for n in nodes)
     return MassProperties(
-        rows=tuple(loops.row(n) for n in nodes),
+        rows=rows,
         mass=read_only([i.mass for i in inertias]),
         center=read_only(np.array([i.center for i in inertias]).reshape(-1, 3)),
         matrix=read_only(np.array([i.matrix for i in inertias]).reshape(-1, 3, 3)),
-        incidence=read_only(incidence),
+        incidence=read_only(node_incidence(loops)[list(rows)]),
         missing=tuple(
             graph.nodes[n]
             for n in loops.nodes

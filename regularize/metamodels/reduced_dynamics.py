@@ -19,6 +19,7 @@ from regularize.model.graph import ColumnId, coordinate_names
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.idle_held import held
+from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
 
@@ -111,12 +112,8 @@ def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
 
 def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
     """The loops closed from given values of some coordinates, which need not be met exactly."""
-    known = {name: i for i, name in enumerate(coordinate_names(reduction.mechanism))}
     q = np.array(reduction.q)
-    for name, value in start.items():
-        if name not in known:
-            raise ModelError(f"there is no joint coordinate {name!r} to start from in {[*known]}")
-        q[known[name]] = value
+    q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
     return assemble(reduction.graph, q)
 
 

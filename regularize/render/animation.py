@@ -160,8 +160,7 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
 
 def _cell_drives(reduction: Reduction, cell: CellMobility) -> Iterator[_Drive]:
     """Independent coordinates of a cell, motors first, then single-freedom joints."""
-    edges = [e for e in cell.edges if e in set(reduction.tree)]
-    loops = sized_loops(reduction.graph, reduction.q, cell.edges, edges)
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     weight, slides = np.ones(loops.freedoms), np.zeros(loops.freedoms, dtype=bool)
     for e in cell.edges:
         edge = reduction.graph.edges[e]

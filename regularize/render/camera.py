@@ -8,6 +8,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.model.mechanism import Mechanism
 from regularize.report.analysis import Analysis
 
 #: Up to this angle between a common normal and the vertical the view is from above.
@@ -41,8 +42,7 @@ def camera(report: Analysis) -> Camera:
         for loop in report.loops
         if loop.motion.name == "planar" and loop.motion.direction is not None
     ]
-    gravity = report.mechanism.gravity
-    vertical = -screw.unit(gravity) if np.any(gravity) else np.array([0.0, 0.0, 1.0])
+    vertical = upwards(report.mechanism)
     if len(normals) < max(1, len(report.loops)) or any(
         abs(float(n @ normals[0])) < 0.99 for n in normals
     ):
@@ -56,6 +56,12 @@ def camera(report: Analysis) -> Camera:
     normal = normal if float(np.cross(vertical, normal)[0]) >= -1e-9 else -normal
     right = np.cross(vertical, normal)
     return _looking(normal + 0.35 * right + 0.3 * vertical, vertical)
+
+
+def upwards(mechanism: Mechanism) -> Array:
+    """Direction against gravity, along Z where there is none, shape (3,)."""
+    gravity = mechanism.gravity
+    return np.asarray(-screw.unit(gravity) if np.any(gravity) else [0.0, 0.0, 1.0])
 
 
 def _best_corner(report: Analysis, vertical: Array) -> Camera:

@@ -193,11 +193,11 @@ class _Artist:
 
     def joints(self) -> Iterator[Piece]:
         """A body for every joint and an arrow for every axis."""
-        cuts = {cut.edge.index for cut in self.report.reduction.cuts}
+        redundant = {loop.cut.edge.index for loop in self.report.loops if loop.redundant}
         for edge in self.graph.edges:
             if edge.joint.kind == "free":
                 continue
-            color = REDUNDANT if edge.index in cuts and self._redundant(edge) else AXIS
+            color = REDUNDANT if edge.index in redundant else AXIS
             center = edge.T_parent[:3, 3]
             name = edge.name
             if edge.freedoms == 0 or edge.group:
@@ -206,11 +206,6 @@ class _Artist:
                 continue
             for k in range(edge.freedoms):
                 yield from self._axis(edge, k, color)
-
-    def _redundant(self, edge: Edge) -> bool:
-        return any(
-            loop.cut.edge.index == edge.index and loop.redundant for loop in self.report.loops
-        )
 
     def _axis(self, edge: Edge, k: int, color: Color) -> Iterator[Piece]:
         R, center = edge.T_parent[:3, :3], edge.T_parent[:3, 3]

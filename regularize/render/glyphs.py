@@ -33,7 +33,7 @@ def ball(center: Array, radius: float) -> Any:
 def barrel(center: Array, axis: Array, length: float, radius: float) -> Any:
     """A short cylinder about an axis: a hinge."""
     e = 0.5 * length * screw.unit(axis)
-    return creation.cylinder(radius, segment=np.array([center - e, center + e]), sections=SECTIONS)
+    return bar(center - e, center + e, radius)
 
 
 def block(center: Array, axis: Array, length: float, width: float) -> Any:

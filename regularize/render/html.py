@@ -22,6 +22,8 @@ from regularize.report.words import listed
 
 #: Kinds of loops that get a table, nearly all of them folded.
 MOST_LOOPS = 10 * loop_view.SHOWN
+#: Names in a list before the rest is only counted: two lines of a page.
+MOST_NAMES = 12
 
 
 def render(report: Analysis) -> str:
@@ -39,8 +41,12 @@ def render(report: Analysis) -> str:
         *_numbers(report),
         *_findings(report),
         *_loops(report, drawing),
-        *_pairs("What moves", ("body", "motion"), _moves(report)),
-        *_pairs("Reactions that cannot be trusted", ("joint", "undetermined"), _reactions(report)),
+        *_pairs("What moves", ("body", "motion"), view.moves(report, most=MOST_NAMES)),
+        *_pairs(
+            "Reactions that cannot be trusted",
+            ("joint", "undetermined"),
+            view.untrusted(report, most=MOST_NAMES),
+        ),
         *_remedies(report),
         "</main>",
         *_footer(report),
@@ -56,8 +62,7 @@ def index(lines: Mapping[str, SummaryLine]) -> str:
     rows = []
     for page, line in lines.items():
         level = line.worst or "good"
-        numbers = (line.loops, line.gruebler, line.mobility, line.redundant, line.removed)
-        cells = "".join(f'<td class="number">{n}</td>' for n in numbers)
+        cells = "".join(f'<td class="number">{n}</td>' for n in line.numbers)
         codes = " ".join(line.codes) or "none"
         rows.append(
             f'<tr><th scope="row"><a href="{escape(page)}">{escape(line.path)}</a></th>{cells}'
@@ -150,7 +155,7 @@ def _findings(report: Analysis) -> Iterator[str]:
     for first, others in view.merged(report):
         yield f"<li>{_finding(first)}"
         if others:
-            closing = listed([str(d.loop) for d in others], most=12)
+            closing = listed([str(d.loop) for d in others], most=MOST_NAMES)
             yield f'<p class="quiet">Likewise {escape(closing)}.</p>'
         yield "</li>"
     yield "</ul></section>"
@@ -223,14 +228,6 @@ def _loop(report: Analysis, drawing: Drawing, group: Group, *, is_open: bool) ->
     if choice is not None:
         yield f"<p>Choice: {escape(choice)}.</p>"
     yield "</details>"
-
-
-def _moves(report: Analysis) -> list[tuple[str, str]]:
-    return [(listed(bodies, most=12), words) for words, bodies in view.moves(report)]
-
-
-def _reactions(report: Analysis) -> list[tuple[str, str]]:
-    return [(listed(joints, most=12), words) for words, joints in view.untrusted(report)]
 
 
 def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> Iterator[str]:

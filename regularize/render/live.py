@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from regularize.lie.screw import Array
 from regularize.model.graph import NodeId
 from regularize.render.animation import DrivenMotion, motions
-from regularize.render.camera import camera
+from regularize.render.camera import camera, upwards
 from regularize.render.drawing import draw
 from regularize.report.analysis import Analysis
 
@@ -29,9 +29,7 @@ class Live:
         self.server, self.report = server, report
         self.frames: dict[NodeId, Any] = {}
         drawing = draw(report)
-        gravity = report.mechanism.gravity
-        if np.any(gravity):
-            server.scene.set_up_direction(tuple(-gravity / np.linalg.norm(gravity)))
+        server.scene.set_up_direction(tuple(upwards(report.mechanism)))
         for piece in drawing.pieces:
             name = f"/body {piece.node}"
             if piece.node not in self.frames:
@@ -47,7 +45,8 @@ class Live:
             )
         self.move(report.reduction.q)
         view = camera(report)
-        center, length = np.mean(self._places(), axis=0), drawing.length
+        places = [frame.position for frame in self.frames.values()]
+        center, length = np.mean(places or [np.zeros(3)], axis=0), drawing.length
 
         @server.on_client_connect  # type: ignore[untyped-decorator]
         def _(client: Any) -> None:
@@ -65,10 +64,6 @@ class Live:
             pose = poses[loops.row(node)]
             x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat()
             frame.wxyz, frame.position = (w, x, y, z), tuple(pose[:3, 3])
-
-    def _places(self) -> Array:
-        """Places of all bodies with something to draw, shape (n, 3)."""
-        return np.array([frame.position for frame in self.frames.values()] or [np.zeros(3)])
 
     def _slider(self, motion: DrivenMotion) -> None:
         slider = self.server.gui.add_slider(

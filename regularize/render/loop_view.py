@@ -106,22 +106,14 @@ def motion(loop: LoopReport) -> str:
 def rows(loop: LoopReport) -> list[EquationRow]:
     """The six directions at the closing joint: translations first, then along X, Y, Z."""
     found = [
-        *((e.direction, EquationRow(e.label, "kept", "", residual(e))) for e in loop.kept),
-        *(
-            (e.direction, EquationRow(e.label, "redundant", _because(loop, e), residual(e)))
-            for e in loop.removed
-        ),
-        *(
-            (
-                d,
-                EquationRow(
-                    d.words("translation", "rotation"), "free", f"{loop.closing} moves here", ""
-                ),
-            )
-            for d in loop.free
-        ),
+        *((e.direction, "kept", "", residual(e)) for e in loop.kept),
+        *((e.direction, "redundant", _because(loop, e), residual(e)) for e in loop.removed),
+        *((direction, "free", f"{loop.closing} moves here", "") for direction in loop.free),
     ]
-    return [row for _, row in sorted(found, key=lambda entry: _order(entry[0]))]
+    return [
+        EquationRow(direction.words("translation", "rotation"), status, because, error)
+        for direction, status, because, error in sorted(found, key=lambda row: _order(row[0]))
+    ]
 
 
 def _order(direction: Direction) -> tuple[int, bool, str]:

@@ -13,7 +13,6 @@ import numpy as np
 from regularize.errors import MissingExtra
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.render.animation import motions
 from regularize.render.camera import Camera, camera
 from regularize.render.drawing import Drawing, draw
 from regularize.render.scene import ghost_poses
@@ -35,8 +34,8 @@ class Sheet:
     """What a picture is drawn on; lengths in pixels.
 
     Attributes:
-        width: Of the whole sheet.
-        height: Of the whole sheet.
+        width: Of the whole SHEET.
+        height: Of the whole SHEET.
         margin: Kept free on every side, for the labels.
         font: Height of the letters.
         detail: Units of an SVG path in a pixel; whole ones keep the file small.
@@ -64,7 +63,6 @@ class Picture:
         opacity: Of each between 0 and 1, shape (n,).
         labels: Text, place and whether it names a closing joint.
         title: What the picture shows, for those who cannot see it.
-        sheet: What it is drawn on.
     """
 
     polygons: Array
@@ -72,42 +70,30 @@ class Picture:
     opacity: Array
     labels: tuple[tuple[str, float, float, bool], ...]
     title: str
-    sheet: Sheet
 
 
-#: The usual sheet.
+#: What every picture is drawn on.
 SHEET = Sheet()
 
 
-def picture(
-    report: Analysis,
-    q: Array | None = None,
-    *,
-    ghosts: int = 3,
-    sheet: Sheet = SHEET,
-    drawing: Drawing | None = None,
-) -> Picture:
-    """The mechanism with faint poses of its first motion.
+def picture(report: Analysis, *, ghosts: int = 3, drawing: Drawing | None = None) -> Picture:
+    """The assembled mechanism with faint poses of its first motion.
 
     Args:
         report: From ``regularize.check``.
-        q: Coordinates of all joints, shape (n,); by default the assembled ones.
         ghosts: Number of faint poses.
-        sheet: What to draw on.
         drawing: The drawing of the same report, if there is one already.
     """
     drawing = drawing or draw(report)
     view = camera(report)
     r = report.reduction
-    layers = []
-    moving = motions(r, most=1) if ghosts else ()
-    for ghost in ghost_poses(moving, ghosts):
-        layers.append(_layer(drawing, r.loops.state(ghost).T_world_node[0], view, ghost=True))
-    poses = r.loops.state(r.q if q is None else q).T_world_node[0]
+    layers = [
+        _layer(drawing, r.loops.state(ghost).T_world_node[0], view, ghost=True)
+        for ghost in ghost_poses(r, ghosts)
+    ]
+    poses = r.reference.T_world_node[0]
     layers.append(_layer(drawing, poses, view, ghost=False))
-    triangles = np.concatenate([layer[0] for layer in layers])
-    colors = np.concatenate([layer[1] for layer in layers])
-    opacity = np.concatenate([layer[2] for layer in layers])
+    triangles, colors, opacity = map(np.concatenate, zip(*layers, strict=True))
     order = np.argsort(triangles[..., 2].mean(axis=1))
     # Ghosts lie behind everything, as a hint and not as bodies.
     ghosts_end = sum(len(layer[0]) for layer in layers[:-1])
@@ -115,8 +101,8 @@ def picture(
     corners = triangles[..., :2]
     low = corners.min(axis=(0, 1), initial=np.inf if len(corners) else 0.0)
     high = corners.max(axis=(0, 1), initial=-np.inf if len(corners) else 0.0)
-    size = np.array([sheet.width, sheet.height])
-    scale = float(np.min((size - 2 * sheet.margin) / np.maximum(high - low, 1e-9)))
+    size = np.array([SHEET.width, SHEET.height])
+    scale = float(np.min((size - 2 * SHEET.margin) / np.maximum(high - low, 1e-9)))
     middle = 0.5 * (low + high)
 
     def place(points: Array) -> Array:
@@ -137,9 +123,8 @@ def picture(
         place(corners[order]),
         colors[order],
         opacity[order],
-        tuple(_spread(labels, sheet)),
+        tuple(_spread(labels)),
         f"{name} with {counted(len(report.loops), 'loop')}",
-        sheet,
     )
 
 
@@ -190,15 +175,15 @@ def _divided(corners: Array, colors: Array, longest: float) -> tuple[Array, Arra
 
 
 def _spread(
-    labels: Sequence[tuple[str, float, float, bool]], sheet: Sheet
+    labels: Sequence[tuple[str, float, float, bool]],
 ) -> Iterator[tuple[str, float, float, bool]]:
     """Labels beside their points, each where it covers none that was placed before it."""
     boxes: list[tuple[float, float, float, float]] = []
     for text, x, y, cut in labels:
-        w, h = 0.62 * sheet.font * len(text), 1.15 * sheet.font
+        w, h = 0.62 * SHEET.font * len(text), 1.15 * SHEET.font
         places = [(x + dx, y + dy) for r in (10, 22, 36) for dx, dy in _around(r, w, h)]
         chosen = next(
-            (p for p in places if (*p, w, h) in sheet and not _covers((*p, w, h), boxes)), places[0]
+            (p for p in places if (*p, w, h) in SHEET and not _covers((*p, w, h), boxes)), places[0]
         )
         boxes.append((chosen[0], chosen[1], w, h))
         yield text, chosen[0], chosen[1], cut
@@ -219,19 +204,18 @@ def _covers(
 
 def svg(drawn: Picture, *, background: str | None = "#ffffff") -> str:
     """The picture as an SVG document."""
-    sheet = drawn.sheet
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {sheet.width} {sheet.height}" '
-        f'width="{sheet.width}" height="{sheet.height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SHEET.width} {SHEET.height}" '
+        f'width="{SHEET.width}" height="{SHEET.height}" role="img">',
         f"<title>{escape(drawn.title)}</title>",
     ]
     if background:
         parts.append(f'<rect width="100%" height="100%" fill="{background}"/>')
     parts.append(
-        f'<g transform="scale({1 / sheet.detail:g})" stroke-width="{0.5 * sheet.detail:g}" '
+        f'<g transform="scale({1 / SHEET.detail:g})" stroke-width="{0.5 * SHEET.detail:g}" '
         'stroke-linejoin="round">'
     )
-    corners = np.round(sheet.detail * drawn.polygons).astype(int)
+    corners = np.round(SHEET.detail * drawn.polygons).astype(int)
     colors = np.round(255 * drawn.colors).astype(int)
     last, path = None, ""
     for (a, b, c), (red, green, blue), alpha in zip(corners, colors, drawn.opacity, strict=True):
@@ -245,7 +229,7 @@ def svg(drawn: Picture, *, background: str | None = "#ffffff") -> str:
         parts.append(_path(path, last))
     parts.append("</g>")
     parts.append(
-        f'<g font-family="system-ui, sans-serif" font-size="{sheet.font}" stroke="#fff" '
+        f'<g font-family="system-ui, sans-serif" font-size="{SHEET.font}" stroke="#fff" '
         'stroke-width="3" stroke-linejoin="round" paint-order="stroke">'
     )
     for text, x, y, cut in drawn.labels:
@@ -281,18 +265,18 @@ def png(drawn: Picture, *, scale: float = 2.0) -> bytes:
         from matplotlib.patheffects import withStroke
     except ImportError as error:
         raise MissingExtra("a PNG picture", "matplotlib", "viz") from error
-    sheet, dpi = drawn.sheet, 100.0
-    figure = Figure(figsize=(scale * sheet.width / dpi, scale * sheet.height / dpi), dpi=dpi)
+    dpi = 100.0
+    figure = Figure(figsize=(scale * SHEET.width / dpi, scale * SHEET.height / dpi), dpi=dpi)
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(0, sheet.width)
-    axes.set_ylim(sheet.height, 0)
+    axes.set_xlim(0, SHEET.width)
+    axes.set_ylim(SHEET.height, 0)
     rgba = np.column_stack([drawn.colors, drawn.opacity])
     axes.add_collection(
         PolyCollection(list(drawn.polygons), facecolors=rgba, edgecolors=rgba, linewidths=0.4)
     )
-    points = scale * sheet.font * 72 / dpi
+    points = scale * SHEET.font * 72 / dpi
     for text, x, y, cut in drawn.labels:
         axes.text(
             x,

@@ -18,43 +18,29 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
     """One run with the findings of all models."""
-    used = {d.code for report in reports for d in report.diagnostics}
-    rules = [rule for rule in RULES if rule.code in used]
-    index = {rule.code: i for i, rule in enumerate(rules)}
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "regularize",
-                        "semanticVersion": regularize.__version__,
-                        "rules": [_rule(rule) for rule in rules],
-                    }
-                },
-                "columnKind": "unicodeCodePoints",
-                "results": [
-                    _result(report, d, index) for report in reports for d in report.diagnostics
-                ],
-            }
-        ],
-    }
+    return _log([_result(report, d) for report in reports for d in report.diagnostics])
 
 
 def merged(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One log with the findings of several, for models that were checked one by one."""
-    result = as_sarif([])
-    rules = {r["id"]: r for log in logs for r in log["runs"][0]["tool"]["driver"]["rules"]}
-    index = {code: i for i, code in enumerate(sorted(rules))}
-    run = result["runs"][0]
-    run["tool"]["driver"]["rules"] = [rules[code] for code in index]
-    run["results"] = [
-        {**finding, "ruleIndex": index[finding["ruleId"]]}
-        for log in logs
-        for finding in log["runs"][0]["results"]
-    ]
-    return result
+    return _log([finding for log in logs for finding in log["runs"][0]["results"]])
+
+
+def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    used = {finding["ruleId"] for finding in findings}
+    rules = [rule for rule in RULES if rule.code in used]
+    index = {rule.code: i for i, rule in enumerate(rules)}
+    driver = {
+        "name": "regularize",
+        "semanticVersion": regularize.__version__,
+        "rules": [_rule(rule) for rule in rules],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [{**finding, "ruleIndex": index[finding["ruleId"]]} for finding in findings],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -69,7 +55,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(report: Analysis, diagnostic: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
+def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
     mechanism = report.mechanism
     path = diagnostic.source.path if diagnostic.source else mechanism.path
     name = "/".join(part for part in (mechanism.name, diagnostic.loop) if part)
@@ -86,7 +72,6 @@ def _result(report: Analysis, diagnostic: Diagnostic, index: dict[str, int]) -> 
             location["physicalLocation"]["region"] = {"startLine": diagnostic.source.line}
     return {
         "ruleId": diagnostic.code,
-        "ruleIndex": index[diagnostic.code],
         "level": diagnostic.severity,
         "message": {"text": "\n".join([diagnostic.message, *diagnostic.help])},
         "locations": [location],

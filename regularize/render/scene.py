@@ -6,48 +6,43 @@ the bodies by changing those frames.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import trimesh
 
 from regularize.lie.screw import Array
-from regularize.render.animation import DrivenMotion, motions
+from regularize.reduction.reduce import Reduction
+from regularize.render.animation import motions
 from regularize.render.drawing import Drawing, draw
 from regularize.report.analysis import Analysis
 
 
-def scene(
-    report: Analysis, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
-) -> Any:
+def scene(report: Analysis, q: Array | None = None, *, ghosts: int = 0) -> Any:
     """The mechanism at a configuration.
 
     Args:
         report: From ``regularize.check``.
         q: Coordinates of all joints, shape (n,); by default the assembled ones.
         ghosts: Number of further poses of the first motion to show faintly.
-        drawing: The drawing of the same report, if there is one already.
 
     Returns:
         A ``trimesh.Scene`` whose geometry is named after ``Piece.name``; those of ghosts are
         prefixed by ``ghost1/``, ``ghost2/``, ….
     """
-    drawing = drawing or draw(report)
-    r = report.reduction
+    drawing, r = draw(report), report.reduction
     result = trimesh.Scene(base_frame="ground")
-    poses = np.concatenate([r.loops.state(r.q if q is None else q).T_world_node])
-    _add(result, drawing, poses[0], "", 1.0)
-    moving = motions(r, most=1) if ghosts else ()
-    for number, ghost in enumerate(ghost_poses(moving, ghosts), start=1):
+    _add(result, drawing, r.loops.state(r.q if q is None else q).T_world_node[0], "", 1.0)
+    for number, ghost in enumerate(ghost_poses(r, ghosts), start=1):
         pose = r.loops.state(ghost).T_world_node[0]
         _add(result, drawing, pose, f"ghost{number}/", 0.25)
     return result
 
 
-def ghost_poses(moving: Sequence[DrivenMotion], count: int) -> list[Array]:
+def ghost_poses(reduction: Reduction, count: int) -> list[Array]:
     """Configurations spread over the first motion, the assembled one left out."""
-    if not moving or count <= 0:
+    moving = motions(reduction, most=1) if count > 0 else ()
+    if not moving:
         return []
     motion = moving[0]
     if motion.cyclic:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import trimesh
 from scipy.spatial.transform import Rotation
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import coordinate_names
 from regularize.render.animation import FRAMES, DrivenMotion, motions
-from regularize.render.camera import camera
+from regularize.render.camera import camera, upwards
 from regularize.render.drawing import Drawing, Piece
 
 #: Frames kept of a motion; the view interpolates between them.
@@ -35,7 +36,7 @@ def scene_data(drawing: Drawing) -> dict[str, Any]:
     )
     low, high = corners.min(axis=0), corners.max(axis=0)
     view = camera(drawing.report)
-    vertical = view.up if abs(view.up @ view.back) > 0.99 else _vertical(drawing)
+    vertical = view.up if abs(view.up @ view.back) > 0.99 else upwards(drawing.report.mechanism)
     return {
         "pieces": [_mesh(pieces, r.loops) for pieces in _merged(drawing.pieces)],
         "poses": _rounded(_poses(home)),
@@ -58,12 +59,6 @@ def scene_data(drawing: Drawing) -> dict[str, Any]:
     }
 
 
-def _vertical(drawing: Drawing) -> Array:
-    gravity = drawing.report.mechanism.gravity
-    norm = float(np.linalg.norm(gravity))
-    return np.asarray(-gravity / norm) if norm > 0.0 else np.array([0.0, 0.0, 1.0])
-
-
 def _merged(pieces: Sequence[Piece]) -> list[list[Piece]]:
     """Pieces of one body, layer and colour together, to be drawn in one go."""
     found: dict[object, list[Piece]] = {}
@@ -73,22 +68,18 @@ def _merged(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def _mesh(pieces: Sequence[Piece], loops: LoopKinematics) -> dict[str, Any]:
-    vertices, faces, first = [], [], 0
-    for piece in pieces:
-        vertices.append(np.asarray(piece.mesh.vertices, dtype="<f4"))
-        faces.append(np.asarray(piece.mesh.faces, dtype="<u4") + np.uint32(first))
-        first += len(piece.mesh.vertices)
+    mesh = trimesh.util.concatenate([piece.mesh for piece in pieces])
     return {
         "layer": LAYERS.get(pieces[0].kind, "redundant"),
         "node": loops.row(pieces[0].node),
         "color": [round(c / 255, 3) for c in pieces[0].color],
-        "vertices": _encoded(np.concatenate(vertices)),
-        "faces": _encoded(np.concatenate(faces)),
+        "vertices": _encoded(mesh.vertices, "<f4"),
+        "faces": _encoded(mesh.faces, "<u4"),
     }
 
 
-def _encoded(array: Any) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+def _encoded(array: Any, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode()
 
 
 def _poses(T: Array) -> Array:

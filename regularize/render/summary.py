@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regularize.render.text import printed
 from regularize.report.analysis import Analysis
 from regularize.report.words import counted, listed
 
@@ -42,6 +41,11 @@ class SummaryLine:
     worst: str = ""
     codes: tuple[str, ...] = ()
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Its columns of numbers."""
+        return self.loops, self.gruebler, self.mobility, self.redundant, self.removed
+
 
 def line_of(path: str, report: Analysis) -> SummaryLine:
     """The line of a report."""
@@ -62,16 +66,6 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
 
 def render(lines: Sequence[SummaryLine], width: int, color: bool) -> str:
     """The table, and one sentence that adds it up; ``width`` is in columns of text."""
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("model", overflow="fold", min_width=24)
     for column in ("loops", "Grübler", "mobility", "redundant", "droppable"):
@@ -81,15 +75,11 @@ def render(lines: Sequence[SummaryLine], width: int, color: bool) -> str:
         if line.error is not None:
             table.add_row(line.path, *[""] * 5, Text("unreadable", STYLES["error"]))
             continue
-        numbers = (line.loops, line.gruebler, line.mobility, line.redundant, line.removed)
         codes = " ".join(line.codes[:3]) + (" …" if len(line.codes) > 3 else "")
         table.add_row(
-            line.path, *(str(n) for n in numbers), Text(codes or "none", STYLES[line.worst])
+            line.path, *(str(n) for n in line.numbers), Text(codes or "none", STYLES[line.worst])
         )
-    console.print(table)
-    console.print()
-    console.print(_sentence(lines))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    return printed([table, Text(), _sentence(lines)], width, color)
 
 
 def _sentence(lines: Sequence[SummaryLine]) -> Text:

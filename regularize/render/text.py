@@ -39,6 +39,11 @@ def render(
         top: Number of loops shown in full; loops that are alike count as one.
         verbosity: -1 for the verdict alone, 0 for the usual report, 1 for every loop by itself.
     """
+    return printed(blocks(report, top, verbosity), width, color)
+
+
+def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
+    """Parts below each other as lines of text without trailing blanks."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -49,7 +54,7 @@ def render(
         emoji=False,
         markup=False,
     )
-    for block in blocks(report, top, verbosity):
+    for block in parts:
         # A command is there to be copied, so it is never broken over lines.
         console.print(block, soft_wrap=isinstance(block, Text) and bool(block.no_wrap))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
@@ -100,9 +105,13 @@ def _findings(report: Analysis, top: int, verbosity: int) -> Iterator[Renderable
             shown += 1
             yield Padding(_loop(loop, report.mechanism.ground), INDENT)
         if first.code not in ("REG201", "REG202"):
-            for line in first.help:
-                yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
+            yield from _help(first)
         yield Text()
+
+
+def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
+    for line in diagnostic.help:
+        yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
 
 
 def _diagnostic(diagnostic: Diagnostic) -> RenderableType:
@@ -178,8 +187,7 @@ def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Renderabl
 
 
 def _motions(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
-    most = 1000 if verbosity > 0 else 5
-    moves = [(listed(bodies, most=most), words) for words, bodies in view.moves(report)]
+    moves = view.moves(report, most=1000 if verbosity > 0 else 5)
     rest = len(moves) - 10
     if rest > 1 and verbosity <= 0:
         moves = [*moves[:10], (f"{rest} more kinds of motion", "-v shows all")]
@@ -187,7 +195,7 @@ def _motions(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
 
 
 def _reactions(report: Analysis) -> Iterator[RenderableType]:
-    pairs = [(listed(joints, most=5), words) for words, joints in view.untrusted(report)]
+    pairs = view.untrusted(report, most=5)
     yield from _section("Reactions that cannot be trusted (REG220)", pairs)
 
 
@@ -208,8 +216,7 @@ def _notes(report: Analysis) -> Iterator[RenderableType]:
     notes = [d for d in report.diagnostics if d.severity == "note" and d.code != "REG220"]
     for note in notes:
         yield _diagnostic(note)
-        for line in note.help:
-            yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
+        yield from _help(note)
     if notes:
         yield Text()
 

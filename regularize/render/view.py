@@ -80,8 +80,8 @@ def _signed(number: int) -> str:
     return str(number).replace("-", "−")
 
 
-def moves(report: Analysis) -> list[tuple[str, list[str]]]:
-    """Kinds of motion and the bodies that make them, rest last.
+def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
+    """Bodies, a number of them by name, and the kind of motion that they make, rest last.
 
     Many bodies that turn about axes of their own make one kind.
     """
@@ -92,17 +92,20 @@ def moves(report: Analysis) -> list[tuple[str, list[str]]]:
         found.setdefault(words, []).append(body.body)
     rest = found.pop("stays at rest", None)
     entries = [*found.items(), *([("stays at rest", rest)] if rest else [])]
-    return [(words if len(bodies) == 1 else plural(words), bodies) for words, bodies in entries]
+    return [
+        (listed(bodies, most=most), words if len(bodies) == 1 else plural(words))
+        for words, bodies in entries
+    ]
 
 
-def untrusted(report: Analysis) -> list[tuple[str, list[str]]]:
-    """Components of reactions that the model does not determine, and the joints concerned."""
+def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
+    """Joints, a number of them by name, and what is not determined of their reactions."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
         if not reaction.unique:
             words = directions_words(reaction.indeterminate, "force", "moment", short=True)
             found.setdefault(words, []).append(reaction.joint)
-    return list(found.items())
+    return [(listed(joints, most=most), words) for words, joints in found.items()]
 
 
 def remedies(report: Analysis) -> list[tuple[str, str]]:

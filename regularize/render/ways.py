@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from regularize.assembly_modes.closed_form import ClosedForm
 from regularize.assembly_modes.configurations import configurations
 from regularize.assembly_modes.table import AssemblyModes
-from regularize.errors import MissingExtra
 from regularize.lie.screw import Array
 from regularize.model.graph import coordinate_names
 from regularize.report.words import counted, listed
@@ -34,15 +33,7 @@ def described(solution: ClosedForm) -> Iterator[str]:
     if solution.solved:
         if 1 < len(solution.branches) <= MOST:
             yield from (f"  way {branch.index}: {branch.name}" for branch in solution.branches)
-        yield f"  {_operations(solution)}"
-
-
-def _operations(solution: ClosedForm) -> str:
-    """The number of operations, which an optional package counts."""
-    try:
-        return str(solution.operations)
-    except MissingExtra as missing:
-        return f"operations are not counted: pip install 'pin-regularize[{missing.extra}]'"
+        yield f"  {solution.operations}"
 
 
 def ways_at(solution: ClosedForm, values: Sequence[float], *, every: bool = False) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
@@ -37,44 +37,30 @@ def in_parallel(
             yield i, work(path)
         return
     with _environment(dict.fromkeys(THREADS, "1")):
-        remaining = dict(enumerate(paths))
-        while remaining:
-            # A parser that crashes takes its pool along; the others go on in a new one.
-            yield from _one_pool(work, failed, remaining, jobs)
+        lost: dict[int, str] = {}
+        yield from _in_pool(work, dict(enumerate(paths)), jobs, lost)
+        # A parser that crashes takes its pool along: which it was shows when each has its own.
+        for i, path in sorted(lost.items()):
+            crashed: dict[int, str] = {}
+            yield from _in_pool(work, {i: path}, 1, crashed)
+            if crashed:
+                yield i, failed(path, "the parser crashed on this file")
 
 
-def _one_pool(
-    work: Callable[[str], Outcome],
-    failed: Callable[[str, str], Outcome],
-    remaining: dict[int, str],
-    jobs: int,
+def _in_pool(
+    work: Callable[[str], Outcome], paths: Mapping[int, str], jobs: int, lost: dict[int, str]
 ) -> Iterator[tuple[int, Outcome]]:
-    """Outcomes until all are done or the pool breaks; finished ones leave ``remaining``."""
-    from concurrent.futures import as_completed
-
+    """Outcomes in the order of completion; what a broken pool leaves undone goes to ``lost``."""
     with ProcessPoolExecutor(jobs) as pool:
-        running: dict[Future[Outcome], int] = {
-            pool.submit(work, path): i for i, path in remaining.items()
-        }
-        broken: list[int] = []
+        running = {pool.submit(work, path): i for i, path in paths.items()}
         for future in as_completed(running):
             i = running[future]
             try:
                 outcome = future.result()
             except BrokenProcessPool:
-                broken.append(i)
+                lost[i] = paths[i]
                 continue
-            del remaining[i]
             yield i, outcome
-    if not broken:
-        return
-    if jobs > 1 and len(broken) > 1:
-        # Which of them it was shows when each has a process to itself.
-        for i in sorted(broken):
-            yield from _one_pool(work, failed, {i: remaining.pop(i)}, 1)
-        return
-    for i in broken:
-        yield i, failed(remaining.pop(i), "the parser crashed on this file")
 
 
 @contextmanager

@@ -161,7 +161,7 @@ def _loop_report(
     free = np.linalg.inv(to_point).T @ cut.freedoms
     never = subalgebra.span(to_point @ np.hstack([cut.removed, cut.thinned, cut.numerical]))
     kept = subalgebra.complement(np.hstack([subalgebra.span(free), never]))
-    error = _closure_error(reduction, cut, point)
+    error = closure_error(reduction, cut, point)
     removed = []
     for direction in directions(never):
         own = np.linalg.solve(to_point, direction.covector)
@@ -188,7 +188,7 @@ def _loop_report(
     )
 
 
-def _closure_error(reduction: Reduction, cut: Cut, point: Array) -> Array:
+def closure_error(reduction: Reduction, cut: Cut, point: Array) -> Array:
     """Closure error at the cut as a twist about the point, ground axes, shape (6,)."""
     row, state = reduction.loops.chords.index(cut.edge.index), reduction.reference
     error = screw.log(state.T_world_target[0, row] @ screw.inverse(state.T_world_chord[0, row]))

@@ -22,6 +22,7 @@ from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.report.words import point_words
+from regularize.statics.equilibrium import node_incidence
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
@@ -100,27 +101,15 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     q, velocities = _samples(reduction)
     state = loops.state(q)
     center, length = center_and_length(loops, reduction.q)
-    twists = np.swapaxes(state.screws, 1, 2)
-    scaled = np.concatenate(
-        [
-            (twists[:, :3] - np.cross(center, twists[:, 3:], axisb=1, axisc=1)) / length,
-            twists[:, 3:],
-        ],
-        axis=1,
-    )
+    scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
     held = floating(reduction)
     algebras: dict[NodeId, Array] = {}
     found: dict[NodeId, BodyMotion] = {}
-    motions = {root: np.zeros((len(q), 6, velocities.shape[2])) for root in loops.roots}
-    for e, node in loops.tree:
-        edge, local = graph.edges[e], loops.local(e)
-        sign = 1.0 if edge.child == node else -1.0
-        step = scaled[:, :, local] @ velocities[:, local]
-        motions[node] = motions[edge.other(node)] + sign * step
+    signs = node_incidence(loops)
     for node in graph.every_node:
         if not graph.members[node] or node == graph.ground:
             continue
-        own = motions[node]
+        own = (signs[loops.row(node)] * scaled) @ velocities
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
         freedoms = max(np.linalg.matrix_rank(entry, tol=TOLERANCE * size) for entry in own)
         columns = np.concatenate(list(own), axis=1)
@@ -189,8 +178,7 @@ def floating(reduction: Reduction) -> set[int]:
 
 def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[ColumnId], Array, Array]:
     """Columns of a cell, configurations of it and its null spaces there."""
-    edges = [e for e in cell.edges if e in set(reduction.tree)]
-    loops = sized_loops(reduction.graph, reduction.q, cell.edges, edges)
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
     picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), SAMPLES).astype(int)

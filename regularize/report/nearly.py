@@ -31,7 +31,6 @@ class NearlySpecial:
         joint: Name of the joint that is furthest off.
         angle: Radians by which its axis would have to be turned.
         distance: Metres by which it would have to be moved.
-        gained: Equations that would become redundant.
     """
 
     cycle: Cycle
@@ -39,7 +38,6 @@ class NearlySpecial:
     joint: str
     angle: float
     distance: float
-    gained: int
 
 
 def nearly_special(
@@ -70,7 +68,6 @@ def nearly_special(
                 graph.edges[cycle.edges[k]].joint.name,
                 offsets[k][0],
                 offsets[k][1] * part.length,
-                own - family.shape[1],
             )
         )
     return found

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from regularize.lie import screw, subalgebra
+from regularize.lie import subalgebra
 from regularize.model.diagnostic import Diagnostic
 from regularize.reduction.reduce import Reduction
-from regularize.report.loop_report import LoopReport
+from regularize.report.loop_report import LoopReport, closure_error
 from regularize.report.words import gap_words, listed, names
 
 
@@ -65,8 +65,7 @@ def _contradicts(reduction: Reduction, loop: LoopReport) -> bool:
     algebra = subalgebra.lie_closure(np.hstack(others), reduction.rtol)
     if algebra.shape[1] == 6:
         return reduction.redundant > 0
-    row, state = reduction.loops.chords.index(cut.edge.index), reduction.reference
-    error = screw.log(state.T_world_target[0, row] @ screw.inverse(state.T_world_chord[0, row]))
-    error[:3] = (error[:3] - np.cross(part.center, error[3:])) / part.length
+    error = closure_error(reduction, cut, part.center)
+    error[:3] /= part.length
     outside = subalgebra.residual(algebra, error[:, None])
     return bool(np.linalg.norm(outside) > 0.5 * np.linalg.norm(error))

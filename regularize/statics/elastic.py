@@ -24,42 +24,31 @@ def settle(
     states = free.shape[2]
     if states == 0:
         return np.zeros(0)
-    rows, right = [], []
-    for i, e in enumerate(equilibrium.loops.edges):
+    given = np.concatenate([fields[..., None], free], axis=2)
+    loaded = list(zip(equilibrium.loops.edges, given, strict=True))
+    rows = []
+    for e, wrenches in loaded:
         pose = equilibrium.origin(e)
         for root in compliances.get(e, ()):
             # Square roots of the compliances turn the energy into a sum of squares.
             rotated = root @ np.kron(np.eye(2), pose[:3, :3].T)
-            rows.append(rotated @ equilibrium.at_point(free[i], pose[:3, 3]))
-            right.append(-rotated @ equilibrium.at_point(fields[i][:, None], pose[:3, 3])[:, 0])
+            rows.append(rotated @ equilibrium.at_point(wrenches, pose[:3, 3]))
     amounts: Array = np.zeros(states)
     open_states: Array = np.eye(states)
     if rows:
         matrix: Array = np.vstack(rows)
-        least = np.linalg.lstsq(matrix, np.concatenate(right), rcond=1e-12)[0]
+        least = np.linalg.lstsq(matrix[:, 1:], -matrix[:, 0], rcond=1e-12)[0]
         amounts = np.asarray(least, dtype=np.float64)
-        _, s, vt = np.linalg.svd(matrix, full_matrices=True)
+        _, s, vt = np.linalg.svd(matrix[:, 1:], full_matrices=True)
         open_states = vt[int(np.sum(s > 1e-12 * max(float(s[0]), 1e-300))) :].T
     if open_states.shape[1]:
         norm: Array = np.vstack(
-            [_weighted(equilibrium, e, free[i]) for i, e in enumerate(equilibrium.loops.edges)]
+            [equilibrium.about(wrenches, equilibrium.origin(e)[:3, 3]) for e, wrenches in loaded]
         )
-        held: Array = np.concatenate(
-            [
-                _weighted(equilibrium, e, (fields[i] + free[i] @ amounts)[:, None])[:, 0]
-                for i, e in enumerate(equilibrium.loops.edges)
-            ]
-        )
-        further = np.linalg.lstsq(norm @ open_states, -held, rcond=None)[0]
+        held = norm[:, 0] + norm[:, 1:] @ amounts
+        further = np.linalg.lstsq(norm[:, 1:] @ open_states, -held, rcond=None)[0]
         amounts = amounts + np.asarray(open_states @ further, dtype=np.float64)
     return np.asarray(amounts)
-
-
-def _weighted(equilibrium: Equilibrium, edge: EdgeId, wrenches: Array) -> Array:
-    """Wrenches at a joint's origin with moments divided by the size of the mechanism."""
-    at_origin = equilibrium.at_point(wrenches, equilibrium.origin(edge)[:3, 3])
-    at_origin[3:] /= equilibrium.loops.length
-    return at_origin
 
 
 def compliance_roots(

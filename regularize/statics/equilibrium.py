@@ -10,32 +10,46 @@ dual to the scaled twists of ``LoopKinematics``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.projection import Mask
 from regularize.model.graph import EdgeId, NodeId
+from regularize.model.loop_tree import LoopTree
 from regularize.model.mechanism import Inertia
 from regularize.reduction.mobility import decide_rank
+from regularize.reduction.reduce import Reduction
+
+
+def node_incidence(loops: LoopTree) -> Array:
+    """Sign with which each coordinate of the tree moves each node, shape (nodes, n)."""
+    signs = np.zeros((len(loops.nodes), loops.freedoms))
+    for row, node in enumerate(loops.nodes):
+        for edge, sign in loops.path_to_root(node):
+            signs[row, loops.local(edge)] = sign
+    return signs
 
 
 class Equilibrium:
-    """Joint wrenches of a mechanism at one configuration.
+    """Joint wrenches of a mechanism, or of one of its cells, at one configuration.
 
     Args:
-        loops: Kinematics of all edges, with a centre and a length.
-        q: Coordinates of all joints, shape (n,).
-        rtol: Relative tolerance of ranks.
+        reduction: Of the mechanism.
+        q: Coordinates of all joints, or of those of the edges, shape (n,).
+        edges: The edges that take part; by default all.
     """
 
-    def __init__(self, loops: LoopKinematics, q: Array, rtol: float) -> None:
+    def __init__(
+        self, reduction: Reduction, q: Array, edges: Sequence[EdgeId] | None = None
+    ) -> None:
         """Take the Jacobian and the self-stress at the configuration."""
-        self.loops, self.graph, self.rtol = loops, loops.graph, rtol
+        self.graph, self.rtol = reduction.graph, reduction.rtol
+        self.loops = loops = sized_loops(self.graph, q, edges, reduction.tree)
         self.state = loops.state(q)
         self.screws = loops.scaled(self.state.screws)[0]
         # Couplings tie freedoms to each other: their forces are unknowns beside the chords'.
@@ -62,30 +76,13 @@ class Equilibrium:
         u, s, _ = np.linalg.svd(self.jacobian * self.loops.units, full_matrices=True)
         return np.asarray(u[:, decide_rank(s, self.rtol).rank :])
 
-    def motion(self, v: Array, a: Array) -> tuple[dict[NodeId, Array], dict[NodeId, Array]]:
-        """Twist and acceleration of every node about the origin, world axes, shapes (6,)."""
-        loops, graph = self.loops, self.graph
-        S = self.state.screws[0]
-        twist = {root: np.zeros(6) for root in loops.roots}
-        acceleration = {root: np.zeros(6) for root in loops.roots}
-        for index, node in loops.tree:
-            edge, local = graph.edges[index], loops.local(index)
-            own = v[local] @ S[local]
-            forward = node == edge.child
-            carrier = twist[edge.parent] if forward else twist[edge.child] - own
-            rate = a[local] @ S[local]
-            if edge.group:
-                rate = rate + screw.bracket(carrier + own, own)
-            else:
-                moving = carrier
-                for column in local:
-                    rate = rate + v[column] * screw.bracket(moving, S[column])
-                    moving = moving + v[column] * S[column]
-            sign = 1.0 if forward else -1.0
-            before = edge.other(node)
-            twist[node] = twist[before] + sign * own
-            acceleration[node] = acceleration[before] + sign * rate
-        return twist, acceleration
+    def motion(self, v: Array, a: Array) -> tuple[Array, Array]:
+        """Twist and acceleration of every node about the origin, world axes, shapes (nodes, 6)."""
+        screws = self.state.screws
+        rates = self.loops.screw_rates(screws, v[None])[0]
+        signs = node_incidence(self.loops)
+        carried = a[:, None] * screws[0] + v[:, None] * rates
+        return signs @ (v[:, None] * screws[0]), signs @ carried
 
     def complete(self, v: Array, a: Array, given: Mask) -> tuple[Array, Array]:
         """Velocities and accelerations of all coordinates from some of them.
@@ -114,15 +111,14 @@ class Equilibrium:
         twist, acceleration = self.motion(v, a)
         needed = {node: np.zeros(6) for node in self.loops.nodes}
         for node in needed:
-            T_world_node = self.state.T_world_node[0, self.loops.row(node)]
+            row = self.loops.row(node)
+            T_world_node = self.state.T_world_node[0, row]
             for name in graph.members[node]:
                 T = T_world_node @ graph.T_node_body[name]
                 inertia = mechanism.body(name).inertia
                 if inertia is not None:
                     seen = inertia.transformed(T)
-                    wrench = _inertia_wrench(
-                        seen, twist[node], acceleration[node], mechanism.gravity
-                    )
+                    wrench = _inertia_wrench(seen, twist[row], acceleration[row], mechanism.gravity)
                     needed[node] += self._at_center(wrench, seen.center)
                 if name in loads:
                     needed[node] -= self._at_center(np.asarray(loads[name], float), T[:3, 3])
@@ -134,12 +130,16 @@ class Equilibrium:
         moment = wrench[3:] + np.cross(point - self.loops.center, force)
         return np.concatenate([force * self.loops.length, moment])
 
+    def about(self, wrenches: Array, point: Array) -> Array:
+        """Scaled wrenches about the centre, shape (6, k), as scaled wrenches about a point."""
+        arm = (self.loops.center - point) / self.loops.length
+        return np.vstack([wrenches[:3], wrenches[3:] + screw.cross_matrix(arm) @ wrenches[:3]])
+
     def at_point(self, wrenches: Array, point: Array) -> Array:
         """Scaled wrenches about the centre, shape (6, k), as wrenches at a point in N and N m."""
-        force = wrenches[:3] / self.loops.length
-        arm = np.asarray(self.loops.center - point)
-        moment = wrenches[3:] + screw.cross_matrix(arm) @ force
-        return np.vstack([force, moment])
+        result = self.about(wrenches, point)
+        result[:3] /= self.loops.length
+        return result
 
     def origin(self, edge: EdgeId) -> Array:
         """Pose of a joint's frame on its parent, world axes, shape (4, 4)."""

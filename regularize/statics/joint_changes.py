@@ -10,7 +10,6 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.manifold.assembly import with_coordinates
-from regularize.manifold.extent import sized_loops
 from regularize.model.graph import EdgeId
 from regularize.model.joint import joint_screws, perpendiculars
 from regularize.model.mechanism import Joint
@@ -69,9 +68,7 @@ class Stressed:
         for cell in reduction.cells:
             if cell.here.rank < cell.generic.rank:
                 q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
-        loops = sized_loops(reduction.graph, q, tree=reduction.tree)
-        self.q, self.loops = q, loops
-        self.equilibrium = Equilibrium(loops, q, reduction.rtol)
+        self.q, self.equilibrium = q, Equilibrium(reduction, q)
 
     def options(
         self, edges: Sequence[EdgeId], keep: set[str], kinds: Collection[str], motors: bool = False
@@ -98,14 +95,14 @@ class Stressed:
         self, edges: Sequence[EdgeId], options: Sequence[JointChange]
     ) -> tuple[list[Array], int]:
         """New freedoms as the self-stress states of one cell see them, (states, gain) each."""
-        position = {e: i for i, e in enumerate(self.loops.edges)}
+        loops = self.equilibrium.loops
         fields = self.equilibrium.fields(self.equilibrium.self_stress)
-        own = fields[[position[e] for e in edges]]
+        own = fields[[loops.edges.index(e) for e in edges]]
         _, s, vt = np.linalg.svd(own.reshape(-1, own.shape[2]), full_matrices=False)
         own = own @ vt[s > 1e-6].T
         by_name = {self.reduction.graph.edges[e].joint.name: i for i, e in enumerate(edges)}
         blocks = [
-            own[by_name[option.joint]].T @ self.loops.scaled(option.added.T).T for option in options
+            own[by_name[option.joint]].T @ loops.scaled(option.added.T).T for option in options
         ]
         return blocks, own.shape[2]
 

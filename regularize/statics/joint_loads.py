@@ -17,37 +17,28 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
 from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 from regularize.statics.elastic import Stiffness, compliance_roots, settle
 from regularize.statics.equilibrium import Equilibrium
+from regularize.statics.reactions import Reaction
 
 
 @dataclass(frozen=True, eq=False)
-class JointForce:
-    """The wrench that a joint transmits.
+class JointForce(Reaction):
+    """The wrench that a joint transmits, and in which directions equilibrium leaves it open.
 
     Attributes:
-        joint: Name of the joint.
         wrench: From parent to child at the origin of the joint frame on the parent, ground axes,
             force in newtons first, moment in newton metres, shape (6,).
         motor: Generalised forces along the joint's freedoms, which ``wrench`` includes.
-        indeterminate: Directions in which equilibrium leaves the value open.
         determined: The part of ``wrench`` that equilibrium determines, shape (6,).
     """
 
-    joint: str
     wrench: Array
     motor: Array
-    indeterminate: tuple[Direction, ...]
     determined: Array
-
-    @property
-    def unique(self) -> bool:
-        """Whether equilibrium determines the whole wrench."""
-        return not self.indeterminate
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +114,7 @@ def joint_forces(
     """
     graph = reduction.graph
     q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
-    loops = sized_loops(graph, q, tree=reduction.tree)
-    equilibrium = Equilibrium(loops, q, reduction.rtol)
+    equilibrium = Equilibrium(reduction, q)
     known = coordinate_names(graph.mechanism)
     forces = np.zeros(graph.freedoms)
     forces[columns_of(known, tau or {})] = list((tau or {}).values())
@@ -143,8 +133,9 @@ def joint_forces(
     scale = max(
         float(np.max(np.abs(tree), initial=0.0)), float(np.max(np.abs(forces), initial=0.0))
     )
-    if np.max(np.abs(missing * loops.units), initial=0.0) > balance * max(scale, 1e-12):
-        worst = int(np.argmax(np.abs(missing * loops.units)))
+    missed = np.abs(missing * equilibrium.loops.units)
+    if np.max(missed, initial=0.0) > balance * max(scale, 1e-12):
+        worst = int(np.argmax(missed))
         raise ModelError(
             f"nothing balances {abs(missing[worst]):.3g} along {known[worst]!r}: the accelerations "
             "do not fit the forces; give the motor forces with tau=, or name with held= the "
@@ -179,9 +170,7 @@ def _joints(
             continue
         origin = equilibrium.origin(e)[:3, 3]
         wrench = equilibrium.at_point(fields[i][:, None], origin)[:, 0]
-        open_part = equilibrium.at_point(free[i], origin)
-        scaled = open_part.copy()
-        scaled[:3] *= loops.length
+        scaled = equilibrium.about(free[i], origin)
         indeterminate: tuple[Direction, ...] = ()
         determined = wrench
         if np.max(np.abs(scaled), initial=0.0) > 1e-6:
@@ -193,9 +182,9 @@ def _joints(
         columns = [c for other in graph.edges if other.joint is edge.joint for c in other.columns]
         found[edge.joint.name] = JointForce(
             edge.joint.name,
+            indeterminate,
             read_only(wrench),
             read_only(tau[columns]),
-            indeterminate,
             read_only(determined),
         )
     return tuple(found.values())

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie.directions import Direction, directions
-from regularize.lie.screw import Array
-from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph import EdgeId, NodeId
-from regularize.reduction.mobility import decide_rank
+from regularize.model.graph import NodeId
 from regularize.reduction.reduce import Reduction
+from regularize.statics.equilibrium import Equilibrium
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,43 +38,23 @@ class Reaction:
         return not self.indeterminate
 
 
-def self_stress(loops: LoopKinematics, q: Array, rtol: float) -> Array:
-    """Basis of the circulating wrenches at a configuration, shape (6 L + C, states).
-
-    Rows are covectors of the twists of ``LoopKinematics.jacobian``.
-    """
-    jacobian = loops.jacobian(loops.state(q[None]))[0] * loops.units
-    u, s, _ = np.linalg.svd(jacobian, full_matrices=True)
-    return np.asarray(u[:, decide_rank(s, rtol).rank :])
-
-
 def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
     """Uniqueness of every joint's reaction, at the assembled pose unless that is singular."""
-    graph = reduction.graph
+    graph, every = reduction.graph, reduction.loops
     found: dict[str, tuple[Direction, ...]] = {}
     for cell in reduction.cells:
-        loops = sized_loops(graph, reduction.q, cell.edges, reduction.tree)
-        q = reduction.q[loops.columns]
         singular = cell.here.rank < cell.generic.rank
-        at = cell.configurations[-1] if singular else q
-        stress = self_stress(loops, at, reduction.rtol)
-        for e in cell.edges:
-            edge = graph.edges[e]
-            through = _through(loops, e, stress)
-            if np.max(np.abs(through), initial=0.0) < 1e-6:
+        q = cell.configurations[-1] if singular else reduction.q[graph.columns(cell.edges)]
+        equilibrium = Equilibrium(reduction, q, cell.edges)
+        fields = equilibrium.fields(equilibrium.self_stress)
+        for e, field in zip(equilibrium.loops.edges, fields, strict=True):
+            if np.max(np.abs(field), initial=0.0) < 1e-6:
                 continue
-            T_world = reduction.reference.T_world_node[0, reduction.loops.row(edge.parent)]
-            root = reduction.reference.T_world_node[
-                0, reduction.loops.row(_root(loops, edge.parent))
-            ]
-            origin = (T_world @ edge.T_parent)[:3, 3]
-            center = root[:3, :3] @ loops.center + root[:3, 3]
-            force = root[:3, :3] @ through[:3]
-            # The covector was taken about the centre of the cell with scaled lengths.
-            moment = root[:3, :3] @ through[3:] + np.cross(
-                (center - origin) / loops.length, force, axisb=0, axisc=0
-            )
-            found[edge.joint.name] = tuple(directions(np.vstack([force, moment])))
+            edge = graph.edges[e]
+            root = _root(equilibrium.loops, edge.parent)
+            R = reduction.reference.T_world_node[0, every.row(root), :3, :3]
+            wrenches = equilibrium.about(field, equilibrium.origin(e)[:3, 3])
+            found[edge.joint.name] = tuple(directions(np.kron(np.eye(2), R) @ wrenches))
     return tuple(
         Reaction(joint.name, found.get(joint.name, ()))
         for joint in graph.mechanism.joints
@@ -85,14 +63,7 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
 
 
 def _root(loops: LoopKinematics, node: NodeId) -> NodeId:
-    path = loops.path_to_root(node)
-    for e, _ in path:
+    """Node in whose frame the wrenches in the joints of a node are."""
+    for e, _ in loops.path_to_root(node):
         node = loops.graph.edges[e].other(node)
     return node
-
-
-def _through(loops: LoopKinematics, e: EdgeId, stress: Array) -> Array:
-    """Wrench of each self-stress state in one joint, shape (6, states)."""
-    signs = loops.edge_incidence[:, loops.edges.index(e)]
-    wrenches = stress[: 6 * len(signs)].reshape(len(signs), 6, stress.shape[1])
-    return np.asarray(np.einsum("l,lik->ik", signs, wrenches))

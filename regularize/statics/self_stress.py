@@ -14,7 +14,6 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.extent import sized_loops
 from regularize.model.cycles import Cycle
 from regularize.reduction.mobility import decide_rank
 from regularize.reduction.reduce import Reduction
@@ -52,12 +51,10 @@ def self_stress(reduction: Reduction, q: Array | None = None) -> tuple[SelfStres
         reduction: From ``regularize.reduce``.
         q: Closed coordinates of all joints, shape (n,); by default the assembled ones.
     """
-    graph = reduction.graph
     if not reduction.redundant:
         return ()
     q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
-    loops = sized_loops(graph, q, tree=reduction.tree)
-    equilibrium = Equilibrium(loops, q, reduction.rtol)
+    equilibrium = Equilibrium(reduction, q)
     fields = equilibrium.fields(equilibrium.self_stress)
     if not fields.shape[2]:
         return ()
@@ -95,10 +92,8 @@ def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStre
     if not space.shape[1]:
         return
     point = _common_point(equilibrium, cycle)
-    at_point = equilibrium.at_point(space, point)
-    at_point[:3] *= loops.length
     names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cycle.edges))
-    for direction in directions(at_point):
+    for direction in directions(equilibrium.about(space, point)):
         wrench = direction.covector.copy()
         wrench[3:] += np.cross((point - loops.center) / loops.length, wrench[:3])
         field = np.zeros((len(loops.edges), 6))
@@ -127,7 +122,6 @@ def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
     taking = [i for i in range(len(field)) if np.max(np.abs(field[i])) > 1e-6]
     first = taking[0]
     origin = equilibrium.origin(loops.edges[first])[:3, 3]
-    wrench = equilibrium.at_point(field[first][:, None], origin)
-    wrench[:3] *= loops.length
+    wrench = equilibrium.about(field[first][:, None], origin)
     names = tuple(dict.fromkeys(graph.edges[loops.edges[i]].joint.name for i in taking))
     return SelfStress(names, directions(wrench)[0], read_only(origin), False)

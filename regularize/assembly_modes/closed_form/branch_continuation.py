@@ -234,7 +234,10 @@ class BranchContinuation:
     def _poses(self, branch: Branch, positions: Array) -> Array | None:
         """Poses of all bodies, (K, nodes, 3, 4); None where any is not assembled."""
         found = self._evaluation.many(self._at(positions), branch)
-        return self._evaluation.closure.poses(found.q[:, 0]) if found.assembled.all() else None
+        if not found.assembled.all():
+            return None
+        closure = self._evaluation.closure
+        return closure.bodies(closure.loops.state(found.q[:, 0]))
 
     def _branch_at(self, i: int) -> Branch:
         return self._all[int(self._branches[i])]

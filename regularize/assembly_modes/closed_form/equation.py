@@ -17,7 +17,8 @@ import numpy as np
 from regularize.assembly_modes.closed_form import operations, vectors
 from regularize.assembly_modes.closed_form.motions import Known, cosine_sine
 from regularize.assembly_modes.closed_form.tape import VANISHING, Scalar
-from regularize.assembly_modes.closed_form.vectors import SymbolicElement, direction_of, position_of
+from regularize.assembly_modes.closed_form.vectors import direction_of, position_of
+from regularize.assembly_modes.invariance import Element
 from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.assembly_modes.loop_projections import LoopProjection
 from regularize.lie.screw import Array
@@ -51,9 +52,7 @@ class UnivariateEquation:
         return solve(tape, *self.coefficients, tape.sign(), ROUNDING * self.size)
 
 
-def sight(
-    chain: LoopChain, known: Known, p: LoopProjection
-) -> tuple[SymbolicElement, SymbolicElement]:
+def sight(chain: LoopChain, known: Known, p: LoopProjection) -> tuple[Element, Element]:
     """The element in front of and behind the unknown motion, which moves one into the other."""
     (segment,) = p.segments
     m, u = len(chain), p.unknown
@@ -71,7 +70,7 @@ def _turns(frame: int, least: int, m: int) -> int:
 
 def views(
     chain: LoopChain, known: Known, p: LoopProjection
-) -> tuple[SymbolicElement, SymbolicElement, SymbolicElement, SymbolicElement]:
+) -> tuple[Element, Element, Element, Element]:
     """The elements of two segments, seen from in front of and behind the unknown motion.
 
     Then those that they meet around the rest of the loop, seen from in front of the first segment.
@@ -104,13 +103,13 @@ def equation(chain: LoopChain, known: Known, p: LoopProjection) -> UnivariateEqu
     return coefficients and UnivariateEquation(item.kind == "R", coefficients, size_of(chain, p))
 
 
-def rotated(known: Known, item: ElementaryMotion, e: SymbolicElement) -> SymbolicElement:
+def rotated(known: Known, item: ElementaryMotion, e: Element) -> Element:
     """An element carried through the part of a prismatic motion that does not change."""
     c, s = (known.tape.scalar(x) for x in cosine_sine(item.angle))
     return vectors.about_z(c, s, known.tape.scalar(item.shift)).element(e)
 
 
-def _measure(a: SymbolicElement, b: SymbolicElement, across: bool) -> Scalar:
+def _measure(a: Element, b: Element, across: bool) -> Scalar:
     """The value of the projection; ``across`` takes the distance of two lines, not their moment."""
     if a.position is None or b.position is None:
         return _scalar(direction_of(a) @ direction_of(b))
@@ -132,13 +131,11 @@ def _scalar(product: Any) -> Scalar:
     return product
 
 
-def _along_z(e: SymbolicElement) -> bool:
+def _along_z(e: Element) -> bool:
     return e.direction is not None and all(x.constant == 0.0 for x in e.direction[:2])
 
 
-def _turned(
-    left: SymbolicElement, right: SymbolicElement, shift: float, value: Scalar
-) -> Coefficients | None:
+def _turned(left: Element, right: Element, shift: float, value: Scalar) -> Coefficients | None:
     """Left and right measured with right turned by the unknown angle about z, minus the value."""
 
     def bilinear(a: vectors.Vector, b: vectors.Vector) -> tuple[Scalar, Scalar, Scalar]:
@@ -170,7 +167,7 @@ def _turned(
     return None
 
 
-def _slid(left: SymbolicElement, right: SymbolicElement, value: Scalar) -> Coefficients:
+def _slid(left: Element, right: Element, value: Scalar) -> Coefficients:
     """Coefficients in the translation of right along z; the first is zero where it is linear."""
     tape, u, w = value.tape, left.direction, right.direction
     gap = position_of(right) - position_of(left)

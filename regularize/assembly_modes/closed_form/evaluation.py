@@ -12,8 +12,8 @@ from regularize.assembly_modes.closed_form.array_runtime import Function
 from regularize.assembly_modes.closed_form.branches import Branch
 from regularize.assembly_modes.closed_form.plan import Plan
 from regularize.assembly_modes.closed_form.program import CLOSED, LOST, Programs
-from regularize.assembly_modes.closed_form.refinement import Refinement
 from regularize.assembly_modes.closed_form.solutions import Solutions
+from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.lie.screw import Array
 from regularize.manifold.batches import CHUNK
 from regularize.manifold.tolerances import EXACT, ROUNDING
@@ -46,10 +46,19 @@ class Evaluation:
         self._every.setflags(write=False)
 
     @cached_property
-    def closure(self) -> Refinement:
+    def closure(self) -> LoopSystem:
         """The closure equations, lengths divided by the size of the loops."""
         length = max((chain.size for chain in self._plan.chains), default=1.0)
-        return Refinement(self._graph, self.columns, length)
+        unknown = np.setdiff1d(np.arange(self._n), self.columns)
+        return LoopSystem(self._graph, unknown, length=length)
+
+    def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Configurations without what rounding adds where branches meet, and which are closed.
+
+        There the discriminant of an equation vanishes, and its square root turns errors of 1e-16
+        into 1e-8. What a projection leaves in the direction that is singular is of second order.
+        """
+        return self.closure.projected(q, steps=40, until=ROUNDING, within=EXACT.same)
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input."""
@@ -95,7 +104,7 @@ class Evaluation:
             self._where_any_angle_solves(x, branch, results, assembled)
         near &= assembled
         if near.any():
-            refined, closed = self.closure(q[:, near].T)
+            refined, closed = self.refined(q[:, near].T)
             q[:, near] = refined.T
             assembled[near] = closed
         if not assembled.all():
@@ -125,10 +134,10 @@ class Evaluation:
         lost: NDArray[np.bool_],
     ) -> None:
         """Solutions near divisions by zero, by projection from those there or a little aside."""
-        n, columns, units = self._n, list(self.columns), self.closure.units
+        n, columns, units = self._n, list(self.columns), self.closure.loops.units
         error = np.full(lost.shape, np.inf)
         b, s = np.nonzero(lost & assembled)
-        error[b, s] = self.closure.error(results[:n, b, s].T)
+        error[b, s] = self.closure.gap(results[:n, b, s].T)
         weights = np.cos(1.0 + np.arange(len(columns)))  # no direction that is special
         for aside in (0.0, ASIDE, -ASIDE):
             samples = np.flatnonzero((lost & (error > 0.1 * EXACT.closed)).any(axis=0))
@@ -140,8 +149,8 @@ class Evaluation:
             b, s = np.nonzero(found & lost[:, samples])
             start, s = others[:n, b, s].T.copy(), samples[s]
             start[:, columns] = x[s]
-            q, _ = self.closure(start)
-            left = self.closure.error(q)
+            q, _ = self.refined(start)
+            left = self.closure.gap(q)
             near = np.max(np.abs(q - start) / units, axis=1, initial=0.0) < 100 * ASIDE
             better = near & (left < np.minimum(error[b, s], CLOSED))
             b, s = b[better], s[better]
@@ -199,8 +208,9 @@ class Evaluation:
             known &= ~(np.abs(self._margin(results)) <= ROUNDING).any(axis=0)
             b, s = np.nonzero(known)
             if len(b):
-                given = [a[part][s] for a in arrays[1:]]
-                rates = self.closure.derivatives(results[: self._n, b, s].T, given)
+                given = np.zeros((len(arrays) - 1, len(s), self._n))
+                given[..., list(self.columns)] = [a[part][s] for a in arrays[1:]]
+                rates = self.closure.derivatives(results[: self._n, b, s].T, list(given))
                 derivatives[..., part][:, b, s] = rates.T
         return derivatives.T
 

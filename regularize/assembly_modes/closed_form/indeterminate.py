@@ -83,8 +83,8 @@ class Indeterminate:
                 return None
         expected = expected.copy()
         expected[list(self._evaluation.columns)] = self._path[i]
-        refined, closed = self._evaluation.closure(expected[None])
-        error = self._evaluation.closure.error(refined)[0]
+        refined, closed = self._evaluation.refined(expected[None])
+        error = self._evaluation.closure.gap(refined)[0]
         if found.assembled.all() and error > EXACT.closed:
             # Where a branch ends, the path leads there as a square root does, not as a polynomial.
             return None

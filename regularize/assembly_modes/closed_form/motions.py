@@ -9,8 +9,8 @@ import numpy as np
 
 from regularize.assembly_modes.closed_form import operations, vectors
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
-from regularize.assembly_modes.closed_form.vectors import SymbolicElement, SymbolicMotion, Vector
-from regularize.assembly_modes.invariance import UnmovedElement
+from regularize.assembly_modes.closed_form.vectors import SymbolicMotion, Vector
+from regularize.assembly_modes.invariance import AXES, Element
 from regularize.assembly_modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie import screw
 from regularize.lie.screw import Array
@@ -25,13 +25,11 @@ class Rotation:
         c: Cosine.
         s: Sine.
         offset: Radians.
-        coordinate: The coordinate itself, known where it is an input.
     """
 
     c: Scalar
     s: Scalar
     offset: float
-    coordinate: Scalar
 
 
 class Known:
@@ -51,7 +49,7 @@ class Known:
         self.rotations: dict[int, Rotation] = {}
         self.groups: dict[int, SymbolicMotion] = {}
         self._links: dict[tuple[LoopChain, int], SymbolicMotion] = {}
-        self._seen: dict[tuple[LoopChain, UnmovedElement, int, int], SymbolicElement] = {}
+        self._seen: dict[tuple[LoopChain, Element, int, int], Element] = {}
 
     def has(self, item: ElementaryMotion) -> bool:
         """Whether all coordinates of a motion are known."""
@@ -64,9 +62,8 @@ class Known:
     def give_angle(self, item: ElementaryMotion, c: Scalar, s: Scalar) -> None:
         """Set the angle between the two frames of a revolute motion."""
         (column,) = item.columns
-        coordinate = operations.angle(self.tape, c, s, item.angle)
-        self.coordinates[column] = coordinate
-        self.rotations[column] = Rotation(c, s, item.angle, coordinate)
+        self.coordinates[column] = operations.angle(self.tape, c, s, item.angle)
+        self.rotations[column] = Rotation(c, s, item.angle)
 
     def give_group(
         self, columns: Sequence[int], motion: SymbolicMotion, q: Sequence[Scalar]
@@ -105,7 +102,7 @@ class Known:
         if known is None:
             coordinate = self.coordinates[column] * item.scale
             c, s = self.tape.cosine_sine(coordinate + item.angle)
-            known = self.rotations[column] = Rotation(c, s, item.angle, coordinate)
+            known = self.rotations[column] = Rotation(c, s, item.angle)
         a, b = cosine_sine(item.angle - known.offset)
         return known.c * a - known.s * b, known.s * a + known.c * b
 
@@ -116,45 +113,25 @@ class Known:
             return vectors.about_z(c, s, self.tape.scalar(0.0))
         return self.motion(item)
 
-    def element(
-        self, place_kind: str, position: Array | None, direction: Array | None
-    ) -> SymbolicElement:
-        """An element with constant components."""
-        return SymbolicElement(
-            place_kind,
-            None if position is None else vectors.constants(self.tape, position),
-            None if direction is None else vectors.constants(self.tape, direction),
-        )
+    def seen(self, chain: LoopChain, place: Element, start: int, end: int) -> Element:
+        """An element of numbers in frame ``start`` seen from frame ``end`` of the loop.
 
-    def carried(
-        self, chain: LoopChain, element: SymbolicElement, start: int, end: int
-    ) -> SymbolicElement:
-        """An element given in frame ``start`` seen from frame ``end`` of the loop.
-
-        The frames are counted around the loop, without reducing them to one turn.
+        The frames are counted around the loop, without reducing them to one turn. What was carried
+        once is kept.
         """
-        step = 1 if end > start else -1
-        for frame in range(start, end, step):
-            element = self._stepped(chain, element, frame, step)
-        return element
-
-    def seen(
-        self, chain: LoopChain, place: UnmovedElement, start: int, end: int
-    ) -> SymbolicElement:
-        """The same of an element with constant components; what was carried once is kept."""
         key = (chain, place, start, end)
         if key not in self._seen:
             if start == end:
-                self._seen[key] = self.element(place.kind, place.position, place.direction)
+                parts = (place.position, place.direction)
+                of = (None if x is None else vectors.constants(self.tape, x) for x in parts)
+                self._seen[key] = Element(place.kind, *of)
             else:
                 step = 1 if end > start else -1
                 before = self.seen(chain, place, start, end - step)
                 self._seen[key] = self._stepped(chain, before, end - step, step)
         return self._seen[key]
 
-    def _stepped(
-        self, chain: LoopChain, element: SymbolicElement, frame: int, step: int
-    ) -> SymbolicElement:
+    def _stepped(self, chain: LoopChain, element: Element, frame: int, step: int) -> Element:
         """An element given in a frame seen from the next one, or from the one before."""
         k = frame if step > 0 else frame - 1
         index = (k // 2) % len(chain)
@@ -171,11 +148,11 @@ class Known:
         assert motion is not None
         return motion.back(element) if step > 0 else motion.element(element)
 
-    def direction_around(self, chain: LoopChain, item: int, direction: Vector) -> Vector:
-        """A direction behind a motion seen from in front of it, around the rest of the loop."""
-        element = SymbolicElement("direction", None, direction)
-        carried = self.carried(chain, element, 2 * item + 1, 2 * (item + len(chain)))
-        return vectors.direction_of(carried)
+    def axis_around(self, chain: LoopChain, item: int, k: int) -> Vector:
+        """Axis k of the frame behind a motion seen from before it, around the rest of the loop."""
+        return vectors.direction_of(
+            self.seen(chain, AXES[k], 2 * item + 1, 2 * (item + len(chain)))
+        )
 
 
 def cosine_sine(angle: float) -> tuple[float, float]:

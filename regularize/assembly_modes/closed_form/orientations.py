@@ -11,6 +11,7 @@ from regularize.assembly_modes.closed_form import operations, vectors
 from regularize.assembly_modes.closed_form.equation import vanishes
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.vectors import Matrix, Vector
+from regularize.assembly_modes.invariance import CENTER
 from regularize.assembly_modes.loop_chain import LoopChain
 
 #: Position of a spherical joint in its loop, and the rotation from behind it to in front of it.
@@ -22,9 +23,7 @@ def last_rotation(chain: LoopChain, known: Known) -> Orientation | None:
     left = [i for i, item in enumerate(chain.items) if item.kind != "P" and not known.has(item)]
     if len(left) != 1 or chain.items[left[0]].kind != "S":
         return None
-    axes = vectors.constants(known.tape, np.eye(3))
-    x, y, z = (known.direction_around(chain, left[0], e) for e in axes)
-    return left[0], np.column_stack([x, y, z])
+    return left[0], np.column_stack([known.axis_around(chain, left[0], k) for k in range(3)])
 
 
 def rod(chain: LoopChain, known: Known) -> Orientation | None:
@@ -37,9 +36,8 @@ def rod(chain: LoopChain, known: Known) -> Orientation | None:
         return None
     u, w = left
     m, tape = len(chain), known.tape
-    center = known.element("point", np.zeros(3), None)
-    v = vectors.position_of(known.carried(chain, center, 2 * w, 2 * u + 1))
-    goal = vectors.position_of(known.carried(chain, center, 2 * w + 1, 2 * u + 2 * m))
+    v = vectors.position_of(known.seen(chain, CENTER, 2 * w, 2 * u + 1))
+    goal = vectors.position_of(known.seen(chain, CENTER, 2 * w + 1, 2 * u + 2 * m))
     length = v @ v
     if vanishes([length], chain.size**2):
         return None

@@ -12,6 +12,7 @@ from regularize.assembly_modes.closed_form import vectors
 from regularize.assembly_modes.closed_form.equation import size_of
 from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
+from regularize.assembly_modes.invariance import AXES, CENTER
 from regularize.assembly_modes.loop_chain import LoopChain
 from regularize.assembly_modes.loop_projections import LoopProjection
 from regularize.manifold.tolerances import EXACT
@@ -164,13 +165,9 @@ def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
         return
     if _closes(known, chain):
         return
-    starts = [
-        *((known.element("direction", None, e), 1.0) for e in np.eye(3)),
-        (known.element("point", np.zeros(3), None), chain.size),
-    ]
-    for start, size in starts:
-        end = known.carried(chain, start, 0, 2 * len(chain))
-        of = vectors.direction_of if start.kind == "direction" else vectors.position_of
+    for place, size in [*((axis, 1.0) for axis in AXES), (CENTER, chain.size)]:
+        start, end = (known.seen(chain, place, 0, frame) for frame in (0, 2 * len(chain)))
+        of = vectors.direction_of if place.kind == "direction" else vectors.position_of
         for x in of(end) - of(start):
             if not float(np.max(np.abs(x.probe))) <= EXACT.singular * size:
                 yield x * (1.0 / size)

@@ -242,8 +242,8 @@ class Planner:
         if square.constant is None and self._all_turned_but(chain, p.unknown):
             # The element may come to lie on the axis. The x axis behind the motion never does.
             across, size = False, 1.0
-            v = vectors.constants(tape, np.array([1.0, 0.0, 0.0]))
-            w = self.known.direction_around(chain, p.unknown, v)
+            v = vectors.constants(tape, np.eye(3)[0])
+            w = self.known.axis_around(chain, p.unknown, 0)
             square = tape.scalar(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         if square.constant is None:

@@ -31,8 +31,6 @@ _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 #: The functions of ``runtime`` and ``math``.
 _SCALAR: dict[str, Function] = {
     "isfinite": math.isfinite,
-    "sin": math.sin,
-    "cos": math.cos,
     **{name: value for name, value in vars(runtime).items() if callable(value)},
 }
 
@@ -86,7 +84,7 @@ class Programs:
                 levels[x.index] = int(x.operation.data or 0) + 1
             else:
                 levels[x.index] = max((levels[a] for a in x.operation.arguments), default=0)
-            text[levels[x.index]] += _line(x)
+            text[levels[x.index]] += line_of(x)
         head = ", ".join([*_inputs(self._inputs), *(f"signs{i}" for i in range(signs))])
         source = [f"def program({head}):", "    rows, assembled, near = [], [], False"]
         for level, lines in enumerate(text):
@@ -122,7 +120,7 @@ class Programs:
         tape = self._plan.tape
         results = [*self._coordinates, *self._margins, *self._plan.gaps, *self.pivots]
         head = ", ".join([*_inputs(self._inputs), *(f"s{i}" for i in range(tape.signs))])
-        lines = [line for x in tape.needed(results) for line in _line(x)]
+        lines = [line for x in tape.needed(results) for line in line_of(x)]
         body = [f"    {line}" for line in [*lines, f"return ({_listed(results)})"]]
         return _executed([f"def program({head}):", *body], functions)
 
@@ -152,7 +150,7 @@ def name_of(x: Scalar) -> str:
     return f"v{x.index}" if prefix is None else f"{prefix}{x.operation.data}"
 
 
-def _line(x: Scalar) -> list[str]:
+def line_of(x: Scalar) -> list[str]:
     """The assignment that an operation is, if it is one."""
     operation = x.operation
     if operation.name in ("constant", "input", "sign"):

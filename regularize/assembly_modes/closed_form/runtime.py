@@ -5,6 +5,7 @@ written out, and ``runtime_c`` translates it into C.
 """
 
 import math
+from math import cos, sin
 
 NAN = float("nan")
 
@@ -88,7 +89,7 @@ def exponential(u: float, v: float, w: float, x: float, y: float, z: float) -> t
         a, b, c = 1 - t / 6 + t * t / 120, 0.5 - t / 24 + t * t / 720, 1 / 6 - t / 120
     else:
         r = math.sqrt(t)
-        a, b, c = math.sin(r) / r, (1 - math.cos(r)) / t, (r - math.sin(r)) / (r * t)
+        a, b, c = sin(r) / r, (1 - cos(r)) / t, (r - sin(r)) / (r * t)
     d = x * u + y * v + z * w
     return (
         1 + b * (x * x - t),

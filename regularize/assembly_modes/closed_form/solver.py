@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.assembly_modes.closed_form.branch_continuation import BranchContinuation
 from regularize.assembly_modes.closed_form.branches import WORDS, Branch, branches_of
-from regularize.assembly_modes.closed_form.codegen import c_source, python_source
+from regularize.assembly_modes.closed_form.codegen import Listing
 from regularize.assembly_modes.closed_form.evaluation import Evaluation
 from regularize.assembly_modes.closed_form.explanation import solved_loops, why_not
-from regularize.assembly_modes.closed_form.listing import Listing, Operations
+from regularize.assembly_modes.closed_form.operation_counts import Operations
 from regularize.assembly_modes.closed_form.plan import Plan
 from regularize.assembly_modes.closed_form.planner import Planner
 from regularize.assembly_modes.closed_form.solutions import Solutions, spread
@@ -29,6 +28,7 @@ from regularize.assembly_modes.inputs import (
     inputs_of,
     together,
 )
+from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
@@ -65,10 +65,6 @@ class ClosedForm:
         name, given = self.graph.mechanism.name, ", ".join(self.inputs)
         result = f"{len(self.branches)} branches" if self.solved else "not solved"
         return f"<ClosedForm of {name!r} for [{given}]: {result}>"
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the listing, which can be made again, and holds modules."""
-        return {name: value for name, value in vars(self).items() if name != "_listing"}
 
     @property
     def solved(self) -> bool:
@@ -165,11 +161,11 @@ class ClosedForm:
 
     def to_python(self, name: str = "solve") -> str:
         """Source of a self-contained Python function of the inputs and the branch."""
-        return python_source(self._listing, self.inputs, self._names, len(self._plan.gaps), name)
+        return self._listing.python(name)
 
     def to_c(self, name: str = "solve") -> str:
         """C99 source of a self-contained function of the inputs and the branch."""
-        return c_source(self._listing, self.inputs, self._names, len(self._plan.gaps), name)
+        return self._listing.c(name)
 
     @property
     def operations(self) -> Operations:
@@ -179,9 +175,7 @@ class ClosedForm:
     @cached_property
     def _listing(self) -> Listing:
         self._require_solved()
-        found = self._plan.known.coordinates
-        results = [found[c] for c in range(self.graph.freedoms)]
-        return Listing(self._plan.tape, [*results, *self._plan.gaps, *self._plan.divisors])
+        return Listing(self._plan, self.inputs, self._names)
 
     # Inputs --------------------------------------------------------------------------------------
 
@@ -202,6 +196,11 @@ class ClosedForm:
         self._require_solved()
         return self._compiled
 
+    @property
+    def closure(self) -> LoopSystem:
+        """The closure equations that the solutions fulfil."""
+        return self._evaluation.closure
+
     @cached_property
     def _compiled(self) -> Evaluation:
         return Evaluation(self._plan, self.graph, self.columns)
@@ -209,7 +208,7 @@ class ClosedForm:
     def _unclosed(self) -> Branch | None:
         """A branch that does not close the loops, if there is one."""
         columns = list(self.columns)
-        stored, units = self.graph.position[columns], self._compiled.closure.units[columns]
+        stored, units = self.graph.position[columns], self._compiled.closure.loops.units[columns]
         return unclosed_branch(self._compiled, self.branches, stored, units)
 
     def _require_solved(self) -> None:

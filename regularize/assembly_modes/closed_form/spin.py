@@ -19,7 +19,7 @@ from regularize.assembly_modes.closed_form.motions import Known
 from regularize.assembly_modes.closed_form.orientations import rod
 from regularize.assembly_modes.closed_form.tape import Scalar
 from regularize.assembly_modes.closed_form.vectors import Matrix, Vector, position_of
-from regularize.assembly_modes.invariance import Invariance, UnmovedSegment
+from regularize.assembly_modes.invariance import CENTER, Invariance, UnmovedSegment
 from regularize.assembly_modes.loop_chain import LoopChain
 from regularize.assembly_modes.loop_projections import LoopProjection
 
@@ -73,19 +73,15 @@ def _known_up_to_a_turn(
     item, m = chain.items[u], len(chain)
     w = next(i for i, other in enumerate(chain.items) if i != u and not known.has(other))
     if item.sign > 0:
-        line = _center(chain, known, 2 * w, 2 * u + 1)
+        line = position_of(known.seen(chain, CENTER, 2 * w, 2 * u + 1))
     else:
         # Traversed from child to parent, the child's frame is the one in front.
-        turn, line = turn.T, _center(chain, known, 2 * w + 1, 2 * u + 2 * m)
+        turn = turn.T
+        line = position_of(known.seen(chain, CENTER, 2 * w + 1, 2 * u + 2 * m))
     square = (line @ line).constant
     if square is None:
         return None
     return item.columns, turn, line * (1.0 / square**0.5)
-
-
-def _center(chain: LoopChain, known: Known, start: int, end: int) -> Vector:
-    center = known.element("point", np.zeros(3), None)
-    return position_of(known.carried(chain, center, start, end))
 
 
 def _distances(

@@ -1,4 +1,4 @@
-"""Elements and rigid motions whose components are quantities of a program.
+"""Rigid motions whose components are quantities of a program.
 
 Vectors and matrices are arrays of quantities, with which numpy does the algebra.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.assembly_modes.closed_form.tape import Scalar, Tape
+from regularize.assembly_modes.invariance import Element
 from regularize.lie.screw import Array
 
 #: Quantities, shape (3,).
@@ -36,28 +37,13 @@ def cross(a: Vector, b: Vector) -> Vector:
     return np.asarray(a[[1, 2, 0]] * b[[2, 0, 1]] - a[[2, 0, 1]] * b[[1, 2, 0]])
 
 
-@dataclass(frozen=True, eq=False)
-class SymbolicElement:
-    """A point, a direction, an oriented plane or a line, in some frame.
-
-    Attributes:
-        kind: ``point``, ``direction``, ``plane`` or ``line``.
-        position: A point of it; None for a direction.
-        direction: Unit vector, normal of a plane; None for a point.
-    """
-
-    kind: str
-    position: Vector | None
-    direction: Vector | None
-
-
-def position_of(element: SymbolicElement) -> Vector:
+def position_of(element: Element) -> Vector:
     """The point of an element that has one."""
     assert element.position is not None
     return element.position
 
 
-def direction_of(element: SymbolicElement) -> Vector:
+def direction_of(element: Element) -> Vector:
     """The direction of an element that has one."""
     assert element.direction is not None
     return element.direction
@@ -88,16 +74,16 @@ class SymbolicMotion:
             T[(..., *place)] = probe
         return T
 
-    def element(self, element: SymbolicElement) -> SymbolicElement:
+    def element(self, element: Element) -> Element:
         """The element carried from frame b to frame a."""
         position, direction = element.position, element.direction
         if position is not None:
             position = self._turned(position) + self.translation
         if direction is not None:
             direction = self._turned(direction)
-        return SymbolicElement(element.kind, position, direction)
+        return Element(element.kind, position, direction)
 
-    def back(self, element: SymbolicElement) -> SymbolicElement:
+    def back(self, element: Element) -> Element:
         """The element carried from frame a to frame b."""
         position, direction = element.position, element.direction
         inverse = SymbolicMotion(
@@ -107,7 +93,7 @@ class SymbolicMotion:
             position = inverse._turned(position - self.translation)
         if direction is not None:
             direction = inverse._turned(direction)
-        return SymbolicElement(element.kind, position, direction)
+        return Element(element.kind, position, direction)
 
     def _turned(self, x: Vector) -> Vector:
         return x if self.rotation is None else self.rotation @ x

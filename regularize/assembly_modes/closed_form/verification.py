@@ -40,14 +40,12 @@ def unclosed_branch(
     rng = np.random.default_rng(0)
     reach = np.repeat(reaches, samples)[:, None]
     x = stored + reach * rng.uniform(-1.0, 1.0, size=(len(reach), len(stored))) * units
-    if len(branches) <= most:
-        found = evaluation.many(x, None)
-        at, wrong = np.nonzero(found.assembled)
-        open_ = evaluation.closure.error(found.q[at, wrong]) > EXACT.singular
-        return branches[int(wrong[open_][0])] if open_.any() else None
-    tried = (branches[int(k)] for k in rng.choice(len(branches), most, replace=False))
+    every = len(branches) <= most
+    tried = [None] if every else [branches[k] for k in rng.choice(len(branches), most, False)]
     for branch in tried:
         found = evaluation.many(x, branch)
-        if np.any(evaluation.closure.error(found.q[found.assembled]) > EXACT.singular):
-            return branch
+        at, wrong = np.nonzero(found.assembled)
+        open_ = evaluation.closure.gap(found.q[at, wrong]) > EXACT.singular
+        if open_.any():
+            return branch or branches[int(wrong[open_][0])]
     return None

@@ -22,11 +22,12 @@ neither are they proved nor is the list then called complete.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.assembly_modes.grouping import labels_of
+from regularize.assembly_modes.grouping import firsts_of, labels_of
 from regularize.assembly_modes.six_motions.candidates import (
     MOST,
     REACH,
@@ -41,7 +42,7 @@ from regularize.assembly_modes.six_motions.pencil import (
     arrangements,
     assembled,
     eigenvalues,
-    equations,
+    eliminated,
     turned,
 )
 from regularize.lie.screw import Array
@@ -118,7 +119,7 @@ class EigenLoop:
     def _attempt(self, arrangement: Arrangement, constants: Array) -> LoopConfigurations:
         """Configurations by one arrangement of the equations."""
         kinds, C = arrangement.arranged(self.kinds, constants)
-        P = assembled(kinds, equations(kinds, C).eliminated(), arrangement, self._offsets)
+        P = assembled(kinds, eliminated(kinds, C), arrangement, self._offsets)
         rows, angles, regularity = _eigenvalues(P)
         candidate, values, nullity = completed(P, rows, angles.real)
         own, x, determined = remaining(kinds, C, rows[candidate], values, arrangement)
@@ -140,7 +141,7 @@ class EigenLoop:
         all_far, all_known = np.ones((2, len(rows)), dtype=bool)
         np.logical_and.at(all_far, candidate, far)
         np.logical_and.at(all_known, candidate, known)
-        labels = _labels(kinds, which, closed)
+        labels = labels_of(which, _points(kinds, closed.x), EXACT.same)
         pairs = np.unique(np.stack([candidate[worth], labels])[:, here], axis=1)
         count = np.bincount(pairs[0], minlength=len(rows))
         unreal = (count == 0) & (np.abs(angles.imag) > REAL)
@@ -172,46 +173,31 @@ def _eigenvalues(P: Pencil) -> tuple[NDArray[np.intp], NDArray[np.complex128], A
 def _ranked(kinds: str, probes: Array, offsets: Array) -> list[tuple[Arrangement, float]]:
     """Arrangements that are regular at all probes with their regularity, the best first."""
     found = []
-    eliminated: dict[tuple[tuple[int, ...], bool], tuple[str, Array]] = {}
-    for arrangement in arrangements(kinds):
-        key = (arrangement.order, arrangement.reversed)
-        if key not in eliminated:
-            arranged_kinds, C = arrangement.arranged(kinds, probes)
-            eliminated[key] = arranged_kinds, equations(arranged_kinds, C).eliminated()
-        arranged_kinds, six = eliminated[key]
-        P = assembled(arranged_kinds, six, arrangement, offsets)
-        ratio = float(P.regularity(_ANGLES[::2]).max(axis=1).min())
-        if ratio > REGULAR:
-            found.append((arrangement, ratio))
+    for _, group in groupby(arrangements(kinds), lambda a: (a.order, a.reversed)):
+        first, *others = group
+        arranged, C = first.arranged(kinds, probes)
+        six = eliminated(arranged, C)
+        for arrangement in (first, *others):
+            P = assembled(arranged, six, arrangement, offsets)
+            ratio = float(P.regularity(_ANGLES[::2]).max(axis=1).min())
+            if ratio > REGULAR:
+                found.append((arrangement, ratio))
     return sorted(found, key=lambda pair: -pair[1])
 
 
-def _labels(kinds: str, rows: NDArray[np.intp], closed: Closed) -> NDArray[np.intp]:
-    """Equal numbers for equal solutions of one loop: the first one within the proved radius."""
-
-    def same(i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[np.bool_]:
-        radius = np.maximum(np.maximum(closed.radius[i], closed.radius[j]), EXACT.same)
-        distance = np.linalg.norm(_apart(kinds, closed.x[i], closed.x[j]), axis=1)
-        return np.asarray(distance < radius)
-
-    return labels_of(rows, same)
-
-
-def _apart(kinds: str, a: Array, b: Array) -> Array:
-    """Differences of variables, those of turns without whole turns."""
-    difference = a - b
-    turns = 2 * np.pi * np.round(difference / (2 * np.pi))
-    return difference - np.where([kind == "R" for kind in kinds], turns, 0.0)
+def _points(kinds: str, x: Array) -> Array:
+    """Points that tell variables from each other, those of turns up to whole turns, (K, 12)."""
+    turning = np.array([kind == "R" for kind in kinds])
+    points = np.where(turning, np.cos(x), x), np.where(turning, np.sin(x), 0.0)
+    return np.concatenate(points, axis=1)
 
 
 def distinct(
     kinds: str, C: Array, rows: NDArray[np.intp], x: Array
 ) -> tuple[NDArray[np.intp], Closed]:
     """Every solution once, angles within half a turn of zero, in the order of the loops."""
+    first = firsts_of(rows, _points(kinds, x), EXACT.same)
+    rows, x = rows[first], x[first]
     turning = np.array([kind == "R" for kind in kinds])
     x = np.where(turning, x - 2 * np.pi * np.round(x / (2 * np.pi)), x)
-    closed = certified(kinds, C[rows], x)
-    first = np.flatnonzero(_labels(kinds, rows, closed) == np.arange(len(rows)))
-    first = first[np.argsort(rows[first], kind="stable")]
-    kept = Closed(x[first], closed.error[first], closed.h[first], closed.radius[first])
-    return rows[first], kept
+    return rows, certified(kinds, C[rows], x)

@@ -97,50 +97,34 @@ def arrangements(kinds: str) -> Iterator[Arrangement]:
                     yield Arrangement(tuple(order), backwards, hidden, swapped)
 
 
-@dataclass(frozen=True, eq=False)
-class Equations:
-    """Six equations of one arrangement for N loops, or more.
+def eliminated(kinds: str, C: Array) -> Array:
+    """Six equations in motions 3, 4, 5 of arranged loops, shape (N, 6, 3, 3, 3).
 
-    Attributes:
-        left: By functions of motions 3, 4, 5, shape (N, 14, 3, 3, 3).
-        right: By functions of motions 2 and 1, shape (N, 14, 3, 3).
+    They are by the functions of these motions. More than six are combined at random, so that none
+    is lost for sure.
+
+    Args:
+        kinds: Kinds of the six motions in the order of the arrangement.
+        C: Their constants, shape (N, 6, 4, 4).
     """
-
-    left: Array
-    right: Array
-
-    def eliminated(self) -> Array:
-        """Six equations in motions 3, 4, 5, shape (N, 6, 3, 3, 3).
-
-        More than six of them are combined at random, so that none is lost for sure.
-        """
-        N = len(self.left)
-        right = self.right.reshape(N, 14, 9)
-        left = self.left.copy()
-        left[:, :, 0, 0, 0] -= right[:, :, 0]
-        U, sizes, _ = np.linalg.svd(right[:, :, 1:], full_matrices=True)
-        rank = np.sum(sizes > NOTHING * sizes[:, :1], axis=1)
-        combined = U[:, :, 8:].copy()
-        rng = np.random.default_rng(14)
-        mixing = np.linalg.qr(rng.normal(size=(14, 14)))[0]
-        for r in np.unique(rank[rank < 8]):
-            these = rank == r
-            mixed = np.linalg.qr(mixing[: 14 - r, : 14 - r])[0]
-            combined[these] = U[these][:, :, r:] @ mixed[:, :6]
-        return np.asarray(np.einsum("nae,nahij->nehij", combined, left))
-
-
-def equations(kinds: str, C: Array) -> Equations:
-    """The 14 equations of arranged motions and constants, shape (N, 6, 4, 4)."""
-    D, back = carried(C), carried(screw.inverse(C))
+    N, D, back = len(C), carried(C), carried(screw.inverse(C))
     left = np.einsum("xab,nb->nax", BASIS[kinds[4]], D[:, 4] @ AXIS)
     left = np.einsum("xab,nbj->naxj", BASIS[kinds[3]], D[:, 3] @ left)
-    left = (D[:, 2] @ left.reshape(len(C), 15, 9)).reshape(len(C), 15, 3, 3)
-    left = np.einsum("xab,nbij->naxij", BASIS[kinds[2]], left)
+    left = (D[:, 2] @ left.reshape(N, 15, 9)).reshape(N, 15, 3, 3)
+    left = np.einsum("xab,nbij->naxij", BASIS[kinds[2]], left)[:, 1:]
     right = np.einsum("xab,nb->nax", INVERSE[kinds[0]], back[:, 5] @ AXIS)
     right = np.einsum("xab,nbi->naxi", INVERSE[kinds[1]], back[:, 0] @ right)
-    right = (back[:, 1] @ right.reshape(len(C), 15, 9)).reshape(len(C), 15, 3, 3)
-    return Equations(left[:, 1:], right[:, 1:])
+    right = (back[:, 1] @ right.reshape(N, 15, 9))[:, 1:]
+    left[:, :, 0, 0, 0] -= right[:, :, 0]
+    U, sizes, _ = np.linalg.svd(right[:, :, 1:], full_matrices=True)
+    rank = np.sum(sizes > NOTHING * sizes[:, :1], axis=1)
+    combined = U[:, :, 8:].copy()
+    mixing = np.linalg.qr(np.random.default_rng(14).normal(size=(14, 14)))[0]
+    for r in np.unique(rank[rank < 8]):
+        these = rank == r
+        mixed = np.linalg.qr(mixing[: 14 - r, : 14 - r])[0]
+        combined[these] = U[these][:, :, r:] @ mixed[:, :6]
+    return np.asarray(np.einsum("nae,nahij->nehij", combined, left))
 
 
 def turned(offset: Array) -> Array:
@@ -197,19 +181,6 @@ class Pencil:
             sizes = np.linalg.svd(self.at(angle[None]), compute_uv=False)
             result[:, i] = sizes[:, -1] / np.maximum(sizes[:, 0], np.finfo(float).tiny)
         return result
-
-
-def pencil(kinds: str, C: Array, arrangement: Arrangement, offsets: Array) -> Pencil:
-    """The matrix polynomial of one arrangement.
-
-    Args:
-        kinds: Kinds of the six motions of the loop.
-        C: Constants, shape (N, 6, 4, 4).
-        arrangement: Who is who.
-        offsets: Origins of the circles of motions 3, 4, 5, shape (3,).
-    """
-    kinds, C = arrangement.arranged(kinds, C)
-    return assembled(kinds, equations(kinds, C).eliminated(), arrangement, offsets)
 
 
 def assembled(kinds: str, six: Array, arrangement: Arrangement, offsets: Array) -> Pencil:

@@ -85,6 +85,9 @@ class Follower:
         """Go to known coordinates in strides, and across what is singular on the way."""
         columns, units = self.kinematics.known, self.kinematics.units
         start, way = pose.x[columns], known - pose.x[columns]
+        if not way.any():
+            self.pose = self._sure = pose
+            return pose
         size = float(np.max(np.abs(pose.transmission @ way) / units, initial=0.0))
         if not np.isfinite(size):
             raise ClosureLost("the integration led to coordinates that are no numbers")
@@ -143,14 +146,22 @@ class Follower:
     def _step(self, pose: Pose, known: Array) -> Pose | None:
         """The configuration not far from a pose; None where it is doubtful which one it is."""
         kinematics, columns = self.kinematics, self.kinematics.known
+        way = pose.transmission @ (known - pose.x[columns])
         if self._branch is not None:
-            expected = pose.x + pose.transmission @ (known - pose.x[columns])
+            expected = pose.x + way
             q, clear = self._branch.near(kinematics.reference + expected)
             if not clear:
                 return None
             if q is not None:
                 return self._trusted(pose, q - kinematics.reference)
-        found = self._continuation.driven(pose.x[None], columns, known[None])
+        if self._flat:
+            # The pose knows its tangents, and what follows from the next one tells its side.
+            expected = pose.x + way
+            expected[columns] = known
+            step = (way / kinematics.units)[None]
+            found = self._continuation.corrected(step, expected[None], kinematics.held)
+        else:
+            found = self._continuation.driven(pose.x[None], columns, known[None])
         return self._trusted(pose, found.q[0]) if found.good[0] else None
 
     def _trusted(self, pose: Pose, x: Array) -> Pose | None:

@@ -79,7 +79,7 @@ class PartitionedKinematics:
         return View(self.whole, np.array(self.choice.rows, dtype=np.intp))
 
     @cached_property
-    def _held(self) -> NDArray[np.bool_]:
+    def held(self) -> NDArray[np.bool_]:
         """Which coordinates are known, shape (nv,)."""
         held = np.zeros(len(self.units), dtype=bool)
         held[self.known] = True
@@ -142,7 +142,7 @@ class PartitionedKinematics:
         Raises:
             ClosureLost: The guess is too far away, or there is no such configuration.
         """
-        found = project(self.constraints, displacement[None], held=self._held, until=ROUNDING)
+        found = project(self.constraints, displacement[None], held=self.held, until=ROUNDING)
         if not found.closed[0]:
             raise ClosureLost(
                 f"the loops do not close for the given {self._given}: the mechanism is at a limit "
@@ -193,7 +193,7 @@ class PartitionedKinematics:
         start = self.pose(q).x
         if columns:
             goal = (target - self.positions(self.reference, columns))[None]
-            held = self._held.copy()
+            held = self.held.copy()
             held[columns] = False
             way = Continuation(self.constraints, held=held)
             arrived = drive(way, start[None], columns, goal)
