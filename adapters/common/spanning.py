@@ -36,28 +36,23 @@ def spanning(mechanism: Mechanism) -> Spanning:
     Among the others, those that every engine can close by points or frames are left for cuts.
     """
     joined: Any = nx.utils.UnionFind(body.name for body in mechanism.bodies)
-    chosen: dict[str, list[Joint]] = {body.name: [] for body in mechanism.bodies}
+    chosen: Any = nx.Graph()
+    chosen.add_node(mechanism.ground)
     cuts = set()
     for joint in sorted(mechanism.joints, key=lambda j: (j.closure, _late(j))):
         if joined[joint.parent] == joined[joint.child]:
             cuts.add(joint.name)
             continue
         joined.union(joint.parent, joint.child)
-        chosen[joint.parent].append(joint)
-        chosen[joint.child].append(joint)
-    tree, turned, seen, queue = [], [], {mechanism.ground}, [mechanism.ground]
-    while queue:
-        body = queue.pop(0)
-        for joint in chosen[body]:
-            other = joint.child if joint.parent == body else joint.parent
-            if other in seen:
-                continue
-            seen.add(other)
-            queue.append(other)
-            if joint.parent != body:
-                turned.append(joint.name)
-                joint = reversed_joint(joint)
+        chosen.add_edge(joint.parent, joint.child, joint=joint)
+    tree, turned = [], []
+    for near, far in nx.bfs_edges(chosen, mechanism.ground):
+        joint = chosen.edges[near, far]["joint"]
+        if joint.parent == near:
             tree.append(joint)
+        else:
+            turned.append(joint.name)
+            tree.append(reversed_joint(joint))
     closures = tuple(joint for joint in mechanism.joints if joint.name in cuts)
     return Spanning(tuple(tree), closures, tuple(turned))
 

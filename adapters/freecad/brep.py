@@ -6,18 +6,37 @@ the order in which a walk from its root, depth first, meets them.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-#: Kind of a simple surface by its number in the file, and how many numbers follow that one.
-SURFACES = MappingProxyType(
-    {1: ("plane", 12), 2: ("cylinder", 13), 3: ("cone", 14), 4: ("sphere", 13), 5: ("torus", 14)}
+#: Kinds of simple curves and surfaces by their numbers in the file, and how many numbers follow.
+SIMPLE: Mapping[tuple[str, int], tuple[str, int]] = MappingProxyType(
+    {
+        **{("curve", 1): ("line", 6), ("curve", 2): ("circle", 13), ("curve", 3): ("other", 14)},
+        **{("curve", 4): ("other", 13), ("curve", 5): ("other", 14)},
+        **{("surface", 1): ("plane", 12), ("surface", 2): ("cylinder", 13)},
+        **{("surface", 3): ("cone", 14), ("surface", 4): ("sphere", 13)},
+        ("surface", 5): ("torus", 14),
+    }
 )
-#: The same for curves.
-CURVES = MappingProxyType(
-    {1: ("line", 6), 2: ("circle", 13), 3: ("other", 14), 4: ("other", 13), 5: ("other", 14)}
+#: Those that are made of another one: how many numbers come first, what it is made of, and whether
+#: it is a part of that, rather than swept from it or beside it.
+DERIVED: Mapping[tuple[str, int], tuple[int, str, bool]] = MappingProxyType(
+    {
+        **{("curve", 8): (2, "curve", True), ("curve", 9): (4, "curve", False)},
+        **{("surface", 6): (3, "curve", False), ("surface", 7): (6, "curve", False)},
+        **{("surface", 10): (4, "surface", True), ("surface", 11): (1, "surface", False)},
+    }
+)
+#: Those with poles: along how many parameters, and whether they have knots.
+POLES: Mapping[tuple[str, int], tuple[int, bool]] = MappingProxyType(
+    {
+        **{("curve", 6): (1, False), ("curve", 7): (1, True)},
+        **{("surface", 8): (2, False), ("surface", 9): (2, True)},
+    }
 )
 #: Kinds that have a radius, the last of their numbers.
 ROUND = ("cylinder", "sphere", "circle")
@@ -63,86 +82,50 @@ def elements(text: str) -> dict[str, ShapeElement]:
         ValueError: The file is not of this format, or cut off.
     """
     try:
-        curves = _geometry(text, "Curves", _curve)
-        surfaces = _geometry(text, "Surfaces", _surface)
+        curves = _geometry(text, "curve")
+        surfaces = _geometry(text, "surface")
         shapes, root = _shapes(text, curves, surfaces)
         return _numbered(shapes, root)
     except (IndexError, StopIteration, RecursionError) as error:
         raise ValueError("the shape is cut off") from error
 
 
-def _geometry(
-    text: str, title: str, read: Callable[[Iterator[str]], ShapeElement]
-) -> list[ShapeElement]:
+def _geometry(text: str, what: str) -> list[ShapeElement]:
     """The curves or the surfaces of a file."""
-    found = re.search(rf"^{title} (\d+)$", text, re.M)
+    found = re.search(rf"^{what.title()}s (\d+)$", text, re.M)
     if found is None:
-        raise ValueError(f"has no section {title}")
-    words = iter(_words(text, found.end()))
-    return [read(words) for _ in range(int(found[1]))]
-
-
-def _words(text: str, start: int) -> Iterator[str]:
-    for word in re.finditer(r"\S+", text[start:]):
-        yield word[0]
+        raise ValueError(f"has no section {what.title()}s")
+    words = (word[0] for word in re.finditer(r"\S+", text[found.end() :]))
+    return [_one(words, what) for _ in range(int(found[1]))]
 
 
 def _skip(words: Iterator[str], count: int) -> list[str]:
     return [next(words) for _ in range(count)]
 
 
-def _simple(words: Iterator[str], kind: str, count: int) -> ShapeElement:
-    values = _skip(words, count)
-    return ShapeElement(kind, float(values[12]) if kind in ROUND else 0.0)
-
-
-def _surface(words: Iterator[str]) -> ShapeElement:
-    number = int(next(words))
-    if number in SURFACES:
-        return _simple(words, *SURFACES[number])
-    if number in (6, 7):  # swept: a direction or an axis, and a curve
-        _skip(words, 3 if number == 6 else 6)
-        _curve(words)
-    elif number in (8, 9):
-        _poles(words, bspline=number == 9)
-    elif number in (10, 11):  # a part of a surface, or one beside it
-        _skip(words, 4 if number == 10 else 1)
-        basis = _surface(words)
-        return basis if number == 10 else OTHER
-    else:
-        raise ValueError(f"surface of the unknown type {number}")
-    return OTHER
-
-
-def _poles(words: Iterator[str], *, bspline: bool) -> None:
-    rational = "1" in _skip(words, 2)
+def _one(words: Iterator[str], what: str) -> ShapeElement:
+    """The curve or the surface that comes next."""
+    type_ = what, int(next(words))
+    if type_ in SIMPLE:
+        kind, count = SIMPLE[type_]
+        values = _skip(words, count)
+        return ShapeElement(kind, float(values[12]) if kind in ROUND else 0.0)
+    if type_ in DERIVED:
+        count, basis, is_part = DERIVED[type_]
+        _skip(words, count)
+        found = _one(words, basis)
+        return found if is_part else OTHER
+    if type_ not in POLES:
+        raise ValueError(f"{what} of the unknown type {type_[1]}")
+    parameters, bspline = POLES[type_]
+    rational = "1" in _skip(words, parameters)
     if bspline:
-        _skip(words, 4)  # whether it is periodic, and its degrees
-        u, v, knots_u, knots_v = map(int, _skip(words, 4))
+        _skip(words, 2 * parameters)  # whether it is periodic, and its degrees
+        poles = [int(word) for word in _skip(words, parameters)]
+        knots = [int(word) for word in _skip(words, parameters)]
     else:
-        u, v = (int(degree) + 1 for degree in _skip(words, 2))
-        knots_u = knots_v = 0
-    _skip(words, u * v * (4 if rational else 3) + 2 * (knots_u + knots_v))
-
-
-def _curve(words: Iterator[str]) -> ShapeElement:
-    number = int(next(words))
-    if number in CURVES:
-        return _simple(words, *CURVES[number])
-    if number in (6, 7):
-        rational = next(words) == "1"
-        if number == 6:
-            poles, knots = int(next(words)) + 1, 0
-        else:
-            _skip(words, 2)  # whether it is periodic, and its degree
-            poles, knots = map(int, _skip(words, 2))
-        _skip(words, poles * (4 if rational else 3) + 2 * knots)
-    elif number in (8, 9):  # a part of a curve, or one beside it
-        _skip(words, 2 if number == 8 else 4)
-        basis = _curve(words)
-        return basis if number == 8 else OTHER
-    else:
-        raise ValueError(f"curve of the unknown type {number}")
+        poles, knots = [int(degree) + 1 for degree in _skip(words, parameters)], []
+    _skip(words, math.prod(poles) * (4 if rational else 3) + 2 * sum(knots))
     return OTHER
 
 

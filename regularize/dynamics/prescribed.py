@@ -13,7 +13,8 @@ from scipy.interpolate import CubicSpline
 from regularize.dynamics.expression import parse
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation, drive
+from regularize.manifold.continuation import Continuation
+from regularize.manifold.driving import drive
 from regularize.pinocchio_model.constraints import RobotConstraints
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import NotIndependent, tied

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from regularize.lie.screw import Array
 from regularize.manifold.constraints import View
-from regularize.manifold.continuation import Continuation, drive
+from regularize.manifold.continuation import Continuation
+from regularize.manifold.driving import drive
 from regularize.manifold.gaps import CLOSED, Candidates, Obstacle, chords_fitted, largest_error
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, project

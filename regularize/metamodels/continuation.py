@@ -22,7 +22,8 @@ from scipy.spatial import KDTree
 from regularize.assembly_modes.closed_form.closed_branch import ClosedBranch, closed_branch
 from regularize.errors import SingularInputs
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Arrived, Continuation, Stepped, drive
+from regularize.manifold.continuation import Continuation, Stepped
+from regularize.manifold.driving import Arrived, drive
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.least_norm import least_norm
 from regularize.manifold.tolerances import EXACT, Tolerances

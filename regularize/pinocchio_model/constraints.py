@@ -77,17 +77,13 @@ class RobotConstraints:
 
     def residual_jacobian(self, state: Array) -> Array:
         """Their derivatives on the closed loops, shape (N, m, nv)."""
-        rows = self._stacked(state)
+        rows = self.jacobian(state)
         if self.reference is None or self._flat or not len(state):
             return rows
         return np.asarray(rows @ np.array([self.rates(x) for x in state]))
 
     def jacobian(self, state: Array) -> Array:
         """Rows on velocities, shape (N, m, nv)."""
-        return self._stacked(state)
-
-    def _stacked(self, state: Array) -> Array:
-        """Rows of the robot, shape (N, m, nv)."""
         rows = [self._of_rows(self.robot.jacobian(self.configuration(x))) for x in state]
         return np.array(rows).reshape(len(state), self._count, len(self.units))
 

@@ -31,7 +31,7 @@ from regularize.pinocchio_model.coordinate_rows import coordinate_frame, point_f
 from regularize.pinocchio_model.rows import Closure
 from regularize.pinocchio_model.tips import Tip
 from regularize.pinocchio_model.tree import TreeBuilder
-from regularize.reduction.cuts import Cut, independent_rows, row_space
+from regularize.reduction.cuts import Cut, independent_rows, outside
 from regularize.reduction.reduce import Part, Reduction
 
 #: Compliance of an implied row; its multiplier is zero whatever the value.
@@ -100,7 +100,11 @@ def weld_closures(
     """
     welds = chosen_welds(reduction)
     if slack:
-        welds = [_with_frame(reduction, w) if w.point and w.implied else w for w in welds]
+        # Frames in place of points: rotations of the joint are rows of their own.
+        welds = [
+            replace(w, rows=(*w.rows, 3, 4, 5), point=False) if w.point and w.implied else w
+            for w in welds
+        ]
     tips = [
         Tip(w.cut.edge, w.cut.node, w.T_node_frame, w.implied if slack else ())
         for w in welds
@@ -221,11 +225,6 @@ def _weld(cut: Cut) -> Weld:
     return Weld(cut, cut.T_node_frame @ frame, tuple(weld_rows(cut, frame)), False)
 
 
-def _with_frame(reduction: Reduction, weld: Weld) -> Weld:
-    """The weld of a frame in place of a point: rotations of the joint are rows of their own."""
-    return replace(weld, rows=(*weld.rows, 3, 4, 5), point=False)
-
-
 def _dropped(cut: Cut) -> int:
     """Rows dropped because of the configuration, beyond what motion algebras prove."""
     return int(cut.thinned.shape[1] + cut.numerical.shape[1])
@@ -251,10 +250,7 @@ def _shorten(
         return np.asarray(to_frame @ (loops.incidence[i] * twists))
 
     fixed = np.vstack([loops.coupling, *(rows_of(i) for i in mine if i not in chosen)])
-    rest = np.vstack([rows_of(i) for i in chosen])
-    if len(fixed):
-        basis = row_space(fixed)
-        rest = rest - (rest @ basis.T) @ basis
+    rest = outside(fixed, np.vstack([rows_of(i) for i in chosen]))
     owner = [(i, row) for i in chosen for row in welds[i].rows]
     count = len(owner) - sum(_dropped(reduction.cuts[i]) for i in chosen)
     picked = {owner[k] for k in independent_rows(rest, count)}

@@ -225,10 +225,7 @@ def without_rows(
     stays = set(range(len(jacobian))) - set(free)
     fixed = [r for r in stays if kind == "numerical" or (r < len(owner) and owner[r][0] in chosen)]
     # What the rows that stay anyway say already is projected out before rows are picked.
-    rest = jacobian[free]
-    if fixed:
-        basis = row_space(jacobian[fixed], rtol)
-        rest = rest - (rest @ basis.T) @ basis
+    rest = outside(jacobian[fixed], jacobian[free], rtol)
     size = float(np.max(np.linalg.norm(jacobian, axis=1), initial=0.0))
     needed = int(np.linalg.matrix_rank(rest, tol=rtol * size))
     picked = {free[i] for i in independent_rows(rest, max(len(free) - count, needed))}
@@ -245,7 +242,10 @@ def without_rows(
     return result
 
 
-def row_space(rows: Array, rtol: float = 1e-9) -> Array:
-    """Orthonormal rows that span the row space."""
-    _, s, vt = np.linalg.svd(rows, full_matrices=False)
-    return np.asarray(vt[s > rtol * max(float(s[0]), 1e-300)]) if len(s) else vt
+def outside(fixed: Array, rows: Array, rtol: float = 1e-9) -> Array:
+    """What of some rows lies outside the row space of others."""
+    if not len(fixed):
+        return rows
+    _, s, vt = np.linalg.svd(fixed, full_matrices=False)
+    basis = vt[s > rtol * max(float(np.max(s, initial=0.0)), 1e-300)]
+    return np.asarray(rows - (rows @ basis.T) @ basis)

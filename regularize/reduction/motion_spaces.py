@@ -71,7 +71,7 @@ class MotionSpaces:
             return a
         if a == self.FULL or b == self.ZERO:
             return b
-        return self._remembered(subalgebra.intersection, min(a, b), max(a, b))
+        return self._remembered(subalgebra.intersection, a, b)
 
     def saturate(self, space: SpaceId, freedoms: SpaceId) -> SpaceId:
         """Smallest superspace of ``space`` invariant under the bracket with ``freedoms``."""
@@ -85,10 +85,11 @@ class MotionSpaces:
             return a
         if a == self.ZERO or b == self.FULL:
             return b
-        return self._remembered(operation, min(a, b), max(a, b))
+        return self._remembered(operation, a, b)
 
     def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
-        key = operation, a, b
+        symmetric = operation is not subalgebra.saturation
+        key = (operation, min(a, b), max(a, b)) if symmetric else (operation, a, b)
         if key not in self._memory:
             self._memory[key] = self.number(operation(self._bases[a], self._bases[b], self.rtol))
         return self._memory[key]

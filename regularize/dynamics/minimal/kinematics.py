@@ -27,7 +27,8 @@ from regularize.dynamics.prescribed import Prescribed
 from regularize.errors import ClosureLost, SingularConfiguration
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.constraints import ConstraintSet, View
-from regularize.manifold.continuation import Continuation, drive
+from regularize.manifold.continuation import Continuation
+from regularize.manifold.driving import drive
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import ROUNDING
 from regularize.pinocchio_model.constraints import RobotConstraints
