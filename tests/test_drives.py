@@ -27,6 +27,8 @@ from regularize.reduction.pivoting import NotIndependent
 
 SWING = "0.3*sin(2*t) + 0.05*t**2"
 
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
 
 def swing(t: float) -> tuple[float, float, float]:
     return (
@@ -353,3 +355,23 @@ def test_the_motion_of_an_asmt_file_is_the_one_that_its_own_solver_recorded() ->
             pin.framesForwardKinematics(model, data, q)
             place = data.oMf[model.getFrameId(part)].translation
             np.testing.assert_allclose(place, [x[10 * k] for x in recorded], atol=1e-6)
+
+
+def test_kinks_do_not_slip_through_steps() -> None:
+    """A rate that jumps is a blow, whose work no step knows: the motion ends there, in words."""
+    fourbar = rg.load(ASSETS / "planar_fourbar.urdf")
+    with pytest.raises(rg.RegularizeError, match=r"vanishes at 0\.\d+ s: .* discontinuous"):
+        rg.simulate(fourbar, duration=1, drive={"A": "abs(t-.5)"})
+    gentle = rg.simulate(fourbar, duration=1, drive={"A": "sqrt((t-.5)**2+1e-4)"})
+    assert gentle.energy_drift < 1e-6
+
+
+@pytest.mark.parametrize("drive", ["t*1e9", "exp(1000*t)", "1e8", "1e3*sin(1e5*t)"])
+def test_drives_faster_than_any_machine_are_refused(drive: str) -> None:
+    with pytest.raises(rg.ModelError, match=r"joint 'A' .* rad"):
+        rg.simulate(rg.load(ASSETS / "planar_fourbar.urdf"), duration=0.6, drive={"A": drive})
+
+
+def test_a_drive_against_a_limit_ends_in_words() -> None:
+    with pytest.raises(rg.RegularizeError, match="vanishes"):
+        rg.simulate(rg.load(ASSETS / "planar_fourbar.urdf"), duration=1, drive={"D": "1e3*sin(t)"})

@@ -103,9 +103,11 @@ def drives(entries: list[str], mechanism: Mechanism) -> dict[str, Drive]:
     motions: dict[str, Drive] = {}
     for entry in entries:
         name, separator, motion = entry.partition("=")
-        if not separator and name:
+        if not separator and name and mechanism.motions:
             offered = mechanism.motion(name)
             name, motion = offered.joint, offered.expression
+        if name in motions:
+            raise RegularizeError(f"--drive {entry}: joint {name!r} is driven already")
         if not name or not motion:
             raise RegularizeError(
                 f"--drive {entry}: expected JOINT=EXPRESSION, such as --drive 'crank=0.3*sin(t)', "
@@ -128,6 +130,8 @@ def table(path: Path) -> tuple[list[float], list[float]]:
                 if number == 0:
                     continue
                 raise
+            if len(values) < 2:
+                raise ValueError(f"row {number + 1} has one column")
             for column, value in zip(columns, values, strict=True):
                 column.append(value)
     except (OSError, ValueError) as error:

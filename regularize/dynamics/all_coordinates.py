@@ -99,6 +99,13 @@ class AllCoordinates:
         v[rest] -= change
         return q, v
 
+    def astray(self, t: float, q: Array, v: Array) -> float:
+        """Distance of driven coordinates and their rates from what is prescribed, relative."""
+        position, rate, _ = self.drives.at(t)
+        found = np.concatenate([q[self.drives.positions], v[self._given]])
+        wanted = np.concatenate([position, rate])
+        return float(np.max(np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted)), initial=0.0))
+
     def acceleration(self, t: float, q: Array, v: Array) -> tuple[Array, float]:
         """Acceleration, shape (nv,), and the power of joint forces and drives in W."""
         tau = self.forces(t, q, v)
@@ -118,6 +125,8 @@ class AllCoordinates:
         robot, rest, given = self.robot, self._rest, self._given
         jacobian, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
         rows = jacobian[:, rest]
+        if not np.isfinite(rows).all():  # a step that went much too far
+            return np.full(len(v), np.nan), np.full(len(given), np.nan)
         parts = Split.of(rows, robot.rank)
         a = np.zeros(len(v))
         a[given] = self.drives.at(t)[2]

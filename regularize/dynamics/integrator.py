@@ -45,8 +45,9 @@ class StepTooSmall(RegularizeError):
         """Say when, and what may help."""
         self.time = time
         super().__init__(
-            f"the step size vanishes at {time:.6g} s: the motion runs into a dead centre or the "
-            "forces are discontinuous; loosen rtol, or end the simulation before that time"
+            f"the step size vanishes at {time:.6g} s: the motion runs into a dead centre, or "
+            "forces or the rates of a drive are discontinuous; loosen rtol, or end the simulation "
+            "before that time"
         )
 
 
@@ -175,6 +176,11 @@ class Integrator:
             self._slope(s, self.time + C[s] * h, y, y[n:-1])
         y = start + h * (B @ K[:STAGES])
         norm = self._error(h, start, y)
+        if len(self.equations.drives) and np.isfinite(norm):
+            # Integrated like the others, driven coordinates are where they have to be, unless their
+            # rates jump.
+            away = self.equations.astray(self.time + h, self._at(y[:n]), y[n:-1])
+            norm = norm if away <= TOLERATED * (self.atol + self.rtol) else np.inf
         return y, norm if np.isfinite(norm) else np.inf
 
     def _leap(self, h: float, left: float) -> tuple[float, Array, float] | None:

@@ -29,6 +29,8 @@ Drive: TypeAlias = float | str | Callable[[float], Any] | tuple[ArrayLike, Array
 #: Distance in seconds of the values that a function without rates is differentiated by: with seven
 #: of them truncation and rounding are about 1e-9 of the acceleration.
 SPACING = 1e-3
+#: Largest position and rate of a drive in rad, m and their rates: beyond it, it is a slip.
+FASTEST = 1e6
 #: Weights of these values in the first two derivatives (Fornberg 1988, table 1).
 FIRST = np.array([-1 / 60, 3 / 20, -3 / 4, 0, 3 / 4, -3 / 20, 1 / 60])
 SECOND = np.array([1 / 90, -3 / 20, 3 / 2, -49 / 18, 3 / 2, -3 / 20, 1 / 90])
@@ -62,9 +64,14 @@ def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
                 f"the motion of joint {joint!r} has to be three finite numbers, position, rate and "
                 f"acceleration, got {values} at {t:g} s"
             )
+        if max(abs(values[0]), abs(values[1])) > FASTEST:
+            raise ModelError(
+                f"joint {joint!r} would be driven to {values[0]:g} rad or m at {values[1]:g} per "
+                f"second at {t:g} s, which no machine does"
+            )
         return values
 
-    for t in (0.0, duration):
+    for t in np.linspace(0.0, duration, 101).tolist():
         checked(t)
     return checked
 

@@ -71,7 +71,8 @@ def _wide(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
     transposed = np.swapaxes(matrices, 1, 2)
     gram = matrices @ transposed
     good = _regular(np.asarray(np.linalg.cholesky(gram)))
-    result[good] = transposed[good] @ np.linalg.solve(gram[good], values[good])
+    if good.any():
+        result[good] = transposed[good] @ np.linalg.solve(gram[good], values[good])
     return good
 
 

@@ -10,13 +10,10 @@ import pinocchio as pin
 from regularize.errors import NotClosed
 from regularize.lie.screw import Array
 from regularize.manifold.projection import Convergence, project
-from regularize.manifold.tolerances import EXACT
+from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.pinocchio_model.robot import Robot
 
-#: Closure error to which the loops of a model are closed, in parts of what counts as closed: what
-#: is evaluated beyond it is rounding.
-EXACTLY = 1e-2
-#: Closure error, in the same parts, that is borne where rounding allows for nothing better.
+#: Closure error, in parts of what counts as closed, that is borne where rounding allows for nothing better.
 ROUGHLY = 1e3
 
 
@@ -119,7 +116,7 @@ def close_loops(robot: Robot, q: Array, *, hold: Sequence[str] = ()) -> Array:
         RobotConstraints(robot),
         np.asarray(q, dtype=np.float64)[None],
         held=held if held.any() else None,
-        until=EXACTLY * EXACT.closed,
+        until=ROUNDING,
     )
     if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
         raise _not_closed(robot, found.q[0])

@@ -18,12 +18,12 @@ from regularize.render.scene_data import scene_data
 from regularize.render.summary import SummaryLine
 from regularize.report.analysis import Analysis
 from regularize.report.rules import rule
-from regularize.report.words import listed
+from regularize.report.words import LISTED, listed
 
 #: Kinds of loops that get a table, nearly all of them folded.
 MOST_LOOPS = 10 * loop_view.SHOWN
 #: Names in a list before the rest is only counted: two lines of a page.
-MOST_NAMES = 12
+MOST_NAMES = 2 * LISTED
 
 
 def render(report: Analysis) -> str:

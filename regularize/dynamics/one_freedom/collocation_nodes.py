@@ -17,10 +17,11 @@ from regularize.dynamics.one_freedom.continuation import Round
 from regularize.dynamics.one_freedom.curve import Curve, Points, SingularPath
 from regularize.dynamics.one_freedom.table import ROUND, Table, slope, table_of, tail
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import ROUNDING
 
 #: Size of the last Fourier coefficients, of those of all functions together, that counts as none:
 #: rounding of a few hundred samples.
-TAIL = 1e-13
+TAIL = 10 * ROUNDING
 #: Most points; a curve that needs more all but has a corner, next to another one.
 MOST = 8192
 
