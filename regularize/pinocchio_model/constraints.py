@@ -13,7 +13,8 @@ from regularize.manifold.projection import Convergence, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.pinocchio_model.robot import Robot
 
-#: Closure error, in parts of what counts as closed, that is borne where rounding allows for nothing better.
+#: Closure error, in parts of what counts as closed, that is borne where rounding allows for
+#: nothing better.
 ROUGHLY = 1e3
 
 

@@ -25,7 +25,7 @@ PROBES = 4
 #: Choices with an axis of their own, a million values; those beyond are made at random.
 AXES = 20
 #: Relative differences of equal products: a few roundings. Sums lose a digit more.
-EQUAL = 10 * ROUNDING
+EQUAL = 1e-13
 #: Values at random inputs below this, relative to the size of their terms, are zero.
 VANISHING = 1e-9
 
