@@ -22,6 +22,7 @@ from regularize.lie.screw import (
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
     Body,
+    Coupling,
     Inertia,
     Joint,
     Mechanism,
@@ -377,3 +378,13 @@ def test_split_joints_have_one_entry() -> None:
     found = joint_forces(rg.reduce(replace(mechanism, joints=joints)), held=["A"])
     assert [joint.joint for joint in found.joints] == list("ABCD")
     assert found.states == 0
+
+
+def test_couplings_without_loops_leave_reactions_unique() -> None:
+    joints = [
+        joint_in_world("one", "ground", "a", "revolute", (0, 0, 1)),
+        joint_in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),
+    ]
+    gear = Coupling("gear", "gear", (("one", 0, 1.0), ("two", 0, 2.0)))
+    arm = mechanism_of("arm", joints, ground="ground", couplings=(gear,))
+    assert all(reaction.unique for reaction in rg.check(arm).reactions)

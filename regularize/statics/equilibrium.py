@@ -67,7 +67,7 @@ class Equilibrium:
         Args:
             unknowns: Chords' wrenches and the couplings' forces, shape (6 L + C, k).
         """
-        chords = unknowns[: self.equations].reshape(len(self.loops.chords), 6, -1)
+        chords = unknowns[: self.equations].reshape(len(self.loops.chords), 6, unknowns.shape[1])
         return np.asarray(-np.einsum("el,lik->eik", self.signs, chords))
 
     @cached_property
