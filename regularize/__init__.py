@@ -73,7 +73,7 @@ _HOME = {
     "load": "files",
     "metamodel": "metamodels.metamodel",
     "minimal_dynamics": "dynamics.minimal.dynamics",
-    "partition": "reduction.partitioning",
+    "partition": "solving",
     "path": "dynamics.one_freedom.building",
     "reactions": "statics.reactions",
     "reduce": "solving",

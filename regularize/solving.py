@@ -13,6 +13,7 @@ from regularize.lie.screw import Array
 from regularize.manifold import assembly
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask
+from regularize.reduction import partitioning
 from regularize.reduction import reduce as reduction
 from regularize.reduction.reduce import Reduction
 
@@ -21,6 +22,12 @@ from regularize.reduction.reduce import Reduction
 def assemble(*arguments: Any, **options: Any) -> assembly.Assembly:
     """Close all loops of a mechanism."""
     return assembly.assemble(*arguments, **{"candidates": _modes, **options})
+
+
+@wraps(partitioning.partition)
+def partition(*arguments: Any, **options: Any) -> partitioning.Partition:
+    """Choose independent coordinates."""
+    return partitioning.partition(*arguments, **{"candidates": _modes, **options})
 
 
 @wraps(reduction.reduce)

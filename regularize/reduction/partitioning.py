@@ -16,6 +16,7 @@ from regularize.lie import subalgebra
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import assemble
 from regularize.manifold.extent import sized_loops
+from regularize.manifold.gaps import Candidates
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
@@ -67,6 +68,7 @@ def partition(
     close: bool = True,
     rtol: float = subalgebra.RTOL,
     seed: int = 0,
+    candidates: Candidates | None = None,
 ) -> Partition:
     """Choose independent coordinates.
 
@@ -80,6 +82,7 @@ def partition(
             at ``q`` as it is, and too high a rank may leave no independent coordinates.
         rtol: Relative tolerance of the rank.
         seed: Seed of the assembly.
+        candidates: As of ``assemble``.
 
     Raises:
         ModelError: A name is unknown.
@@ -98,7 +101,7 @@ def partition(
         q = graph.position if reduction is None else reduction.q
     q = np.asarray(q, dtype=np.float64)
     if close:
-        assembly = assemble(graph, q, (*wanted, *prescribed), seed=seed)
+        assembly = assemble(graph, q, (*wanted, *prescribed), seed=seed, candidates=candidates)
         if not assembly.closed:
             worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
             raise NotClosed(worst.joint, worst.translation, worst.rotation)
