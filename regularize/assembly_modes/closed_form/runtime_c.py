@@ -77,7 +77,7 @@ def _statements(body: Sequence[ast.stmt], indent: str) -> list[str]:
         elif isinstance(statement, ast.Return) and statement.value is not None:
             lines.append(f"{indent}return {_expression(statement.value)};")
         else:
-            raise NotImplementedError(ast.unparse(statement))
+            raise TypeError(f"this statement has no translation to C: {ast.unparse(statement)}")
     return lines
 
 
