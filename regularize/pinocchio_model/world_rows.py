@@ -36,7 +36,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.rows import Closure
+from regularize.pinocchio_model.rows import ClosureRows
 
 
 class WorldRows:
@@ -48,7 +48,7 @@ class WorldRows:
         coupling: Constant rows on velocities, shape (C, nv).
     """
 
-    def __init__(self, model: Any, closures: Sequence[Closure], coupling: Array) -> None:
+    def __init__(self, model: Any, closures: Sequence[ClosureRows], coupling: Array) -> None:
         """Note which velocities move which body, and the covectors on the first bodies."""
         nv, sizes = model.nv, [len(c.covectors) for c in closures]
         self.model = model
