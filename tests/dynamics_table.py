@@ -166,6 +166,8 @@ def main(folder: Path, part: str = "") -> int:
                     print(f"{str(file)[-60:]}: cannot be assembled")
                     break
                 robot = rg.to_pinocchio(reduction)
+                if not robot.model.nv:
+                    break
             except RegularizeError as error:
                 if "loop" in str(error):
                     print(f"{str(file)[-60:]}: {str(error)[-90:]}")

@@ -252,3 +252,19 @@ def test_every_mechanism_has_independent_rows_after_reduction() -> None:
         if name != "Bricard":
             robot = to_pinocchio(reduction(name))
             assert robot.rank == robot.rows
+
+
+def test_one_velocity_under_the_rows() -> None:
+    """A hinge that a weld holds: Pinocchio gives vectors instead of matrices of one column."""
+    welded = mechanism_of(
+        "held",
+        [
+            joint_in_world("hinge", "ground", "bar", "revolute", (0, 1, 0), (0, 0, 0)),
+            joint_in_world("weld", "bar", "ground", "fixed", point=(1, 0, 0), closure=True),
+        ],
+    )
+    robot = to_pinocchio(rg.reduce(massive(welded), cuts=["weld"]))
+    one = np.ones(1)
+    assert robot.jacobian(robot.q0).shape == (robot.rows, 1)
+    found = robot.dynamics_derivatives(robot.q0, 0.0 * one, one)
+    assert np.max(np.abs([found.a, found.ddq_dq[0], found.ddq_dtau[0]])) < 1e-12

@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.actuation import (
     Actuation,
@@ -23,6 +24,7 @@ from regularize.pinocchio_model.actuation import (
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
 from regularize.pinocchio_model.solvers import ConstrainedTree
+from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.world_rows import WorldRows
 
 
@@ -50,9 +52,39 @@ class ActuatedTree(ConstrainedTree, ABC):
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
 
+    @abstractmethod
+    def residual(self, q: Array, data: Any = None) -> Array:
+        """Errors of the rows, zero where the loops are closed, shape (m,)."""
+
+    @abstractmethod
+    def jacobian(self, q: Array, data: Any = None) -> Array:
+        """Rows on velocities, shape (m, nv)."""
+
+    @abstractmethod
+    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
+        """The part of the rows' time derivative that is left at zero acceleration, shape (m,)."""
+
+    @abstractmethod
+    def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
+        """Indices in v of all freedoms of the named joints, in the order of the names."""
+
+    @abstractmethod
+    def position_index(self, velocity: int) -> int:
+        """Index in q of the coordinate whose rate is an entry of v."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, couplings included."""
+        return len(self.constraints)
+
     @cached_property
     def world_rows(self) -> WorldRows:
         """The rows in the form that has derivatives."""
+        if len(getattr(self.model, "mimicking_joints", ())):
+            raise UnsupportedExport(
+                "Pinocchio has no derivatives of dynamics with mimic joints; read the model "
+                "without them, and couple the joints by a coupling"
+            )
         return WorldRows(self.model, self.constraints.closures, self.constraints.coupling)
 
     def inverse_dynamics(
@@ -147,13 +179,24 @@ class ActuatedTree(ConstrainedTree, ABC):
                 f"{', '.join(free)} can still move; count some of these as actuated"
             )
 
-    def dynamics_derivatives(self, q: Array, v: Array, tau: Array) -> AccelerationDerivatives:
+    def dynamics_derivatives(
+        self, q: Array, v: Array, tau: Array, *, frequency: float = 0.0, damping: float = 1.0
+    ) -> AccelerationDerivatives:
         """``forward_dynamics`` and its derivatives at a state with closed loops, always exact.
+
+        Along the loops, for steps of q and v that keep them closed, they are the changes of the
+        acceleration.
 
         Args:
             q: Configuration, shape (nq,).
             v: Velocity, shape (nv,).
             tau: Joint forces and torques, shape (nv,).
+            frequency: Of Baumgarte's terms in rad/s; then it is ``stabilized_dynamics``.
+            damping: Of Baumgarte's terms.
+
+        Raises:
+            UnsupportedExport: The model has mimic joints, of which Pinocchio has no derivatives.
         """
         tree = self.expanded
-        return dynamics_derivatives(tree, tree.world_rows, q, v, tau)
+        terms = Stabilization(self.residual(q), frequency, damping) if frequency else None
+        return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)

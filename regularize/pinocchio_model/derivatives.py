@@ -15,6 +15,7 @@ import pinocchio as pin
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import mass_matrix, saddle_inverse
+from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.world_rows import MovingRows, WorldRows
 
 
@@ -36,7 +37,12 @@ class AccelerationDerivatives:
 
 
 def dynamics_derivatives(
-    tree: ConstrainedTree, rows: WorldRows, q: Array, v: Array, tau: Array
+    tree: ConstrainedTree,
+    rows: WorldRows,
+    q: Array,
+    v: Array,
+    tau: Array,
+    stabilization: Stabilization | None = None,
 ) -> AccelerationDerivatives:
     """Derivatives of the acceleration under joint forces; see ``Robot.dynamics_derivatives``.
 
@@ -47,6 +53,8 @@ def dynamics_derivatives(
     pin.computeJointJacobiansTimeVariation(model, data, q, v)
     moving = rows.at(data, v)
     jacobian, bias = moving.jacobian(), moving.bias()
+    if stabilization is not None:
+        bias += stabilization.of(jacobian @ v)
     force = tau - pin.nonLinearEffects(model, data, q, v)
     if tree.massive and tree.rank == len(jacobian):
         inverse = pin.computeKKTContactDynamicMatrixInverse(model, data, q, jacobian)
@@ -55,6 +63,9 @@ def dynamics_derivatives(
     solution = inverse @ np.concatenate([force, -bias])
     a, multipliers = solution[:nv], -solution[nv:]
     by_q, by_v = balance_derivatives(tree, moving, q, v, a, multipliers)
+    if stabilization is not None:
+        by_q[nv:] += stabilization.by_q(moving.velocity_by_q(data.dAdv), jacobian)
+        by_v[nv:] += stabilization.rate * jacobian
     response = inverse[:nv]
     by_state = -(response @ np.concatenate([by_q, by_v], axis=1))
     return AccelerationDerivatives(

@@ -24,11 +24,13 @@ from regularize.model.joint_motion import joint_position
 from regularize.pinocchio_model.actuated import ActuatedTree
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
+from regularize.pinocchio_model.constraints import follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
 from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
+from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.tree import TreeJoint
 from regularize.reduction.reduce import Reduction
 
@@ -61,11 +63,6 @@ class Robot(ActuatedTree):
             f"<Robot {self.model.name!r}: nq {self.model.nq}, nv {self.model.nv}, "
             f"{self.rows} rows of rank {self.rank}, style {self.style!r}>"
         )
-
-    @property
-    def rows(self) -> int:
-        """Number of rows, couplings included."""
-        return len(self.constraints)
 
     @cached_property
     def _accelerate(self) -> Acceleration:
@@ -139,12 +136,15 @@ class Robot(ActuatedTree):
             frequency: :math:`\omega` in rad/s.
             damping: :math:`\zeta`; 1 lets errors decay without oscillation.
         """
-        error = self.residual(q)
+        terms = Stabilization(self.residual(q), frequency, damping)
         jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
-        values = -bias - 2.0 * damping * frequency * (jacobian @ v) - frequency**2 * error
+        bias = bias + terms.of(jacobian @ v)
+        if self.massive and self.rank == self.rows:
+            model, data = self.model, self.data
+            return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
         force = tau - pin.nonLinearEffects(self.model, self.data, q, v)
         M = mass_matrix(self.model, self.data, q)
-        return Split.of(jacobian, self.rank).response(M, force, values)
+        return Split.of(jacobian, self.rank).response(M, force, -bias)
 
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
         """Forces at the cuts, in physical units; arguments as of ``forward_dynamics``.
@@ -222,6 +222,23 @@ class Robot(ActuatedTree):
             )
 
         return accelerate
+
+    def follow(self, q: Array, targets: Mapping[str, float]) -> Array:
+        """The configuration that is reached when some joints move to given values, shape (nq,).
+
+        All other joints follow from the loops, on the branch of the last configuration: steps that
+        may have left it are halved. Joints that the given ones do not determine move as little as
+        they can.
+
+        Args:
+            q: The last configuration, with closed loops, shape (nq,).
+            targets: Coordinates of joints by their names, rad and m.
+
+        Raises:
+            ClosureLost: The loops cannot be closed there, or the way there is singular.
+            ModelError: A joint's coordinates are no separate numbers.
+        """
+        return follow(self, q, targets)
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""

@@ -85,9 +85,10 @@ class WorldRows:
         covectors = self.fixed.copy()
         for mine, first, on_body in self.carried:
             covectors[mine] = on_body @ data.oMi[first].toActionMatrixInverse()
-        J = data.J
+        # Pinocchio gives vectors where there is one velocity.
+        J, dJ = data.J.reshape(6, -1), data.dJ.reshape(6, -1)
         first, second = (self.first * v) @ J.T, (self.second * v) @ J.T
-        return MovingRows(self, covectors, J, data.dJ, v, first, second)
+        return MovingRows(self, covectors, J, dJ, v, first, second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +139,7 @@ class MovingRows:
             dAdv: As ``pinocchio.computeRNEADerivatives`` leaves it in its data, shape (6, nv).
         """
         carried = self._acted(self._ad_second)
-        columns = self.covectors @ (dAdv - self.dJ) - carried @ self.J
+        columns = self.covectors @ (dAdv.reshape(6, -1) - self.dJ) - carried @ self.J
         return np.concatenate([columns * self.rows.mask, self.rows.zero])
 
     def acceleration_by_state(self, data: Any, a: Array) -> tuple[Array, Array]:
@@ -148,12 +149,12 @@ class MovingRows:
             data: Data after ``pinocchio.computeRNEADerivatives`` at that state.
             a: Acceleration, shape (nv,).
         """
-        rows, dAdv = self.rows, data.dAdv
+        rows, dAdv, dAdq = self.rows, data.dAdv.reshape(6, -1), data.dAdq.reshape(6, -1)
         accelerations = (rows.second * a) @ self.J.T + (rows.second * self.v) @ self.dJ.T
         one, two = self._ad_first, self._ad_second
         both = self._acted(one + two)
         rest = self._acted(one @ two - _ad(accelerations)) @ self.J
-        dq = self.covectors @ data.dAdq - both @ (dAdv - self.dJ) + rest
+        dq = self.covectors @ dAdq - both @ (dAdv - self.dJ) + rest
         dv = self.covectors @ dAdv - both @ self.J
         return (
             np.concatenate([dq * rows.mask, rows.zero]),
