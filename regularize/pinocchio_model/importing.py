@@ -19,6 +19,7 @@ from regularize.model.mechanism import (
     Body,
     Inertia,
     Joint,
+    JointLimits,
     Mechanism,
 )
 
@@ -198,13 +199,14 @@ def _composite(joint: Any, name: str, q: Array) -> tuple[str, Array, Array, Arra
     return "composite", np.hstack(columns), np.concatenate(coordinates), screw.inverse(T)
 
 
-def _limits(model: Any, joint: Any) -> Array | None:
+def _limits(model: Any, joint: Any) -> JointLimits | None:
     """Bounds of a joint with one coordinate, None where there are none."""
     if joint.nq != 1:
         return None
     lower = float(model.lowerPositionLimit[joint.idx_q])
     upper = float(model.upperPositionLimit[joint.idx_q])
-    return np.array([[lower, upper]]) if np.isfinite(lower) and np.isfinite(upper) else None
+    bounded = np.isfinite(lower) and np.isfinite(upper)
+    return JointLimits.of([lower, upper]) if bounded else None
 
 
 def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Joint:
