@@ -127,9 +127,7 @@ def minimum_cycle_basis(graph: Graph, block: Sequence[EdgeId]) -> list[Cycle]:
         longest *= 2
 
 
-def summed_cycles(
-    graph: Graph, basis: Sequence[Cycle], candidates: Sequence[Cycle]
-) -> list[Cycle]:
+def summed_cycles(graph: Graph, basis: Sequence[Cycle], candidates: Sequence[Cycle]) -> list[Cycle]:
     """The candidates and the simple cycles that are sums of two of the basis, shortest first.
 
     Shortest paths between two bodies take one of several chains, so the loop of the other two is
