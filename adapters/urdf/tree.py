@@ -80,9 +80,7 @@ class LinkTree(Writing):
             "free": "floating",
             "planar": "planar",
             "prismatic": "prismatic",
-            "revolute": "revolute"
-            if joint.limits is not None and joint.limits.bounded
-            else "continuous",
+            "revolute": "revolute" if bounded else "continuous",
             "spherical": "spherical" if self.plus else "continuous",
         }[joint.kind]
         element = self.joints[joint.name] = add(self.root, "joint", name=joint.name, type=kind)
