@@ -194,7 +194,7 @@ class Comparison:
                 ]
             ).reshape(-1, 2)
             wanted = np.tile([-np.inf, np.inf], (joint.freedoms, 1))
-            wanted = wanted if joint.limits is None else joint.limits
+            wanted = wanted if joint.limits is None else np.asarray(joint.limits)
             for k, (one, two) in enumerate(zip(wanted, bounds, strict=True)):
                 if not self._same(one, two):
                     message = f"bounds of {_freedom(joint, k)} {_instead(one, two)}"
