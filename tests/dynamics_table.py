@@ -117,16 +117,16 @@ def relative(found: Array, expected: Array, scale: float = 0.0) -> float:
     return float(np.max(np.abs(found - expected), initial=0.0)) / size
 
 
-def errors(robot: rg.Robot) -> tuple[int, float, float, float]:
+def errors(robot: rg.Robot, count: int = 2) -> tuple[int, float, float, float]:
     """Number of actuators, and the errors of the inverse and of both derivatives."""
     rng = np.random.default_rng(3)
     identity = forward = inverse = 0.0
-    for q, v in states(robot, 2):
+    for q, v in states(robot, count):
         names = actuators(robot, q)
         index = robot.velocity_indices(names)
         tau = np.zeros(robot.model.nv)
         # As large as the forces of gravity and inertia, so that rounding is small against them.
-        size = np.max(np.abs(pin.nonLinearEffects(robot.model, robot.data, q, v)))
+        size = max(1.0, np.max(np.abs(pin.nonLinearEffects(robot.model, robot.data, q, v))))
         tau[index] = size * rng.normal(size=len(index))
         a = robot.forward_dynamics(q, v, tau)
         found = robot.inverse_dynamics(q, v, a, names)

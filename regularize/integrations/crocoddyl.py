@@ -52,8 +52,9 @@ class LoopActuation(crocoddyl.ActuationModelAbstract):  # type: ignore[misc]
 class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[misc]
     r"""Acceleration of a robot with closed loops under the forces of its motors.
 
-    Use it as ``crocoddyl.IntegratedActionModelEuler(LoopDynamics(...), dt)``. Loops that the
-    integration opens are closed again by Baumgarte's terms,
+    Armature and damping of the model's joints count, dry friction and springs do not. Use it as
+    ``crocoddyl.IntegratedActionModelEuler(LoopDynamics(...), dt)``. Loops that the integration
+    opens are closed again by Baumgarte's terms,
     :math:`J a + \gamma + 2 \omega J v + \omega^2 r(q) = 0`.
 
     Args:
@@ -93,7 +94,7 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
             self.costs.calc(data.costs, x)
         else:
             self.actuation.calc(data.actuation, x, u)
-            tau = self.actuation.map @ u
+            tau = self.actuation.map @ u - robot.model.damping * v
             if self.frequency:
                 a = robot.stabilized_dynamics(q, v, tau, frequency=self.frequency)
             else:
@@ -109,8 +110,11 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
             self.costs.calcDiff(data.costs, x)
             return
         (q, v), motors = self._state(x), self.actuation.map
-        found = self.robot.dynamics_derivatives(q, v, motors @ u, frequency=self.frequency)
-        data.Fx = np.hstack([found.ddq_dq, found.ddq_dv])
+        damping = self.robot.model.damping
+        found = self.robot.dynamics_derivatives(
+            q, v, motors @ u - damping * v, frequency=self.frequency
+        )
+        data.Fx = np.hstack([found.ddq_dq, found.ddq_dv - found.ddq_dtau * damping])
         data.Fu = found.ddq_dtau @ motors
         self.actuation.calcDiff(data.actuation, x, u)
         self.costs.calcDiff(data.costs, x, u)

@@ -20,7 +20,7 @@ leg = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(leg)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def robot() -> rg.Robot:
     return rg.to_pinocchio(rg.reduce(rg.load(leg.MODEL)))
 
@@ -31,6 +31,7 @@ def test_derivatives_are_those_of_crocoddyls_differences(robot: rg.Robot, freque
     rng = np.random.default_rng(1)
     q = robot.follow(robot.q0, leg.RAISED)
     v = robot.split(q).free @ rng.normal(size=6)
+    robot.model.damping = rng.uniform(0.0, 0.1, robot.model.nv)
     x, u = np.concatenate([q, v]), rng.normal(size=6)
     action = LoopDynamics(
         robot, leg.MOTORS, leg.costs(robot.model, robot.q0, 1.0), frequency=frequency
