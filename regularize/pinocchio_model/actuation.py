@@ -126,9 +126,9 @@ def inverse_dynamics_derivatives(
     needed = pin.rnea(model, data, q, v, a)
     z, multipliers = inverse[:nv, :nv] @ needed, inverse[nv:, :nv] @ needed
     unmet = split.locked @ (split.locked.T @ needed)
-    by_q, by_v = balance_derivatives(tree, moving, q, v, a, multipliers)
+    by_state = balance_derivatives(tree, moving, q, v, a, multipliers)
     by_a = np.triu(data.M)
-    forces = np.concatenate([by_q[:nv], by_v[:nv], by_a + np.triu(by_a, 1).T], axis=1)
+    forces = np.concatenate([by_state[:nv], by_a + np.triu(by_a, 1).T], axis=1)
     # Velocities z and unmet forces stay on the loops while the loops move.
     forces -= split.locked @ (split.locked.T @ forces)
     forces[:, :nv] += _turned(tree, rows, q, jacobian, index, unmet)

@@ -62,12 +62,12 @@ def dynamics_derivatives(
         inverse = saddle_inverse(mass_matrix(model, data, q), jacobian, tree.rank)
     solution = inverse @ np.concatenate([force, -bias])
     a, multipliers = solution[:nv], -solution[nv:]
-    by_q, by_v = balance_derivatives(tree, moving, q, v, a, multipliers)
+    by_state = balance_derivatives(tree, moving, q, v, a, multipliers)
     if stabilization is not None:
-        by_q[nv:] += stabilization.by_q(moving.velocity_by_q(data.dAdv), jacobian)
-        by_v[nv:] += stabilization.rate * jacobian
+        by_state[nv:, :nv] += stabilization.by_q(moving.velocity_by_q(data.dAdv), jacobian)
+        by_state[nv:, nv:] += stabilization.rate * jacobian
     response = inverse[:nv]
-    by_state = -(response @ np.concatenate([by_q, by_v], axis=1))
+    by_state = -response @ by_state
     return AccelerationDerivatives(
         read_only(a),
         read_only(by_state[:, :nv]),
@@ -78,8 +78,8 @@ def dynamics_derivatives(
 
 def balance_derivatives(
     tree: ConstrainedTree, moving: MovingRows, q: Array, v: Array, a: Array, multipliers: Array
-) -> tuple[Array, Array]:
-    r"""Derivatives of :math:`(M a + n - J^T \lambda, J a + \gamma)` by q and by v.
+) -> Array:
+    r"""Derivatives of :math:`(M a + n - J^T \lambda, J a + \gamma)` by q and v, (nv + m, 2 nv).
 
     Args:
         tree: The tree without composite joints.
@@ -88,11 +88,11 @@ def balance_derivatives(
         v: Velocity, shape (nv,).
         a: Acceleration, shape (nv,).
         multipliers: They are held, shape (m,).
-
-    Returns:
-        Two matrices of shape (nv + m, nv).
     """
+    nv, m = tree.model.nv, len(moving.covectors)
     forces_dq, forces_dv, _ = pin.computeRNEADerivatives(tree.model, tree.data, q, v, a)
-    rates_dq, rates_dv = moving.acceleration_by_state(tree.data, a)
-    forces_dq = forces_dq - moving.forces_by_q(multipliers)
-    return np.concatenate([forces_dq, rates_dq]), np.concatenate([forces_dv, rates_dv])
+    result = np.zeros((nv + len(multipliers), 2 * nv))
+    result[:nv, :nv] = forces_dq - moving.forces_by_q(multipliers)
+    result[:nv, nv:] = forces_dv
+    result[nv : nv + m] = moving.acceleration_by_state(tree.data, a)
+    return result
