@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from regularize.pinocchio_model.isostatic import isostatic as isostatic
     from regularize.pinocchio_model.robot import Robot as Robot
     from regularize.pinocchio_model.robot import to_pinocchio as to_pinocchio
+    from regularize.proofs.prove import prove as prove
+    from regularize.proofs.verifier import Verdict as Verdict
+    from regularize.proofs.verifier import verify as verify
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
@@ -61,6 +64,7 @@ _HOME = {
     "Report": "checking",
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
+    "Verdict": "proofs.verifier",
     "assemble": "solving",
     "check": "checking",
     "closed_form": "assembly_modes.closed_form",
@@ -75,6 +79,7 @@ _HOME = {
     "minimal_dynamics": "dynamics.minimal.dynamics",
     "partition": "solving",
     "path": "dynamics.one_freedom.building",
+    "prove": "proofs.prove",
     "reactions": "statics.reactions",
     "reduce": "solving",
     "reduced_model": "metamodels.reduced_dynamics",
@@ -82,6 +87,7 @@ _HOME = {
     "self_stress": "statics.self_stress",
     "simulate": "dynamics.simulate",
     "to_pinocchio": "pinocchio_model.robot",
+    "verify": "proofs.verifier",
     "with_density": "model.density",
 }
 

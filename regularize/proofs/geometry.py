@@ -28,7 +28,7 @@ class Precision:
     Attributes:
         within: What relation is taken to be meant, radians and parts of the size.
         rounding: How far a number may be moved to a simpler one.
-        everywhere: Whether lines of joints that share no body are asked to meet, too.
+        everywhere: Whether relations count that joints have which share no body.
     """
 
     within: float
@@ -52,7 +52,7 @@ def exact_freedoms(
     types = {e: motion_type(np.linalg.qr(s)[0], precision.within) for e, s in screws.items()}
     directions = Directions(precision.within, precision.rounding)
     along = {e: directions.add(t.direction) for e, t in types.items() if t.direction is not None}
-    exact = directions.exact()
+    exact = directions.exact(None if precision.everywhere else _pairs(graph, along))
     points = Points(exact, precision.within, precision.rounding)
     lines = {
         e: points.add_line(along[e], t.point)
@@ -64,7 +64,11 @@ def exact_freedoms(
         for e, t in types.items()
         if e not in along and t.point is not None
     }
-    points.add_intersections(_pairs(graph, lines, precision.everywhere))
+    points.add_intersections(
+        combinations(range(len(points.lines)), 2)
+        if precision.everywhere
+        else sorted(_pairs(graph, lines))
+    )
     on_line, at = points.exact()
     places = {e: on_line[i] for e, i in lines.items()} | {e: at[i] for e, i in centres.items()}
     return {
@@ -73,18 +77,14 @@ def exact_freedoms(
     }
 
 
-def _pairs(graph: Graph, lines: dict[EdgeId, int], everywhere: bool) -> set[tuple[int, int]]:
-    """Pairs of lines whose joints share a body, or all."""
-    return {
-        (min(lines[a], lines[b]), max(lines[a], lines[b]))
-        for a, b in combinations(lines, 2)
-        if lines[a] != lines[b] and (everywhere or _share(graph, a, b))
-    }
-
-
-def _share(graph: Graph, a: EdgeId, b: EdgeId) -> bool:
-    one, two = graph.edges[a], graph.edges[b]
-    return bool({one.parent, one.child} & {two.parent, two.child})
+def _pairs(graph: Graph, classes: dict[EdgeId, int]) -> set[tuple[int, int]]:
+    """Pairs of classes whose joints share a body."""
+    pairs = set()
+    for a, b in combinations(classes, 2):
+        one, two = graph.edges[a], graph.edges[b]
+        if {one.parent, one.child} & {two.parent, two.child} and classes[a] != classes[b]:
+            pairs.add((min(classes[a], classes[b]), max(classes[a], classes[b])))
+    return pairs
 
 
 def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> Space:

@@ -1,9 +1,9 @@
 """Geometry with exact relations: directions, lines and points in rational numbers.
 
-What a proof rests on is which axes are parallel, normal to each other, or meet, not how long the links
-are. These relations are found to a tolerance; then directions and points are chosen one after the other
-among the rational ones that fulfil every relation to those chosen before, as near as possible to
-what was measured. Three directions in a plane are written as three normals to a fourth one.
+What a proof rests on is which axes are parallel, normal to each other, or meet, not how long the
+links are. These relations are found to a tolerance; then directions and points are chosen one after
+the other among the rational ones that fulfil every relation to those chosen before, near to what
+was measured. Three directions in a plane are three normals to a fourth one.
 """
 
 from __future__ import annotations
@@ -82,28 +82,40 @@ class Directions:
         self.measured.append(unit)
         return len(self.measured) - 1
 
-    def exact(self) -> list[Rational]:
+    def exact(self, related: set[tuple[int, int]] | None = None) -> list[Rational]:
         """Rational vectors along all directions.
+
+        Args:
+            related: Pairs of directions whose relations count; None: those of all.
 
         Raises:
             NotExact: Relations contradict each other in rational numbers.
         """
         count = len(self.measured)
-        for i, j in combinations(range(count), 2):
-            normal = np.cross(self.measured[i], self.measured[j])
-            normal /= np.linalg.norm(normal)
-            others = [k for k in range(count) if k not in (i, j)]
-            if any(abs(normal @ self.measured[k]) <= self.within for k in others):
-                self.add(normal)
-        units = np.array(self.measured)
-        normals = np.abs(units @ units.T) <= self.within
+        pairs = related or {(i, j) for i, j in combinations(range(count), 2)}
+        normals: set[tuple[int, int]] = set()
+        for i, j in sorted(pairs):
+            if abs(self.measured[i] @ self.measured[j]) <= self.within:
+                normals |= {(i, j), (j, i)}
+            across = np.cross(self.measured[i], self.measured[j])
+            across /= np.linalg.norm(across)
+            third = [
+                k for k in range(count) if {(min(i, k), max(i, k)), (min(j, k), max(j, k))} <= pairs
+            ]
+            flat = [k for k in third if abs(across @ self.measured[k]) <= self.within]
+            if flat:
+                n = self.add(across)
+                normals |= {pair for k in (i, j, *flat) for pair in ((n, k), (k, n))}
+        total = range(len(self.measured))
+        relations = [{k for k in total if (i, k) in normals} for i in total]
         chosen: dict[int, Rational] = {}
-        while len(chosen) < len(units):
-            waiting = [i for i in range(len(units)) if i not in chosen]
+        while len(chosen) < len(total):
+            waiting = [i for i in total if i not in chosen]
             # The most constrained first; a direction with many relations before one with few.
-            i = max(waiting, key=lambda i: (normals[i, [*chosen]].sum(), normals[i].sum(), -i))
-            chosen[i] = self._choose(units[i], [chosen[k] for k in chosen if normals[i, k]])
-        return [chosen[i] for i in range(len(units))]
+            i = max(waiting, key=lambda i: (len(relations[i] & {*chosen}), len(relations[i]), -i))
+            known = [chosen[k] for k in sorted(relations[i] & {*chosen})]
+            chosen[i] = self._choose(self.measured[i], known)
+        return [chosen[i] for i in total]
 
     def _choose(self, unit: Array, normals: Sequence[Rational]) -> Rational:
         basis = orthogonal(normals)

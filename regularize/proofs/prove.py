@@ -1,8 +1,8 @@
 """A reduction as a document that can be checked without this project.
 
-Everything is derived again in exact arithmetic, in the order in which the reduction closed its loops;
-what the document says of a row is what the reduction says, or the part is left out of it, with the
-reason.
+Everything is derived again in exact arithmetic, in the order in which the reduction closed its
+loops. What the document says of a row is what the reduction says; else the part is left out, with
+the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.proofs.exact_spaces import ExactSpaces
 from regularize.proofs.geometry import Precision, exact_freedoms
 from regularize.proofs.incidence import NotExact
-from regularize.proofs.verifier import Space, annihilator, distance, rank, reduced
+from regularize.proofs.verifier import Space, annihilator, distance, fingerprint, reduced
 from regularize.reduction.cuts import Cut
 from regularize.reduction.part import Part
 from regularize.reduction.propagation import Closing, Fact, Propagation
@@ -37,24 +37,25 @@ def prove(reduction: Reduction) -> dict[str, Any]:
     """
     proved, undecided = [], []
     for part in reduction.parts:
+        if all(cut.kept == cut.constraints for cut in part.cuts):
+            continue
         try:
             proved.append(_part(reduction.graph, part, reduction.rtol))
         except NotExact as error:
             names = [reduction.graph.edges[e].name for e in part.order]
             undecided.append({"cuts": names, "reason": str(error)})
-    return {
+    document = {
         "format": "regularize proof",
         "version": 1,
         "model": reduction.mechanism.name,
         "parts": proved,
         "undecided": undecided,
     }
+    return document | {"fingerprint": fingerprint(document)}
 
 
 def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
     """The proof of one biconnected part, by the simplest numbers that have its relations."""
-    if not part.proved:
-        raise NotExact("nothing was removed, for the loops are open")
     reason = NotExact("")
     for rounding in (1e-12, 1e-10, 1e-8, 1e-6):
         for everywhere in (False, True):
@@ -104,14 +105,11 @@ class _Document:
             self._rigid(group)
         rows = sum(6 - len(self.freedoms[e]) for e in self.part.order)
         kept = sum(map(len, self.kept.values()))
-        screws = self.part.screws
+        joints = [self._joint(e) for e in self.part.edges]
         return {
             "origin_m": [float(x) for x in self.part.center],
             "unit_m": float(self.part.length),
-            "distance": max(
-                distance(row, self.freedoms[e]) for e in self.part.edges for row in screws[e].T
-            ),
-            "joints": [self._joint(e) for e in self.part.edges],
+            "joints": joints,
             "steps": self.steps,
             "conclusion": {"rows": rows, "kept": kept, "removed": rows - kept},
         }
@@ -148,7 +146,8 @@ class _Document:
                 if len(kept[cut]) == cut.kept:
                     break
                 kept[cut].remove(row)
-                if rank([*own, *(seen(c, r) for c in group for r in kept[c])]) < len(columns):
+                rows = [*own, *(seen(c, r) for c in group for r in kept[c])]
+                if len(reduced(rows)) < len(columns):
                     kept[cut].append(row)
         if any(len(kept[cut]) != cut.kept for cut in group):
             raise NotExact("the rows that lock the joints are no choice among the exact ones")
@@ -165,12 +164,13 @@ class _Document:
         self.kept |= {cut.edge.index: reduced(kept[cut]) for cut in group}
 
     def _joint(self, e: EdgeId) -> dict[str, Any]:
-        edge = self.graph.edges[e]
+        edge, screws = self.graph.edges[e], self.part.screws[e].T
         return {
             "name": edge.name,
             "bodies": [self._body(edge.parent), self._body(edge.child)],
             "space": written(self.freedoms[e]),
-            "written": [[float(x) for x in column] for column in self.part.screws[e].T],
+            "written": [[float(x) for x in row] for row in screws],
+            "distance": max((distance(row, self.freedoms[e]) for row in screws), default=0.0),
         }
 
     def _body(self, node: NodeId) -> str:
@@ -200,17 +200,24 @@ class _Document:
             return None
         if fact not in self._number:
             bodies = [self._body(node) for node in fact.bodies]
-            step: dict[str, Any] = {"because": fact.rule, "bodies": bodies}
-            if fact.edge is not None:
-                step["joint"] = self.graph.edges[fact.edge].name
-            if fact.of:
-                step["of"] = [self._premise(premise) for premise in fact.of]
-            key = (fact.rule, *bodies, step.get("joint"), *step.get("of", ()))
+            space = self.spaces.exact(fact.space)
+            # A walk is seen from its first body; everything else is said of both alike.
+            group = fact.rule != "walk" and all(self._is_group(premise) for premise in fact.of)
+            key = (group, tuple(sorted(bodies) if group else bodies), space)
             if key not in self._same:
-                self.steps.append(step | {"space": written(self.spaces.exact(fact.space))})
+                step: dict[str, Any] = {"because": fact.rule, "bodies": bodies}
+                if fact.edge is not None:
+                    step["joint"] = self.graph.edges[fact.edge].name
+                if fact.of:
+                    step["of"] = [self._premise(premise) for premise in fact.of]
+            if key not in self._same:
+                self.steps.append(step | {"space": written(space)})
                 self._same[key] = len(self.steps) - 1
             self._number[fact] = self._same[key]
         return self._number[fact]
+
+    def _is_group(self, fact: Fact) -> bool:
+        return fact.rule != "walk" and all(map(self._is_group, fact.of))
 
 
 def written(space: Space) -> list[list[str]]:
