@@ -113,7 +113,8 @@ def fingerprint(document: Any) -> str:
 
 def reduced(rows: Iterable[Sequence[int]]) -> Space:
     """The space that some vectors span, in its one canonical form; as many rows as its rank."""
-    todo, done = [tuple(row) for row in rows if any(row)], []
+    todo: list[Vector] = [tuple(row) for row in rows if any(row)]
+    done: list[Vector] = []
     while todo:
         lead = min(_leading(row) for row in todo)
         pivot = next(row for row in todo if _leading(row) == lead)
@@ -140,8 +141,7 @@ def annihilator(space: Space) -> Space:
     common = math.lcm(*(row[i] for row, i in zip(space, pivots, strict=True)))
     rows = []
     for free in set(range(6)) - set(pivots):
-        row = [0] * 6
-        row[free] = common
+        row = [common * (i == free) for i in range(6)]
         for old, i in zip(space, pivots, strict=True):
             row[i] = -old[free] * (common // old[i])
         rows.append(row)
@@ -175,11 +175,8 @@ def saturated(space: Space, kept_by: Space) -> Space:
 def closure(rows: Iterable[Sequence[int]]) -> Space:
     """The smallest subalgebra that holds some twists."""
     space = reduced(rows)
-    while True:
-        larger = saturated(space, space)
-        if larger == space:
-            return space
-        space = larger
+    larger = saturated(space, space)
+    return space if larger == space else closure(larger)
 
 
 def integers(rows: Any) -> Space:
@@ -389,14 +386,14 @@ def distance(written: Sequence[float], space: Space) -> float:
     return math.hypot(*outside(written))
 
 
-def main(path: str) -> int:
-    """Check one file and say what it proves."""
-    with open(path, encoding="utf-8") as file:
-        verdict = verify(json.load(file))
+def summary(verdict: Verdict) -> str:
+    """What was found, in lines."""
     words = [*verdict.claims, *verdict.assumptions] if verdict.holds else [verdict.reason]
-    sys.stdout.write("\n".join(["holds" if verdict.holds else "does not hold", *words, ""]))
-    return int(not verdict.holds)
+    return "\n".join(["holds" if verdict.holds else "does not hold", *words, ""])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    with open(sys.argv[1], encoding="utf-8") as file:
+        found = verify(json.load(file))
+    sys.stdout.write(summary(found))
+    sys.exit(0 if found.holds else 1)
