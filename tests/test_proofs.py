@@ -15,6 +15,7 @@ import pytest
 from random_mechanisms import random_network
 
 import regularize as rg
+from regularize.cli import main
 from regularize.proofs import verifier
 from regularize.proofs.verifier import fingerprint
 
@@ -146,3 +147,16 @@ def test_joints_that_were_changed_are_noticed() -> None:
 @pytest.mark.parametrize("document", [None, [], {}, {"format": "regularize proof", "version": 1}])
 def test_what_is_no_proof_is_refused(document: Any) -> None:
     assert not rg.verify(document).holds
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    walker, bench = (
+        str(ASSETS[0].parent / name) for name in ("walker.urdf", "planar_fourbar.urdf")
+    )
+    proof = str(tmp_path / "proof.json")
+    assert main(["check", walker, "--proof", proof, "--fail-on", "never", "-q"]) == 0
+    assert main(["verify", proof]) == main(["verify", proof, "--model", walker]) == 0
+    assert capsys.readouterr().out.count("rows are never needed") == 24
+    assert main(["verify", proof, "--model", bench]) == 1
+    assert main(["verify", walker]) == 2
+    assert main(["check", walker, bench, "--proof", proof]) == 2

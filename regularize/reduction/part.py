@@ -172,10 +172,15 @@ def with_rigid_joints(setting: Setting, part: Part) -> Part:
 
 
 def searched(setting: Setting, part: Part, mobility: CellMobility) -> Part:
-    """The part reduced in a better order, where rows are left over and there are orders."""
+    """The part reduced in a better order, where rows are left over and there are orders.
+
+    Locked joints are made rigid for the loops that follow, but where all that is left is
+    topological redundancy, which is reported as such.
+    """
     if part.dimension == part.rank or len(part.cycles) == 1 or setting.prescribed is not None:
         return part
-    better = reduce_part(setting, part.edges, part.rtol, part.rank, lock=bool(part.locked))
+    lock = bool(part.locked) and part.dimension > part.rank + part.topological
+    better = reduce_part(setting, part.edges, part.rtol, part.rank, lock=lock)
     return part if better.dimension >= part.dimension else with_rank(setting, better, mobility)
 
 

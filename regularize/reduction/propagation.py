@@ -26,9 +26,10 @@ What is proved, on the connected set of configurations that contains the referen
   eq. 27, has the sum without saturation; without it the rows can be too few in shaky loops).
 * Only loops that are closed already enter ``A`` and ``P`` while a joint is judged, so the argument
   is an induction over the loops and not a circle.
-* A joint with one freedom whose screw is not in :math:`A_{ib} + A_{bj}` for some b is locked: its
-  rate is zero at the reference pose, and as long as it does not move that sum does not change.
-  Locked joints are looked for after all loops are closed and do not enter the spaces.
+* A joint with one freedom whose screw is not in :math:`A_{ib} + A_{bj}` for some b is locked: the
+  products of motions in the two groups form a manifold with that sum as its tangent space at the
+  reference pose, which the joint's own motion meets in separate places only. Where locked joints
+  are looked for while loops are still open, they are rigid for the loops that follow.
 """
 
 from __future__ import annotations
