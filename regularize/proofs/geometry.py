@@ -14,7 +14,7 @@ from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
 from regularize.model.graph import EdgeId, Graph
 from regularize.proofs.exact_spaces import FULL
-from regularize.proofs.incidence import Directions, NotExact, Points, Rational, cross, simplest
+from regularize.proofs.incidence import Directions, Incidences, NotExact, Rational, cross, simplest
 from regularize.proofs.verifier import Space, reduced
 
 UNITS = tuple(tuple(Fraction(int(i == j)) for j in range(3)) for i in range(3))
@@ -53,7 +53,7 @@ def exact_freedoms(
     directions = Directions(precision.within, precision.rounding)
     along = {e: directions.add(t.direction) for e, t in types.items() if t.direction is not None}
     exact = directions.exact(None if precision.everywhere else _pairs(graph, along))
-    points = Points(exact, precision.within, precision.rounding)
+    points = Incidences(exact, precision.within, precision.rounding)
     lines = {
         e: points.add_line(along[e], t.point)
         for e, t in types.items()

@@ -162,8 +162,8 @@ def nearest(target: Array, basis: Sequence[Rational], rounding: float) -> Ration
     return (x, y, z)
 
 
-class Points:
-    """Points on lines with rational directions.
+class Incidences:
+    """Incidences on lines with rational directions.
 
     Args:
         directions: Exact directions.
