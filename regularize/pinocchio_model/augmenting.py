@@ -13,13 +13,14 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
 from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.joint import Joint
+from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.findings import massless_tips
 from regularize.pinocchio_model.importing import body_names, from_pinocchio
 from regularize.pinocchio_model.joint_reading import parts_of
-from regularize.pinocchio_model.mimic_rows import MimicRows
 from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.rows import ConstraintRows
+from regularize.pinocchio_model.series_closure import series_closure
 from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import joint_closure, row_covectors
 from regularize.pinocchio_model.tree import TreeJoint
@@ -86,11 +87,14 @@ def augmented(model: Any, reduction: Reduction, *, composite: bool = True) -> Ro
             joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges[i], False))
     coordinates = ModelCoordinates(graph, model, joints, mimics=True)
     closures = [
-        joint_closure(model, place, cut, cut.T_node_frame, row_covectors(cut))
+        series_closure(model, place, graph, cut)
+        if cut.edge.split
+        else joint_closure(model, place, cut, cut.T_node_frame, row_covectors(cut))
         for cut in reduction.cuts
     ]
     q0 = read_only(coordinates.configuration(reduction.q))
-    make_rows = MimicRows if mimicking else ConstraintRows
+    in_part = mimicking or any(cut.edge.split for cut in reduction.cuts)
+    make_rows = BodyRows if in_part else ConstraintRows
     regular = is_massive(model, model.createData(), q0)
     return Robot(
         model=model,
