@@ -12,7 +12,7 @@ import pytest
 from test_pinocchio_import import GROUND_PIVOT, closures, joint_models, open_fourbar
 
 import regularize as rg
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.pinocchio_model.constraints import close_loops
 
 #: Rows of a weld that each kind leaves out, in its own frame with the axis along Y.
@@ -187,6 +187,53 @@ def test_universal_closures(turned: bool) -> None:
     assert robot.constraint_forces(q, v, tau).generalized == pytest.approx(
         pin.rnea(model, data, q, v, a) - tau
     )
+
+
+def spatial(kind: str) -> tuple[Any, rg.Closure, Any]:
+    """Seven hinges in space, closed by a joint of some kind at a pose where they meet."""
+    pin.seed(9)
+    rng = np.random.default_rng(10)
+    model, parent = pin.Model(), 0
+    for k in range(7):
+        axis = rng.normal(size=3)
+        joint = pin.JointModelRevoluteUnaligned(axis / np.linalg.norm(axis))
+        parent = model.addJoint(parent, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    q0, data, end = 0.5 * rng.normal(size=7), model.createData(), pin.SE3.Random()
+    pin.forwardKinematics(model, data, q0)
+    axis = (0.6, 0.0, 0.8)
+    return model, rg.Closure(0, data.oMi[parent] * end, parent, end, kind=kind, axis=axis), q0
+
+
+@pytest.mark.parametrize("plane", [True, False])
+@pytest.mark.parametrize("kind", FREE)
+def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
+    """Anchors without damping and rigid constraints with their settings: as the rows."""
+    if plane:
+        model, tip, end = open_fourbar()
+        closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT, kind=kind, axis=(0, 1, 0)), None
+    else:
+        model, closure, q0 = spatial(kind)
+    before = model.copy()
+    robot = rg.augment(model, [closure], q0)
+    q, v, tau = state(robot)
+    expected = robot.forward_dynamics(q, v, tau)
+    bound = 1e-9 * (1.0 + np.max(np.abs(expected)))
+    anchored = rg.augment(model, [closure], q0, style="anchors")
+    assert anchored.findings == () and len(anchored.constraint_models) >= (robot.rows > 0)
+    assert anchored.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=bound)
+    if kind in ("fixed", "revolute", "spherical"):
+        rigid = rg.augment(model, [closure], q0, style="legacy")
+        assert rigid.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=1e3 * bound)
+    assert model == before
+
+
+def test_rigid_constraints_cannot_slide() -> None:
+    model, closure, q0 = spatial("prismatic")
+    with pytest.raises(UnsupportedExport, match="prismatic"):
+        rg.augment(model, [closure], q0, style="legacy")
+    with pytest.raises(UnsupportedExport, match="known: rows, anchors, legacy"):
+        rg.augment(model, [closure], q0, style="slack")
 
 
 def test_names_are_the_callers() -> None:
