@@ -50,7 +50,7 @@ def augment(
             anchors), mixed as you like.
         q0: Configuration to start from, shape (nq,); by default the neutral one. Where the loops
             are open there, ``robot.q0`` closes them.
-        style: What ``robot.constraint_models`` holds for Pinocchio's own solvers. ``rows``: nothing;
+        style: What ``robot.constraint_models`` holds for Pinocchio's solvers. ``rows``: nothing;
             the robot's own methods are exact for everything. ``anchors``: ``ConstraintModel``
             entries for ``ConstraintCholeskyDecomposition``, the proximal and the ADMM solver;
             implied rows carry a compliance. ``legacy``: ``RigidConstraintModel`` entries for
