@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from regularize.errors import UnsupportedExport
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
+from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.pinocchio_model.body_rows import BodyRows
@@ -27,6 +28,8 @@ from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import PROXIMAL, joint_closure, row_covectors
 from regularize.pinocchio_model.tree import TreeJoint
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.statics.cures import cure, freeing
+from regularize.statics.stiffness import too_stiff
 
 
 def augment(
@@ -34,6 +37,7 @@ def augment(
     closures: Iterable[Any],
     q0: Array | None = None,
     *,
+    kinds: Mapping[str, str] | None = None,
     style: str = "rows",
     rtol: float = subalgebra.RTOL,
     numerical: bool = False,
@@ -50,6 +54,9 @@ def augment(
             anchors), mixed as you like.
         q0: Configuration to start from, shape (nq,); by default the neutral one. Where the loops
             are open there, ``robot.q0`` closes them.
+        kinds: New kinds of closures by name, as ``robot.findings`` proposes them where a closure is
+            stiffer than the mechanism: ``{"closure 0": "revolute:0,1,0"}`` makes the first one a
+            hinge through its origin, along Y of the ground.
         style: What ``robot.constraint_models`` holds for Pinocchio's solvers. ``rows``: nothing;
             the robot's own methods are exact for everything. ``anchors``: ``ConstraintModel``
             entries for ``ConstraintCholeskyDecomposition``, the proximal and the ADMM solver;
@@ -65,12 +72,23 @@ def augment(
         UnsupportedExport: The style is unknown, or does not know the kind of a closure.
     """
     mechanism = from_pinocchio(model, closures, q0)
-    reduction = reduce(mechanism, keep_cuts=True, rtol=rtol, numerical=numerical, seed=seed)
-    return augmented(model, reduction, style)
+    again = partial(reduce, keep_cuts=True, rtol=rtol, numerical=numerical, seed=seed)
+    reduction = again(mechanism)
+    if kinds:
+        change = cure(reduction, kinds)
+        if not change:
+            raise ModelError(f"closures of the kinds {dict(kinds)} let nothing move that is locked")
+        reduction = again(change.reduction.mechanism)
+    return augmented(model, reduction, style, tuple(too_stiff(reduction, freeing(reduction))))
 
 
 def augmented(
-    model: Any, reduction: Reduction, style: str = "rows", *, composite: bool = True
+    model: Any,
+    reduction: Reduction,
+    style: str = "rows",
+    findings: tuple[Diagnostic, ...] = (),
+    *,
+    composite: bool = True,
 ) -> Robot:
     """A model with the rows of a reduction of its own mechanism.
 
@@ -78,10 +96,11 @@ def augmented(
         model: The ``pinocchio.Model`` that the mechanism was read from.
         reduction: Of that mechanism, cut at the closures.
         style: ``rows``, ``anchors`` or ``legacy``; see ``augment``.
+        findings: What the analysis of the loops found.
         composite: Whether composite joints stay as they are; otherwise the model is another one, in
             which they are series of joints with the same coordinates.
     """
-    again = partial(augmented, model, reduction, style, composite=composite)
+    again = partial(augmented, model, reduction, style, findings, composite=composite)
     graph, names = reduction.graph, body_names(model)
     mimicking = set(model.mimicking_joints)
     edges = {i: _edges(model, i, graph, names) for i in range(1, model.njoints)}
@@ -122,6 +141,7 @@ def augmented(
         joints=tuple(joints),
         findings=(
             *reduction.mechanism.findings,
+            *findings,
             *left_over(reduction, style),
             *(() if regular else (massless_tips(),)),
         ),
