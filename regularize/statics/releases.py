@@ -93,15 +93,11 @@ class OpenClosure:
         candidates = [*known, *self.pose[:3, :3].T, *np.eye(3)]
         found: list[Array] = []
         for axis in candidates:
-            if (
-                len(found) < 3
-                and np.any(axis)
-                and self.contains((screws @ screw.unit(axis))[:, None])
-            ):
+            if np.any(axis) and self.contains((screws @ screw.unit(axis))[:, None]):
                 unit = _cleaned(axis)
                 if all(np.linalg.norm(np.cross(unit, other)) > subalgebra.RTOL for other in found):
                     found.append(unit)
-        return found
+        return found[:3]
 
     def changes(self, kinds: Iterable[str] = LOOSER) -> Iterator[JointChange]:
         """Joints whose freedoms are all possible and include those that the closure has."""
