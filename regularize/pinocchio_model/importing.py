@@ -13,7 +13,14 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Body, Coupling, Inertia, Joint, Mechanism
+from regularize.model.mechanism import (
+    Body,
+    Coupling,
+    Inertia,
+    Joint,
+    JointLimits,
+    Mechanism,
+)
 from regularize.pinocchio_model.closure import Closure
 from regularize.pinocchio_model.joint_reading import (
     JointPart,
@@ -171,13 +178,14 @@ def _mimicking(
     return joint, [Coupling(f"mimic {name}", "mimic", terms, mimic.offset)]
 
 
-def _limits(model: Any, joint: Any) -> Array | None:
+def _limits(model: Any, joint: Any) -> JointLimits | None:
     """Bounds of a joint with one coordinate, None where there are none."""
     if joint.nq != 1:
         return None
     lower = float(model.lowerPositionLimit[joint.idx_q])
     upper = float(model.upperPositionLimit[joint.idx_q])
-    return np.array([[lower, upper]]) if np.isfinite(lower) and np.isfinite(upper) else None
+    bounded = np.isfinite(lower) and np.isfinite(upper)
+    return JointLimits.of([lower, upper]) if bounded else None
 
 
 def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Joint:
