@@ -18,7 +18,9 @@ from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.words import LISTED
 from regularize.statics.cures import Cure, cures
+from regularize.statics.joint_changes import JointChange
 from regularize.statics.reactions import Reaction, reactions
+from regularize.statics.releases import stiff_closures
 from regularize.version import SCHEMAS, __version__
 
 #: Changes of joint types that are proposed.
@@ -82,7 +84,8 @@ class Analysis:
         loops: One entry per loop.
         moving: Motion of every body but the ground; empty where the loops cannot be closed.
         reactions: One entry per joint.
-        cures: Changes of joint types after which nothing is redundant, the best first.
+        cures: Changes of joint types after which nothing is redundant, the best first; where
+            closures lock the mechanism, those that free it.
         diagnostics: The findings.
         seconds: How long the analysis took.
     """
@@ -112,13 +115,15 @@ class Analysis:
         found = reactions(reduction) if reduction.assembly.closed else ()
         # More changes than a list names are no help.
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
+        few = few or bool(stiff_closures(reduction))
+        ways = cures(reduction, limit=CURES, tries=TRIES) if few else ()
         return cls(
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
             reactions=found,
-            cures=cures(reduction, limit=CURES, tries=TRIES) if few else (),
-            diagnostics=tuple(findings(reduction, loops, found, near)),
+            cures=ways,
+            diagnostics=tuple(findings(reduction, loops, found, ways, near)),
             seconds=time.perf_counter() - began,
         )
 
@@ -236,17 +241,23 @@ class Analysis:
             "cures": [
                 {
                     "changes": [
-                        {"joint": c.joint, "before": c.before, "after": c.after}
+                        {"joint": c.joint, "before": c.before, "after": c.after, "axis": _axis(c)}
                         for c in cure.changes
                     ],
                     "mobility": cure.mobility,
                     "idle": list(cure.idle),
+                    "freed": cure.freed,
                 }
                 for cure in self.cures
             ],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
             "summary": self.summary,
         }
+
+
+def _axis(change: JointChange) -> list[float] | None:
+    """Direction of the new joint's axis on the ground, where there is a choice."""
+    return None if change.choice is None else [float(x) for x in change.choice]
 
 
 def _gap(translation: float, rotation: float) -> dict[str, float]:
