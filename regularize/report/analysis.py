@@ -208,6 +208,10 @@ class Analysis:
                 "gruebler": r.gruebler,
                 "actual": r.mobility,
                 "finite": r.finite_mobility,
+                "finite_evidence": r.finite_evidence,
+                "components": [
+                    {"mobility": mobility, "rank": rank} for mobility, rank in r.components
+                ],
                 "redundant": r.redundant,
                 "consistent": r.assembly.closed,
                 "here": {
@@ -224,6 +228,8 @@ class Analysis:
                 "remaining_redundant": r.remaining,
                 "certified_configurations": r.certificate.configurations,
                 "solved_configurations": r.certificate.solved,
+                "distinct_configurations": r.certificate.distinct,
+                "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
             },
