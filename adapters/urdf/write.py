@@ -12,12 +12,13 @@ import yaml
 from lxml import etree
 
 from regularize.adapters.common.files import write_text
+from regularize.adapters.common.names import unique
 from regularize.adapters.common.serial import axis_in_frame, standard, twin_name
 from regularize.adapters.common.spanning import spanning
 from regularize.adapters.common.write import add
 from regularize.adapters.urdf.elements import add_origin
 from regularize.adapters.urdf.tree import LinkTree
-from regularize.lie.screw import inverse
+from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
 
@@ -60,7 +61,7 @@ def _robot(mechanism: Mechanism) -> Any:
 class _UrdfWriter(LinkTree):
     """Writes the whole file; ``pairs`` are the frames that the YAML file brings together."""
 
-    pairs: list[tuple[str, str, str]] = field(default_factory=list)
+    pairs: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def write(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
         mechanism = self.mechanism
@@ -126,13 +127,21 @@ class _UrdfWriter(LinkTree):
 
     def _pair(self, joint: Joint) -> None:
         """Two links that mark the frames which a YAML constraint brings together."""
-        sides = (joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)
-        first, second = f"{joint.name}_1", f"{joint.name}_2"
-        for name, (link, T) in zip((first, second), sides, strict=True):
-            self.add_massless(name)
-            element = add(self.root, "joint", name=f"{name}_fixed", type="fixed")
-            self.add_ends(element, link, name, T)
-        self.pairs.append((first, second, GEPETTO[joint.kind]))
+        first = self._frame(f"{joint.name}_1", joint.parent, joint.T_parent_joint)
+        second = self._frame(f"{joint.name}_2", joint.child, joint.T_child_joint)
+        self.pairs.append((first, second, GEPETTO[joint.kind], joint.name))
+
+    def _frame(self, wanted: str, link: str, T: Array) -> str:
+        """A link that marks a frame of another one: that link itself where it is the frame."""
+        there = self.joints.get(link)
+        if np.array_equal(inverse(self.frames[link]) @ T, np.eye(4)) and there is None:
+            return link
+        name = unique(wanted, self.links)
+        self.add_massless(name)
+        held = unique(f"{name}_fixed", self.joints)
+        element = self.joints[held] = add(self.root, "joint", name=held, type="fixed")
+        self.add_ends(element, link, name, T)
+        return name
 
     def _loop(self, joint: Joint) -> None:
         kind = joint.kind
@@ -159,8 +168,9 @@ class _UrdfWriter(LinkTree):
         driven = [joint.name for joint in self.mechanism.joints if joint.actuated]
         known = any(joint.actuated is not None for joint in self.mechanism.joints)
         content: dict[str, Any] = {
-            "closed_loop": [[first, second] for first, second, _ in self.pairs],
-            "type": [kind for _, _, kind in self.pairs],
+            "closed_loop": [[first, second] for first, second, _, _ in self.pairs],
+            "type": [kind for _, _, kind, _ in self.pairs],
+            "name": [name for _, _, _, name in self.pairs],
         }
         if known:
             called = {name: self.coordinates.get((name, 0)) for name in driven}

@@ -43,13 +43,24 @@ def differences(
     Returns:
         Findings REG320 (errors: another machine) to REG329.
     """
-    pairing = pair(before, after)
-    places = Placement.of(pairing)
-    forgotten = replace(places, before=type(places.before).of(_at_zero(before)))
-    zeroed = places.worst() > rtol and forgotten.worst() < places.worst()
-    comparison = Comparison(pairing, forgotten if zeroed else places, target, rtol, zeroed)
-    found = [*comparison.findings()]
-    return [*motion_differences(pairing, found, target, reduction), *found]
+    forgotten = _at_zero(before)
+    places = Placement.of(pair(before, after))
+    at_zero = Placement.of(pair(forgotten, after))
+    # Where the joints alone do not tell which of the two poses the file has, its bodies do.
+    ways = [(max(each.worst(), rtol), each.apart()) for each in (places, at_zero)]
+    lost: list[Diagnostic] = []
+    if ways[1] < ways[0]:
+        places = at_zero
+        lost = [_lost_position(joint, target) for joint in before.joints if np.any(joint.position)]
+    comparison = Comparison(places.pairing, places, target, rtol)
+    found = [*comparison.findings(), *lost]
+    return [*motion_differences(places, before, found, target, reduction), *found]
+
+
+def _lost_position(joint: Joint, target: str) -> Diagnostic:
+    shown = _numbers(joint.position)
+    message = f"{target}: the stored coordinate of `{joint.name}` is lost ({shown})"
+    return Diagnostic("REG323", "warning", message, joints=(joint.name,))
 
 
 def _at_zero(mechanism: Mechanism) -> Mechanism:
@@ -65,14 +76,12 @@ class Comparison:
         places: Where these are.
         target: What findings call the second one.
         rtol: Differences that count as none.
-        zeroed: Whether the second one has forgotten the stored coordinates of the first one.
     """
 
     pairing: Pairing
     places: Placement
     target: str
     rtol: float
-    zeroed: bool
 
     def findings(self) -> Iterator[Diagnostic]:
         """All findings about single data, in the order of their codes."""
@@ -149,11 +158,6 @@ class Comparison:
         for joint in self.pairing.before.joints:
             if self.pairing.joints[joint.name]:
                 yield from self._place(joint)
-        for joint in self.pairing.before.joints:
-            if self.zeroed and np.any(joint.position):
-                shown = _numbers(joint.position)
-                message = f"the stored coordinate of `{joint.name}` is lost ({shown})"
-                yield self._find("REG323", message, joint.name)
 
     def _place(self, joint: Joint) -> Iterator[Diagnostic]:
         parts, slides = self.pairing.joints[joint.name], self.pairing.slides
@@ -189,12 +193,11 @@ class Comparison:
                 yield self._find("REG323", message, joint.name)
             bounds = np.array(
                 [
-                    [-np.inf, np.inf] if part.limits is None else part.limits[k] / factor + shift
+                    _bounds(part, k) / factor + shift
                     for (part, k), factor, shift in zip(parts, factors, shifts, strict=True)
                 ]
             ).reshape(-1, 2)
-            wanted = np.tile([-np.inf, np.inf], (joint.freedoms, 1))
-            wanted = wanted if joint.limits is None else joint.limits
+            wanted = [_bounds(joint, k) for k in range(joint.freedoms)]
             for k, (one, two) in enumerate(zip(wanted, bounds, strict=True)):
                 if not self._same(one, two):
                     message = f"bounds of {_freedom(joint, k)} {_instead(one, two)}"
@@ -214,12 +217,7 @@ class Comparison:
         return np.asarray(np.where(np.abs(shifts) > self.rtol, shifts, 0.0))
 
     def _same(self, one: Array, two: Array) -> bool:
-        """Whether numbers agree; infinite ones, and those as large as numbers get, are open."""
-        open_ones, open_twos = (np.abs(v) > np.finfo(np.float64).max / 2 for v in (one, two))
-        if np.any(open_ones != open_twos):
-            return False
-        kept = ~open_ones
-        return bool(np.allclose(two[kept], one[kept], rtol=self.rtol, atol=self.rtol))
+        return bool(np.allclose(two, one, rtol=self.rtol, atol=self.rtol))
 
     def _actuators(self) -> Iterator[Diagnostic]:
         for joint in self.pairing.before.joints:
@@ -243,7 +241,7 @@ class Comparison:
                 there.remove(match)
         slides = {slide.name for slide in self.pairing.slides.values()}
         for row in there:
-            names = [name for name, _ in row]
+            names = [name for name, _ in row if name]
             if not slides & {*names}:
                 shown = _pair(names)
                 yield self._find("REG327", f"couples {shown}, which the model does not", *names)
@@ -298,6 +296,14 @@ def _alike(
 
 def _freedom(joint: Joint, index: int) -> str:
     return f"`{joint.name}`" if joint.freedoms == 1 else f"freedom {index + 1} of `{joint.name}`"
+
+
+def _bounds(joint: Joint, index: int) -> Array:
+    """Lower and upper bound of a freedom; numbers as large as there are mean that it has none."""
+    if joint.limits is None:
+        return np.array([-np.inf, np.inf])
+    bounds = np.asarray(joint.limits)[index]
+    return np.where(np.abs(bounds) > np.finfo(np.float64).max / 2, np.sign(bounds) * np.inf, bounds)
 
 
 def _numbers(values: Array) -> str:

@@ -16,6 +16,10 @@ from regularize.model.joint_motion import reversed_joint
 from regularize.model.mechanism import Body, Joint, Mechanism
 
 
+#: Kinds of joints that some formats nest or leave out without naming them.
+UNNAMED = ("fixed", "free")
+
+
 class Freedom(NamedTuple):
     """A freedom of a joint of the file, which leads the same way as the model's own joint.
 
@@ -72,9 +76,9 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
     bodies = _bodies(before, after)
     there = {joint.name: joint for joint in after.joints}
     ends = {
-        frozenset((bodies.get(j.parent, j.parent), bodies.get(j.child, j.child))): j
+        (j.kind, bodies.get(j.parent, j.parent), bodies.get(j.child, j.child)): j
         for j in after.joints
-        if j.kind == "fixed"
+        if j.kind in UNNAMED
     }
     joints: dict[str, tuple[Joint, ...]] = {}
     slides: dict[str, Joint] = {}
@@ -87,8 +91,9 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
             slide = there.get(slide_name(part.name))
             if slide is not None and part.kind == "revolute" and _has_screw(joint):
                 slides[part.name] = slide
-        if not row and joint.kind == "fixed":  # some formats nest bodies without naming that
-            row = [each for each in (ends.get(frozenset((joint.parent, joint.child))),) if each]
+        for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            if not row and (joint.kind, a, b) in ends:
+                row = [ends[joint.kind, a, b]]
         joints[joint.name] = _led(joint, row, slides, bodies)
     used = {part.name for parts in joints.values() for part in parts}
     used |= {slide.name for slide in slides.values()}
