@@ -55,8 +55,9 @@ def serial(joint: Joint) -> list[Joint]:
                 (joint.T_child_joint if last else np.eye(4)) @ place,
                 q[k : k + 1],
                 joint.actuated,
-                limits=None if joint.limits is None or joint.group else joint.limits[k : k + 1],
+                limits=None if joint.limits is None or joint.group else joint.limits.taken([k]),
                 source=joint.source,
+                dynamics=joint.dynamics.taken([k]),
             )
         )
         parent, T = child, np.eye(4)

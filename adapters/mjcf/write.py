@@ -81,7 +81,7 @@ def _close(tree: BodyTree) -> None:
     driven = [joint.name for joint in kept if joint.actuated]
     if driven:
         tree.lose(f"cannot drive closing joints: {', '.join(driven)}", joints=driven)
-    bounded = [joint.name for joint in kept if joint.limits is not None]
+    bounded = [joint.name for joint in kept if joint.limits is not None and joint.limits.bounded]
     if bounded:
         tree.lose(f"cannot limit closing joints: {', '.join(bounded)}", joints=bounded)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, slide_name
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointDynamics
 
 
 def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
@@ -49,6 +49,7 @@ def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
                 screws=slide,
                 T_parent_joint=identity,
                 limits=None,
+                dynamics=JointDynamics(),
                 actuated=None if part.actuated is None else False,
                 position=pitch_of(part) * part.position,
             )
