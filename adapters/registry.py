@@ -43,6 +43,8 @@ class Adapter:
         closed: Whether files hold assembled poses only, and no gaps of open loops.
         one_namespace: Whether bodies and joints have to differ in their names.
         reserved: Names that only the ground may have.
+        meshes: Suffixes of the mesh files that it takes, which have to be there then; none: it
+            takes any reference.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Adapter:
     closed: bool = False
     one_namespace: bool = False
     reserved: frozenset[str] = frozenset()
+    meshes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Check that the record is complete."""
@@ -154,6 +157,7 @@ BUILTIN: tuple[Adapter, ...] = (
         extra="mujoco",
         module="mujoco",
         reserved=frozenset({"world"}),
+        meshes=frozenset({".stl", ".obj", ".msh"}),
     ),
     Adapter(
         name="usd",

@@ -3,7 +3,7 @@
 Usage: ``python tests/writing_table.py FOLDER [--counts] [NAME …]``. Each file is written to every
 format, read back, compared and read by the program of that format; with ``--counts`` its loops,
 mobility and redundancy are computed again in any case. The exit status is 1 if something ends in
-anything but a file that is the same machine or a clear error.
+anything but a file that is the same machine, or the words of why there is none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def line(mechanism: rg.Mechanism, target: str, folder: Path, counts: bool) -> tu
     try:
         findings = save(mechanism, path, format=target)
     except RegularizeError as error:
-        return f"not written: {str(error).replace(str(path), path.name)[:150]}", False
+        words = str(error).replace(f"{path}: not written: ", "")
+        return f"refused: {words[:150]}", "another machine" not in words
     codes = Counter(f.code for f in findings if f.severity != "note")
     notes = sum(f.severity == "note" for f in findings)
     text = " ".join(f"{code}×{n}" for code, n in sorted(codes.items())) or "equal"

@@ -16,7 +16,7 @@ from regularize.adapters.common.names import unique
 from regularize.adapters.common.serial import axis_in_frame, standard, twin_name
 from regularize.adapters.common.spanning import spanning
 from regularize.adapters.common.write import add
-from regularize.adapters.urdf.elements import add_origin
+from regularize.adapters.urdf.elements import add_dynamics, add_limit, add_origin, add_transmission
 from regularize.adapters.urdf.tree import LinkTree
 from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Diagnostic
@@ -43,7 +43,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     a ``6d`` constraint holds to the child.
 
     Returns:
-        What URDF cannot hold (REG302).
+        What URDF forces upon the model (REG302).
     """
     return _UrdfWriter("URDF", mechanism, _robot(mechanism)).write(path)
 
@@ -67,8 +67,6 @@ class _UrdfWriter(LinkTree):
         mechanism = self.mechanism
         found = spanning(mechanism)
         self.turned = found.turned
-        self.lose_positions()
-        self.lose_gravity()
         self.frames[mechanism.ground] = np.eye(4)
         chains = [(joint, self.parts(joint)) for joint in found.tree]
         for body in sorted(mechanism.bodies, key=lambda b: b.name != mechanism.ground):
@@ -81,7 +79,7 @@ class _UrdfWriter(LinkTree):
             self._cut(joint)
         for joint in loops:
             self._close(joint)
-        for mimic in self.mimics("hinges or slides of the tree", "joint"):
+        for mimic in self.mimics():
             add(
                 self.joints[mimic.follower.joint],
                 "mimic",
@@ -99,6 +97,10 @@ class _UrdfWriter(LinkTree):
                 "warning" if self.plus else "note",
                 joints=self.balls,
             )
+        for actuator in mechanism.actuators:
+            called = self.coordinates.get((actuator.joint, actuator.freedom))
+            if called is not None:
+                add_transmission(self.root, actuator, called.joint)
         findings = self.save(path)
         if not self.plus:
             self._save_loops(path)
@@ -160,9 +162,10 @@ class _UrdfWriter(LinkTree):
             add_origin(add(element, tag, link=link), inverse(self.frames[link]) @ T)
         for k in range(URDF_PLUS[kind]):
             add(element, "axis", xyz=axis_in_frame(joint, k))
-        if joint.limits is not None and joint.freedoms == 1:
-            low, high = joint.limits[0]
-            add(element, "limit", lower=low, upper=high)
+        if joint.freedoms == 1:
+            if joint.limits is not None:
+                add_limit(element, joint)
+            add_dynamics(element, joint)
 
     def _save_loops(self, path: str | os.PathLike[str]) -> None:
         driven = [joint.name for joint in self.mechanism.joints if joint.actuated]

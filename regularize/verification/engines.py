@@ -1,9 +1,13 @@
-"""The programs that files are written for, where they are installed: each reads what was written."""
+"""The programs that files are for, where they are installed: each reads what was written."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,12 +27,33 @@ def try_engine(path: Path, format: str) -> str | None:
     name, module, reads = ENGINES.get(format, ("", "", _nothing))
     if not name or find_spec(module) is None:
         return None
-    try:
-        reads(importlib.import_module(module), str(path))
-    except (ValueError, RuntimeError) as error:  # MuJoCo, Pinocchio; of USD see `_usd`
-        reason = " ".join(str(error).replace(str(path), path.name).split())
-        raise UnsupportedExport(f"{name} refuses it: {reason}") from error
+    engine = importlib.import_module(module)
+    with _words() as words:
+        try:
+            reads(engine, str(path))
+        except (ValueError, RuntimeError) as error:  # MuJoCo, Pinocchio; of USD see `_usd`
+            said = f"{error} {words()}".replace(str(path), path.name)
+            raise UnsupportedExport(f"{name} refuses it: {' '.join(said.split())[:300]}") from error
     return name
+
+
+@contextmanager
+def _words() -> Iterator[Callable[[], str]]:
+    """What a library in C writes to standard error meanwhile, instead of its being shown."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+
+        def said() -> str:
+            file.seek(0)
+            return file.read().decode(errors="replace")
+
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def _nothing(engine: Any, path: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph_building import build
@@ -47,6 +48,9 @@ def motion_differences(
         # What a lost coupling changes is said by that finding.
         kept = tuple(c for c in before.couplings if c.name not in lost)
         before, reduction = replace(before, couplings=kept), None
+    shorter = _without_idle_free_joints(before, pairing)
+    if shorter is not before:
+        before, reduction = shorter, None
     one = reduction if reduction is not None else reduce(before)
     two = reduce(_at_the_same_pose(places, before))
     if not (one.assembly.closed and two.assembly.closed):
@@ -61,6 +65,22 @@ def motion_differences(
         if a != b:
             message = f"{target}: {what} {b} instead of {a}: this is another machine"
             yield Diagnostic("REG320", "error", message)
+
+
+def _without_idle_free_joints(before: Mechanism, pairing: Pairing) -> Mechanism:
+    """The first mechanism without free joints that are not in the file and hold nothing together.
+
+    Where other joints lead to a body, a free one beside them is no constraint, but a loop.
+    """
+    for joint in before.joints:
+        if joint.kind == "free" and not pairing.joints[joint.name]:
+            rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))
+            try:
+                build(rest)
+            except ModelError:
+                continue
+            before = rest
+    return before
 
 
 def _at_the_same_pose(places: Placement, before: Mechanism) -> Mechanism:

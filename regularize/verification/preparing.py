@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
 
 from regularize.adapters.common.names import unique
 from regularize.adapters.registry import Adapter
 from regularize.errors import UnsupportedExport
 from regularize.manifold.assembly import assemble, with_coordinates
+from regularize.manifold.tolerances import EXACT
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.verification.meshes import with_meshes_from
 
 
-def prepared(mechanism: Mechanism, adapter: Adapter) -> tuple[Mechanism, list[Diagnostic]]:
-    """The model under names that a format allows, and at a pose that it can hold.
+def prepared(
+    mechanism: Mechanism, adapter: Adapter, folder: Path
+) -> tuple[Mechanism, list[Diagnostic]]:
+    """The model with names, meshes and at a pose that a format can hold.
+
+    Args:
+        mechanism: The model.
+        adapter: The format.
+        folder: Where the file will be, from where it refers to meshes.
 
     Returns:
-        The model, and a finding for each name and for each joint that is moved.
+        The model, and a finding for each name that changes, each shape that is left out and each
+        joint that is moved.
 
     Raises:
         UnsupportedExport: The loops are open, cannot be closed, and the format holds no open ones.
@@ -32,6 +44,7 @@ def prepared(mechanism: Mechanism, adapter: Adapter) -> tuple[Mechanism, list[Di
     ]
     if findings:
         mechanism = renamed(mechanism, bodies, joints)
+    mechanism = with_meshes_from(mechanism, adapter, folder, findings)
     if adapter.closed:
         mechanism = _assembled(mechanism, adapter.label, findings)
     return mechanism, findings
@@ -64,7 +77,7 @@ def renamed(
     mechanism: Mechanism, bodies: Mapping[str, str], joints: Mapping[str, str]
 ) -> Mechanism:
     """The mechanism with other names of its bodies and joints."""
-    changes = {
+    changes: dict[str, Any] = {
         "ground": bodies[mechanism.ground],
         "bodies": tuple(replace(b, name=bodies[b.name]) for b in mechanism.bodies),
         "joints": tuple(
@@ -87,6 +100,8 @@ def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) ->
     """The mechanism with its loops closed; adds a finding for each joint that moves for that."""
     found = assemble(mechanism)
     translation, rotation = found.worst_before
+    if max(translation, rotation) < EXACT.closed:
+        return mechanism
     if not found.closed:
         raise UnsupportedExport(
             f"{target} holds no open loops, and those of the model cannot be closed: "

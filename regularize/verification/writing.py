@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from regularize.adapters import adapters, read
@@ -45,10 +46,11 @@ def write_verified(
     adapter, target = adapters()[format], _target(path)
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
     try:
-        model, findings = prepared(mechanism, adapter)
+        model, findings = prepared(mechanism, adapter, target.parent)
         findings += adapter.load_writer()(model, temporary)
-        known = reduction if model is mechanism else None
-        findings += _verified(model, temporary, adapter, known)
+        # Meshes are named from the place of the file from now on.
+        placed = replace(model, path=os.fspath(temporary))
+        findings += _verified(placed, temporary, adapter, reduction)
         written = [*_written(temporary, target)]
         _refuse_others(target, adapter, [new for _, new in written])
         for old, new in written:
@@ -94,7 +96,13 @@ def _verified(
     for finding in found:
         if finding.severity == "error":
             raise UnsupportedExport(finding.message)
-    try_engine(path, adapter.name)
+    try:
+        try_engine(path, adapter.name)
+    except UnsupportedExport as error:
+        if adapter.reader:
+            raise
+        # An extension of another format, whose own program need not know it.
+        found.append(Diagnostic("REG302", "warning", f"{adapter.label}: {error}"))
     return found
 
 
