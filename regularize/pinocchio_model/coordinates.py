@@ -27,6 +27,8 @@ class ModelCoordinates:
         joints: How its joints stand for the mechanism's.
 
     Attributes:
+        columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
+            joints; of ball joints the one that is nearest, shape (nv,).
         coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n).
         offset: Their right-hand sides, shape (C,).
 
@@ -50,6 +52,8 @@ class ModelCoordinates:
                     block = block[::-1]
                 self._map[row : row + edge.freedoms, list(edge.columns)] = block
                 row += edge.freedoms
+        nearest = np.argmax(np.abs(self._map), axis=1) if graph.freedoms else np.zeros(0, int)
+        self.columns = np.where(np.any(self._map, axis=1), nearest, -1)
         self.coupling = self._couplings()
         self.offset = read_only([c.offset for c in graph.couplings])
 
@@ -84,6 +88,11 @@ class ModelCoordinates:
         if not len(self.coupling):
             return np.zeros(0)
         return np.asarray(self.coupling @ self.of_tree(q) - self.offset)
+
+    @property
+    def rates(self) -> Array:
+        """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
+        return self._map.T
 
     def velocity_rows(self) -> Array:
         """Coupling rows on the model's velocities, shape (C, nv)."""

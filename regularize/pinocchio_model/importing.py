@@ -19,9 +19,11 @@ from regularize.model.mechanism import (
     Body,
     Inertia,
     Joint,
+    JointDynamics,
     JointLimits,
     Mechanism,
 )
+from regularize.pinocchio_model.joint_values import HELD
 
 GROUND = "universe"
 AXES = dict(zip("XYZ", np.eye(3), strict=True))
@@ -136,6 +138,7 @@ def _joint(model: Any, index: int, names: list[str], q: Array) -> Joint:
         T_child,
         position=position,
         limits=_limits(model, joint),
+        dynamics=_dynamics(model, joint),
     )
 
 
@@ -200,13 +203,28 @@ def _composite(joint: Any, name: str, q: Array) -> tuple[str, Array, Array, Arra
 
 
 def _limits(model: Any, joint: Any) -> JointLimits | None:
-    """Bounds of a joint with one coordinate, None where there are none."""
-    if joint.nq != 1:
-        return None
-    lower = float(model.lowerPositionLimit[joint.idx_q])
-    upper = float(model.upperPositionLimit[joint.idx_q])
-    bounded = np.isfinite(lower) and np.isfinite(upper)
-    return JointLimits.of([lower, upper]) if bounded else None
+    """Bounds of a joint, None where there are none; those of quaternions and cosines are none."""
+    q, v = slice(joint.idx_q, joint.idx_q + joint.nq), slice(joint.idx_v, joint.idx_v + joint.nv)
+    lower, upper = np.full((2, joint.nv), [[-np.inf], [np.inf]])
+    if joint.nq == joint.nv:
+        lower, upper = _open(model.lowerPositionLimit[q]), _open(model.upperPositionLimit[q])
+    rated = {"velocity": _open(model.velocityLimit[v]), "effort": _open(model.effortLimit[v])}
+    rated = {key: bounds for key, bounds in rated.items() if np.any(np.isfinite(bounds))}
+    limits = JointLimits(lower, upper, **rated)
+    return limits if limits.bounded or rated else None
+
+
+def _open(bounds: Array) -> Array:
+    """Bounds with infinity for the largest numbers there are, by which Pinocchio means none."""
+    largest = np.finfo(np.float64).max
+    return np.where(np.abs(bounds) >= largest, np.sign(bounds) * np.inf, bounds)
+
+
+def _dynamics(model: Any, joint: Any) -> JointDynamics:
+    """Damping, friction and rotor inertia where they are not zero."""
+    v = slice(joint.idx_v, joint.idx_v + joint.nv)
+    values = {key: np.array(getattr(model, key)[v]) for key in HELD}
+    return JointDynamics(**{key: each for key, each in values.items() if np.any(each)})
 
 
 def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Joint:

@@ -29,6 +29,8 @@ from regularize.pinocchio_model.forces import (
     constraint_forces,
     inverse_dynamics,
 )
+from regularize.pinocchio_model.joint_values import left_out, write_joint_values
+from regularize.pinocchio_model.passive_forces import PassiveForces
 from regularize.pinocchio_model.rows import Closure, ConstraintRows
 from regularize.pinocchio_model.solvers import (
     Acceleration,
@@ -180,9 +182,38 @@ class Robot(ConstrainedTree):
         return dynamics_derivatives(self.expanded, q, v, a, tau)
 
     def energy(self, q: Array, v: Array) -> float:
-        """Kinetic and gravitational energy in J."""
-        kinetic = pin.computeKineticEnergy(self.model, self.data, q, v)
-        return float(kinetic + pin.computePotentialEnergy(self.model, self.data, q))
+        """Kinetic and gravitational energy, and what joint springs store, in J."""
+        kinetic, potential = self.energies(q, v)
+        return kinetic + potential
+
+    def energies(self, q: Array, v: Array) -> tuple[float, float]:
+        """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
+        model, data = self.model, self.data
+        if np.any(model.armature):
+            # Pinocchio's own function leaves the rotors of some types of joints out.
+            kinetic = 0.5 * float(v @ mass_matrix(model, data, q) @ v)
+        else:
+            kinetic = float(pin.computeKineticEnergy(model, data, q, v))
+        gravity = float(pin.computePotentialEnergy(model, data, q))
+        return kinetic, gravity + self.passive.energy(data, q)
+
+    @cached_property
+    def passive(self) -> PassiveForces:
+        """Damping, friction and springs of the mechanism's joints."""
+        return PassiveForces.of(self._coordinates, self.constraints.closures)
+
+    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+        """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
+
+        Joints that close loops are counted, though they have no coordinate in the model.
+
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            v: Velocity that keeps them closed, shape (nv,).
+            slip: Rate in rad/s and m/s below which dry friction falls off.
+        """
+        lost = self.passive.dissipative(self.data, q, v, slip)
+        return lost + self.passive.springs(self.data, q)
 
     def split(self, q: Array) -> Split:
         """Constrained and free directions at a configuration."""
@@ -315,13 +346,20 @@ def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool =
 def _robot(
     reduction: Reduction, style: str, builder: TreeBuilder, closures: list[Closure], models: Any
 ) -> Robot:
-    model, data = builder.model, builder.model.createData()
+    model = builder.model
     coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
+    write_joint_values(model, coordinates)
+    data = model.createData()
     rows = ConstraintRows(model, closures, coordinates.velocity_rows())
     legacy = style == "legacy"
     q0 = read_only(coordinates.configuration(reduction.q))
     massive = is_massive(model, data, q0)
-    findings = (*builder.findings, *left_over(reduction, style))
+    cut = [c.edge.joint for c in closures if c.edge is not None]
+    findings = (
+        *builder.findings,
+        *left_over(reduction, style),
+        *left_out(reduction.mechanism.joints, cut),
+    )
     return Robot(
         model=model,
         data=data,
