@@ -64,6 +64,16 @@ def serial(joint: Joint) -> list[Joint]:
     return parts
 
 
+def slide_name(hinge: str) -> str:
+    """Name of the slide that follows a hinge, where a format makes the two of a screw."""
+    return f"{hinge}_slide"
+
+
+def twin_name(joint: Joint) -> str:
+    """Name of what stands for a joint's child where the joint leads, if a loop is cut there."""
+    return f"{joint.child}__{joint.name}"
+
+
 def standard(joint: Joint) -> bool:
     """Whether the screws are those of a standard joint of its kind in its own frame."""
     if joint.kind == "composite":

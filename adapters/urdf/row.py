@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial
+from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, slide_name
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint, JointDynamics
 
@@ -39,11 +39,11 @@ def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
         result.append(
             replace(part, child=between, kind="revolute", screws=hinge, T_child_joint=identity)
         )
-        slides[f"{part.name}_slide"] = (part.name, pitch_of(part))
+        slides[slide_name(part.name)] = (part.name, pitch_of(part))
         result.append(
             replace(
                 part,
-                name=f"{part.name}_slide",
+                name=slide_name(part.name),
                 parent=between,
                 kind="prismatic",
                 screws=slide,

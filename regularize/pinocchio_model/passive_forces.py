@@ -22,7 +22,7 @@ from regularize.lie.screw import Array
 from regularize.model.joint_motion import body_jacobian, joint_position, motion
 from regularize.model.joint_values import dynamics_of
 from regularize.pinocchio_model.coordinates import ModelCoordinates
-from regularize.pinocchio_model.rows import Closure
+from regularize.pinocchio_model.rows import ClosureRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +39,14 @@ class PassiveForces:
     """
 
     coordinates: ModelCoordinates
-    closures: tuple[Closure, ...]
+    closures: tuple[ClosureRows, ...]
     damping: Array = field(repr=False)
     friction: Array = field(repr=False)
     stiffness: Array = field(repr=False)
     rest_position: Array = field(repr=False)
 
     @classmethod
-    def of(cls, coordinates: ModelCoordinates, closures: tuple[Closure, ...]) -> PassiveForces:
+    def of(cls, coordinates: ModelCoordinates, closures: tuple[ClosureRows, ...]) -> PassiveForces:
         """The forces of a mechanism's joints."""
         mechanism = coordinates.graph.mechanism
         keys = ("damping", "friction", "stiffness", "rest_position")
@@ -118,7 +118,7 @@ class PassiveForces:
         return np.asarray(rates)
 
 
-def _closing_rates(model: Any, data: Any, closure: Closure) -> Array:
+def _closing_rates(model: Any, data: Any, closure: ClosureRows) -> Array:
     """Rates of a closing joint's coordinates by the velocity, shape (f, nv)."""
     edge = closure.edge
     assert edge is not None
