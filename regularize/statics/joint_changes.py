@@ -12,7 +12,7 @@ from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.manifold.assembly import with_coordinates
 from regularize.model.graph import EdgeId
 from regularize.model.joint import joint_screws, perpendiculars
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointDynamics
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 
@@ -166,5 +166,6 @@ def _with(
         T_parent_joint=joint.T_parent_joint @ shift,
         T_child_joint=joint.T_child_joint @ shift,
         limits=None,
+        dynamics=JointDynamics(),
     )
     return after, replacement, shift
