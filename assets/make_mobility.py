@@ -37,7 +37,7 @@ def linkages() -> list[Linkage]:
         branching.rhombus_stretched(),
         branching.parallelogram_flat(),
         branching.two_windows_flat(),
-        branching.spherical_rhombus_stretched(),
+        branching.rhombus_on_a_sphere(),
         branching.origami_vertex_flat(),
         branching.double_watt(),
         branching.wunderlich_12_bar(),

@@ -55,12 +55,12 @@ def two_windows_flat() -> Linkage:
     )
 
 
-def spherical_rhombus_stretched() -> Linkage:
+def rhombus_on_a_sphere() -> Linkage:
     """Four equal spherical links in one plane."""
     angles = (0.0, 1.0, 2.0, 1.0)
     axes = [(math.cos(a), math.sin(a), 0.0) for a in angles]
     return single_loop(
-        "spherical_rhombus_stretched",
+        "rhombus_on_a_sphere",
         [
             "Spherical four-bar with equal links, stretched: all axes in a plane, two of them the",
             "same.",
