@@ -205,6 +205,10 @@ class Analysis:
                 "gruebler": r.gruebler,
                 "actual": r.mobility,
                 "finite": r.finite_mobility,
+                "finite_evidence": r.finite_evidence,
+                "components": [
+                    {"mobility": mobility, "rank": rank} for mobility, rank in r.components
+                ],
                 "redundant": r.redundant,
                 "consistent": r.assembly.closed,
                 "here": {
@@ -222,6 +226,8 @@ class Analysis:
                 "lengths_tried": max((part.lengths_tried for part in r.parts), default=0),
                 "certified_configurations": r.certificate.configurations,
                 "solved_configurations": r.certificate.solved,
+                "distinct_configurations": r.certificate.distinct,
+                "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
             },

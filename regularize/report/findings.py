@@ -203,7 +203,15 @@ def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
                 f"{cell.generic.rank} elsewhere ({names(joints)})",
                 joints=joints,
             )
-        if cell.finite < cell.actual:
+        if cell.finite is None:
+            yield Diagnostic(
+                "REG217",
+                "warning",
+                f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions follow "
+                f"them is not known ({names(joints)})",
+                joints=joints,
+            )
+        elif cell.finite < cell.actual:
             yield Diagnostic(
                 "REG208",
                 "warning",

@@ -305,6 +305,15 @@ RULES: tuple[Rule, ...] = (
         "Remove one of them.",
     ),
     Rule(
+        "REG217",
+        "undecided-mobility",
+        "warning",
+        "Whether finite motions follow the velocities that the loops allow could not be decided.",
+        "No motion was found, and no self-stress rules one out: it may be locked or not.",
+        "A framework that is rigid in the third order.",
+        "Move a joint a little and check again: in general position counting decides.",
+    ),
+    Rule(
         "REG220",
         "indeterminate-reactions",
         "note",
