@@ -45,9 +45,11 @@ class Part:
         dimension: Rows kept plus freedoms of the cuts, before thinning.
         locked: Edges that can never move.
         trivial: Equations beyond the dimension of each short loop's own motion algebra.
-        topological: Redundancy between locked loops that holds for any lengths.
+        topological: Redundancy between loops that other lengths do not change.
         rtol: Tolerance at which the motion spaces were computed; 0 where nothing was removed
             because the loops are open or the certificate failed.
+        lengths_tried: Number of mechanisms with other lengths and the same relations of the axes
+            that were counted to tell topological from paradoxical; 0 where none was.
     """
 
     edges: tuple[EdgeId, ...]
@@ -63,6 +65,7 @@ class Part:
     trivial: int
     topological: int
     rtol: float
+    lengths_tried: int = 0
 
     @property
     def proved(self) -> bool:

@@ -171,11 +171,12 @@ def equations(component: Component | Analysis) -> tuple[int, int, int]:
 
 def kinds(report: Analysis) -> str:
     """Redundant equations by name, or an empty string."""
+    tried = any(part.lengths_tried for part in report.reduction.parts)
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
-        "topological": "topological (any lengths)",
-        "paradoxical": "paradoxical (these lengths only)",
+        "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
+        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'})",
     }
     return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
 
