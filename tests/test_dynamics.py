@@ -14,7 +14,7 @@ from test_pinocchio import CORPUS, carried, reduction, states
 import regularize as rg
 from regularize.errors import ClosureLost, ModelError, NotClosed
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
+from regularize.model.mechanism import Inertia, JointDynamics, joint_in_world, mechanism_of
 from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot, mass_matrix
@@ -184,6 +184,24 @@ def test_a_floating_platform_carries_its_own_weight_only_by_its_legs() -> None:
         assert np.max(np.abs(held.unmet)) > 1.0 and np.max(np.abs(locked)) == 0.0
         assert np.allclose(robot.jacobian(q) @ held.unmet, 0.0, atol=1e-9)
         assert np.allclose(held.unmet[index], 0.0, atol=1e-9)
+
+
+def test_actuators_overcome_friction_in_the_loops() -> None:
+    """All joints resist, the one that closes the loop too; the acceleration is met nevertheless."""
+    plain = massive(fourbar(0.4))
+    stiff = JointDynamics(damping=np.array([0.3]), friction=np.array([0.7]))
+    joints = tuple(replace(joint, dynamics=stiff) for joint in plain.joints)
+    robot = to_pinocchio(rg.reduce(replace(plain, joints=joints)))
+    for q, v, tau in states(robot, 2):
+        a = robot.forward_dynamics(q, v, tau)
+        free, held = (robot.inverse_dynamics(q, v, a, ["j0"], passive=p) for p in (False, True))
+        resisted = held.generalized + robot.passive_forces(q, v)
+        assert np.allclose(robot.forward_dynamics(q, v, resisted), a, atol=1e-9)
+        # What the motor adds is what all four joints take, and no less.
+        work = (held.generalized - free.generalized) @ v
+        assert work == pytest.approx(-robot.passive_forces(q, v) @ v, abs=1e-9)
+        own = stiff.damping[0] * v @ v + stiff.friction[0] * np.abs(v).sum()
+        assert work > own + 1e-6  # the joint of the cut has no coordinate, and resists as well
 
 
 def test_inverse_dynamics_names_the_forces_in_the_loops() -> None:

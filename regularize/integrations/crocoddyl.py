@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from regularize.errors import MissingExtra
 from regularize.lie.screw import Array
@@ -26,7 +27,7 @@ class LoopActuation(crocoddyl.ActuationModelAbstract):  # type: ignore[misc]
         index: Indices of the motors in v.
     """
 
-    def __init__(self, state: Any, index: Array) -> None:
+    def __init__(self, state: Any, index: NDArray[np.intp]) -> None:
         """Write the map as a matrix."""
         super().__init__(state, len(index))
         self.map = np.eye(state.nv)[:, index]

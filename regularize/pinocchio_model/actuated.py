@@ -21,6 +21,7 @@ from regularize.pinocchio_model.actuation import (
     frame_jacobian,
     inverse_dynamics_derivatives,
 )
+from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
 from regularize.pinocchio_model.solvers import ConstrainedTree
@@ -65,6 +66,10 @@ class ActuatedTree(ConstrainedTree, ABC):
         """The part of the rows' time derivative that is left at zero acceleration, shape (m,)."""
 
     @abstractmethod
+    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+        """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,)."""
+
+    @abstractmethod
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""
 
@@ -80,10 +85,10 @@ class ActuatedTree(ConstrainedTree, ABC):
     @cached_property
     def world_rows(self) -> WorldRows:
         """The rows in the form that has derivatives."""
-        if len(getattr(self.model, "mimicking_joints", ())):
+        if isinstance(self.constraints, BodyRows):
             raise UnsupportedExport(
-                "Pinocchio has no derivatives of dynamics with mimic joints; read the model "
-                "without them, and couple the joints by a coupling"
+                "Pinocchio has no derivatives for mimic joints, nor for the rows of a universal "
+                "joint that closes a loop"
             )
         return WorldRows(self.model, self.constraints.closures, self.constraints.coupling)
 
@@ -95,6 +100,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         actuated: Sequence[str] | None = None,
         *,
         weights: ArrayLike | None = None,
+        passive: bool = False,
     ) -> InverseDynamics:
         """Forces of the actuated joints that produce an acceleration.
 
@@ -108,12 +114,15 @@ class ActuatedTree(ConstrainedTree, ABC):
             actuated: Names of the actuated joints; by default those that the model marks.
             weights: Cost of the square of every actuator's force, shape (actuated,), where there
                 is a choice; by default all count alike.
+            passive: Whether the actuators also overcome ``passive_forces``: damping, springs and
+                dry friction of all joints, those that close loops included.
 
         Raises:
             ModelError: The model marks no joint as actuated and none is given.
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
-        return inverse_dynamics(self, q, v, a, self.actuation(actuated, weights))
+        given = self.passive_forces(q, v) if passive else np.zeros(self.model.nv)
+        return inverse_dynamics(self, q, v, a, self.actuation(actuated, weights), given)
 
     def inverse_dynamics_derivatives(
         self,
@@ -195,7 +204,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             damping: Of Baumgarte's terms.
 
         Raises:
-            UnsupportedExport: The model has mimic joints, of which Pinocchio has no derivatives.
+            UnsupportedExport: The model has mimic joints, or a universal joint closes a loop.
         """
         tree = self.expanded
         terms = Stabilization(self.residual(q), frequency, damping) if frequency else None

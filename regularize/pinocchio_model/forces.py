@@ -94,11 +94,10 @@ def _loop_force(tree: ConstrainedTree, closure: ClosureRows, multipliers: Array)
     cut = closure.cut
     removed = np.hstack([cut.removed, cut.thinned, cut.numerical])
     removed[:3] /= cut.length
-    T_world_cut = (data.oMi[closure.first] * closure.T_first_cut).homogeneous
-    T_joint_cut = screw.transform(None, -second[:3, 3]) @ T_world_cut
+    T_joint_cut = screw.transform(None, -second[:3, 3]) @ closure.T_world_cut(data)
     return LoopForce(
         closure.cut.edge.joint.name,
-        read_only(closure.sign * (carry @ (closure.covectors.T @ multipliers))),
+        read_only(closure.sign * (carry @ (closure.current(data).T @ multipliers))),
         read_only(screw.adjoint(screw.inverse(T_joint_cut)).T @ removed),
     )
 
@@ -131,11 +130,21 @@ def inverse_dynamics(
     v: Array,
     a: Array,
     actuation: Actuation,
+    passive: Array,
 ) -> InverseDynamics:
-    """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``."""
+    """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``.
+
+    Args:
+        tree: The tree with its rows.
+        q: Configuration with closed loops, shape (nq,).
+        v: Velocity that keeps them closed, shape (nv,).
+        a: Acceleration that keeps them closed, shape (nv,).
+        actuation: The actuators.
+        passive: Joint forces that act besides, shape (nv,).
+    """
     parts = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank)
     split = actuation.split(parts.free)
-    needed = pin.rnea(tree.model, tree.data, q, v, a)
+    needed = pin.rnea(tree.model, tree.data, q, v, a) - passive
     tau = split.forces @ (split.driven.T @ needed)
     produced = np.zeros(tree.model.nv)
     produced[actuation.index] = tau

@@ -151,7 +151,7 @@ class MovingRows:
         covectors[:, :6] = self.covectors
         covectors[:, 6:12] = _acted(self.covectors, one + two)
         covectors[:, 12:] = _acted(self.covectors, one @ two - _ad(accelerations))
-        return (covectors @ columns) * rows.both_between
+        return np.asarray((covectors @ columns) * rows.both_between)
 
     def forces_by_q(self, multipliers: Array) -> Array:
         """How the joint forces of given multipliers change with the configuration, (nv, nv)."""
