@@ -458,3 +458,36 @@ def test_one_velocity_under_the_rows() -> None:
     assert robot.jacobian(robot.q0).shape == (robot.rows, 1)
     found = robot.dynamics_derivatives(robot.q0, 0.0 * one, one)
     assert np.max(np.abs([found.a, found.ddq_dq[0], found.ddq_dtau[0]])) < 1e-12
+
+
+JOINTS = {
+    "universal": lambda: pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0])),
+    "three angles": pin.JointModelSphericalZYX,
+    "ball": pin.JointModelSpherical,
+    "planar": pin.JointModelPlanar,
+    "slides": pin.JointModelTranslation,
+    "endless hinge": pin.JointModelRUBZ,
+    "screw": lambda: pin.JointModelHX(0.1),
+    "free": pin.JointModelFreeFlyer,
+}
+
+
+@pytest.mark.parametrize("kind", JOINTS)
+def test_inverse_dynamics_and_derivatives_with_every_joint(kind: str) -> None:
+    """Universal joints and those of three angles too, which Pinocchio's derivatives get wrong."""
+    pin.seed(3)
+    rng, model, joint = np.random.default_rng(0), pin.Model(), 0
+    hinges = [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX(), pin.JointModelRZ()]
+    for k, joint_model in enumerate([hinges[0], JOINTS[kind](), *hinges[1:]]):
+        place = pin.SE3(pin.SE3.Random().rotation, rng.uniform(-0.4, 0.4, 3))
+        joint = model.addJoint(joint, joint_model, place, f"joint {k}")
+        centre = pin.SE3(np.eye(3), rng.uniform(-0.2, 0.2, 3))
+        model.appendBodyToJoint(joint, pin.Inertia.FromSphere(1.0, 0.2), centre)
+    q0 = pin.integrate(model, pin.neutral(model), 0.3 * rng.normal(size=model.nv))
+    data = model.createData()
+    pin.forwardKinematics(model, data, q0)
+    end = rg.Closure(joint, pin.SE3.Identity(), 0, data.oMi[joint].copy(), kind="spherical")
+    count, identity, forward, inverse = dynamics_errors(rg.augment(model, [end], q0), 1)
+    assert count > 1
+    assert identity < 1e-9
+    assert max(forward, inverse) < 1e-7

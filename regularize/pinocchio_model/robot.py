@@ -27,6 +27,7 @@ from regularize.pinocchio_model.batches import batch
 from regularize.pinocchio_model.constraints import follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
+from regularize.pinocchio_model.joint_reading import series_of
 from regularize.pinocchio_model.passive_forces import PassiveForces
 from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
 from regularize.pinocchio_model.split import Split
@@ -71,8 +72,8 @@ class Robot(ActuatedTree):
 
     @cached_property
     def expanded(self) -> Robot:
-        """The same robot without composite joints; coordinates are the same."""
-        if not any(joint.shortname() == "JointModelComposite" for joint in self.model.joints):
+        """The same robot, its joints in series whose axes stay; coordinates are the same."""
+        if all(series_of(joint)[0].model is joint for joint in self.model.joints):
             return self
         return self._made(composite=False)
 
