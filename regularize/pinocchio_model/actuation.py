@@ -133,7 +133,7 @@ def inverse_dynamics_derivatives(
     forces -= split.locked @ (split.locked.T @ forces)
     forces[:, :nv] += _turned(tree, rows, q, jacobian, index, unmet)
     values = np.zeros((len(jacobian), 3 * nv))
-    values[:, :nv] = -_row_changes(tree, rows, q, z - unmet)
+    values[:, :nv] = -row_changes(tree, rows, q, z - unmet)
     change = (inverse[:nv] @ np.concatenate([forces, values]))[index]
     change /= actuation.weights[:, None]
     return InverseDynamicsDerivatives(
@@ -144,7 +144,7 @@ def inverse_dynamics_derivatives(
     )
 
 
-def _row_changes(tree: ConstrainedTree, rows: WorldRows, q: Array, velocity: Array) -> Array:
+def row_changes(tree: ConstrainedTree, rows: WorldRows, q: Array, velocity: Array) -> Array:
     """How the rows' values at a fixed velocity change with the configuration, shape (m, nv)."""
     model, data = tree.model, tree.data
     pin.computeRNEADerivatives(model, data, q, velocity, np.zeros(model.nv))
@@ -162,7 +162,7 @@ def _turned(
     """What the motion of locked velocities takes from the unmet forces, shape (nv, nv)."""
     picked = np.eye(len(unmet))[index]
     seen = np.linalg.pinv(np.concatenate([jacobian, picked]), rcond=1e-9)
-    return np.asarray(seen[:, : len(jacobian)] @ _row_changes(tree, rows, q, unmet))
+    return np.asarray(seen[:, : len(jacobian)] @ row_changes(tree, rows, q, unmet))
 
 
 def actuator_split(tree: ConstrainedTree, q: Array, actuation: Actuation) -> ActuatorSplit:

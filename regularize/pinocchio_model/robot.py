@@ -17,17 +17,19 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint_motion import joint_position
 from regularize.pinocchio_model.actuated import ActuatedTree
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
+from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.constraints import follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
+from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.passive_forces import PassiveForces
 from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
 from regularize.pinocchio_model.split import Split
@@ -72,10 +74,33 @@ class Robot(ActuatedTree):
 
     @cached_property
     def expanded(self) -> Robot:
-        """The same robot, its joints in series whose axes stay; coordinates are the same."""
+        """The same robot in a model of which Pinocchio has derivatives.
+
+        Its joints are in series whose axes stay, and coordinates are the same; where the model has
+        none for mimic joints or for a universal joint that closes a loop, this one has.
+        """
+        if isinstance(self.constraints, BodyRows):
+            return self._made(composite=False)
         if all(series_of(joint)[0].model is joint for joint in self.model.joints):
             return self
         return self._made(composite=False)
+
+    def lift(self, q: Array, v: Array) -> Lift | None:
+        """The state in ``expanded`` where that has more coordinates, else None.
+
+        Raises:
+            UnsupportedExport: The model has planar joints, whose rates are not its velocities.
+        """
+        tree = self.expanded
+        if not isinstance(self.constraints, BodyRows):
+            return None
+        if self._coordinates.curved:
+            raise UnsupportedExport(
+                "derivatives of a model with planar joints and mimic joints, or with planar joints "
+                "and a universal joint that closes a loop, are not known; use hinges and slides"
+            )
+        common = self._coordinates.velocities @ tree._coordinates.rates
+        return Lift.of(tree, tree.world_rows, common, tree.configuration(self.coordinates(q)), v)
 
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
