@@ -165,6 +165,8 @@ def test_weights_and_redundant_actuators() -> None:
         free = robot.split(q).free
         rates = np.linalg.lstsq(free[index], weights * found.tau)[0]
         assert np.allclose(free[index] @ rates, weights * found.tau, atol=1e-9)
+    with pytest.raises(ModelError, match="named twice"):
+        robot.inverse_dynamics(q, v, a, ["P0", "P0"])
     with pytest.raises(ModelError, match="one positive number"):
         robot.inverse_dynamics(q, v, a, actuated, weights=[1.0, -1.0, 1.0, 1.0, 1.0])
 

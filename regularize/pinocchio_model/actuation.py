@@ -51,8 +51,10 @@ class Actuation:
         """Actuators of the given joints, all of the same weight where none is given.
 
         Raises:
-            ModelError: There is not one positive weight per actuator.
+            ModelError: A joint is named twice, or there is not one positive weight per actuator.
         """
+        if len(set(index.tolist())) < len(index):
+            raise ModelError(f"an actuated joint is named twice: {', '.join(joints)}")
         given = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
         if given.shape != index.shape or not np.all(given > 0.0):
             raise ModelError(
@@ -131,7 +133,8 @@ def inverse_dynamics_derivatives(
     forces = np.concatenate([by_state[:nv], by_a + np.triu(by_a, 1).T], axis=1)
     # Velocities z and unmet forces stay on the loops while the loops move.
     forces -= split.locked @ (split.locked.T @ forces)
-    forces[:, :nv] += _turned(tree, rows, q, jacobian, index, unmet)
+    if split.locked.shape[1]:
+        forces[:, :nv] += _turned(tree, rows, q, jacobian, index, unmet)
     values = np.zeros((len(jacobian), 3 * nv))
     values[:, :nv] = -row_changes(tree, rows, q, z - unmet)
     change = (inverse[:nv] @ np.concatenate([forces, values]))[index]
