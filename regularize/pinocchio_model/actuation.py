@@ -15,6 +15,7 @@ equation of a constrained motion, so its derivatives are found in the same way.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,6 +111,10 @@ class InverseDynamicsDerivatives:
     dtau_dq: Array
     dtau_dv: Array
     dtau_da: Array
+
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.dtau_dq, self.dtau_dv, self.dtau_da))
 
 
 def inverse_dynamics_derivatives(

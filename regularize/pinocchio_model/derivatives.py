@@ -7,6 +7,7 @@ the tree, less those of the rows' forces with the multipliers held, and those of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,10 @@ class AccelerationDerivatives:
     ddq_dq: Array
     ddq_dv: Array
     ddq_dtau: Array
+
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.ddq_dq, self.ddq_dv, self.ddq_dtau))
 
 
 def dynamics_derivatives(
