@@ -47,6 +47,8 @@ class Robot(ConstrainedTree):
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
+        visual_model: ``pinocchio.GeometryModel`` of the shapes for show, where it was asked for.
+        collision_model: The same of the shapes for collisions.
     """
 
     reduction: Reduction
@@ -55,6 +57,8 @@ class Robot(ConstrainedTree):
     findings: tuple[Diagnostic, ...]
     _coordinates: ModelCoordinates = field(repr=False)
     _made: Callable[..., Robot] = field(repr=False)
+    visual_model: Any = field(default=None, repr=False)
+    collision_model: Any = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., Robot], tuple[()]]:
         """Copies are made anew, each with its own data."""
