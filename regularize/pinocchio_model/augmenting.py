@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -79,11 +81,34 @@ def augment(
         if not change:
             raise ModelError(f"closures of the kinds {dict(kinds)} let nothing move that is locked")
         reduction = again(change.reduction.mechanism)
-    return augmented(model, reduction, style, tuple(too_stiff(reduction, freeing(reduction))))
+    found = tuple(too_stiff(reduction, freeing(reduction)))
+    return augmented(CallersModel(model), reduction, style, found)
+
+
+@dataclass(frozen=True, eq=False)
+class CallersModel:
+    """The caller's model, as it goes to copies and to other processes.
+
+    Attributes:
+        model: The ``pinocchio.Model``.
+    """
+
+    model: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model, unless Pinocchio would bring back another one."""
+        if len(self.model.mimicking_joints):
+            # A pickled model has lost what mimics, and ends the process where it is used.
+            raise PicklingError("Pinocchio cannot pickle models with mimic joints; augment again")
+        return {"model": self.model}
+
+    def __deepcopy__(self, memo: Any) -> CallersModel:
+        """Another model; Pinocchio copies all types of joints."""
+        return CallersModel(self.model.copy())
 
 
 def augmented(
-    model: Any,
+    own: CallersModel,
     reduction: Reduction,
     style: str = "rows",
     findings: tuple[Diagnostic, ...] = (),
@@ -93,14 +118,15 @@ def augmented(
     """A model with the rows of a reduction of its own mechanism.
 
     Args:
-        model: The ``pinocchio.Model`` that the mechanism was read from.
+        own: The ``pinocchio.Model`` that the mechanism was read from.
         reduction: Of that mechanism, cut at the closures.
         style: ``rows``, ``anchors`` or ``legacy``; see ``augment``.
         findings: What the analysis of the loops found.
         composite: Whether composite joints stay as they are; otherwise the model is another one, in
             which they are series of joints with the same coordinates.
     """
-    again = partial(augmented, model, reduction, style, findings, composite=composite)
+    model = own.model
+    again = partial(augmented, own, reduction, style, findings, composite=composite)
     graph, names = reduction.graph, body_names(model)
     mimicking = set(model.mimicking_joints)
     edges = {i: _edges(model, i, graph, names) for i in range(1, model.njoints)}
