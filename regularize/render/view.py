@@ -72,7 +72,9 @@ def counts(report: Analysis) -> str:
     if not r.assembly.closed:
         return f"Grübler count {_signed(r.gruebler)}."
     text = f"True mobility {r.mobility}, Grübler count {_signed(r.gruebler)}"
-    if r.finite_mobility != r.mobility:
+    if r.finite_mobility is None:
+        text += "; whether finite motions follow is not known"
+    elif r.finite_mobility != r.mobility:
         text += f"; only {r.finite_mobility} of the {r.mobility} by finite motions"
     return text + "."
 
@@ -169,11 +171,12 @@ def equations(component: Component | Analysis) -> tuple[int, int, int]:
 
 def kinds(report: Analysis) -> str:
     """Redundant equations by name, or an empty string."""
+    tried = any(part.lengths_tried for part in report.reduction.parts)
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
-        "topological": "topological (any lengths)",
-        "paradoxical": "paradoxical (these lengths only)",
+        "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
+        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'})",
     }
     return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
 
@@ -184,7 +187,12 @@ def evidence(report: Analysis) -> str:
     if not certificate.configurations or not report.reduction.removed:
         return ""
     worst = "0" if certificate.worst < 1e-9 else f"{certificate.worst:.1e} of its size"
-    walked = certificate.configurations - certificate.solved
+    if certificate.distinct <= 1:
+        return (
+            "no configuration but the assembled one was found; every loop is closed there "
+            f"(largest error {worst})"
+        )
+    walked = min(certificate.distinct, certificate.configurations - certificate.solved)
     more = ""
     if certificate.solved:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"

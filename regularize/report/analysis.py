@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism
+from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.findings import findings
@@ -111,6 +112,7 @@ class Analysis:
             began: When the work began, by ``time.perf_counter``; by default now.
         """
         began = time.perf_counter() if began is None else began
+        reduction = with_other_lengths(reduction)
         loops = tuple(loop_reports(reduction))
         found = reactions(reduction) if reduction.assembly.closed else ()
         # More changes than a list names are no help.
@@ -208,6 +210,10 @@ class Analysis:
                 "gruebler": r.gruebler,
                 "actual": r.mobility,
                 "finite": r.finite_mobility,
+                "finite_evidence": r.finite_evidence,
+                "components": [
+                    {"mobility": mobility, "rank": rank} for mobility, rank in r.components
+                ],
                 "redundant": r.redundant,
                 "consistent": r.assembly.closed,
                 "here": {
@@ -222,8 +228,11 @@ class Analysis:
                 "kept": r.kept,
                 "removed": r.removed,
                 "remaining_redundant": r.remaining,
+                "lengths_tried": max((part.lengths_tried for part in r.parts), default=0),
                 "certified_configurations": r.certificate.configurations,
                 "solved_configurations": r.certificate.solved,
+                "distinct_configurations": r.certificate.distinct,
+                "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
             },

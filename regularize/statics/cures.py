@@ -150,6 +150,8 @@ def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
     after = reduce(
         changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
     )
+    if after.finite_mobility is None or reduction.finite_mobility is None:
+        return None
     gained = after.finite_mobility - reduction.finite_mobility
     if gained <= 0 or not after.assembly.closed:
         return None
