@@ -22,7 +22,7 @@ from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.findings import left_over, massless_tips
 from regularize.pinocchio_model.holding import anchors, holds_of, rigid_constraints
 from regularize.pinocchio_model.importing import body_names, from_pinocchio
-from regularize.pinocchio_model.joint_reading import parts_of
+from regularize.pinocchio_model.joint_reading import series_of
 from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
 from regularize.pinocchio_model.series_closure import series_closure
@@ -131,7 +131,7 @@ def augmented(
     mimicking = set(model.mimicking_joints)
     edges = {i: _edges(model, i, graph, names) for i in range(1, model.njoints)}
     # In both models the parts of a joint follow each other, and the last one carries the body.
-    counts = [1 if composite else len(parts_of(joint)) for joint in model.joints]
+    counts = [1 if composite else len(series_of(joint)) for joint in model.joints]
     if not composite:
         model = in_series(model)
     ends = np.cumsum(counts) - 1
@@ -202,12 +202,12 @@ def _edges(model: Any, index: int, graph: Graph, names: Sequence[str]) -> tuple[
 
 
 def in_series(model: Any) -> Any:
-    """The same model with every composite joint as a series of joints; coordinates stay."""
+    """The same model, its joints in series whose axes stay; coordinates are the same."""
     result, ends = pin.Model(), [0]
     result.name, result.gravity = model.name, model.gravity
     for i in range(1, model.njoints):
         end, placement = ends[model.parents[i]], model.jointPlacements[i]
-        for k, part in enumerate(parts_of(model.joints[i])):
+        for k, part in enumerate(series_of(model.joints[i])):
             name = model.names[i] if k == 0 else f"{model.names[i]}/{k + 1}"
             end = result.addJoint(end, part.model, placement * pin.SE3(part.placement), name)
             placement = pin.SE3.Identity()
