@@ -19,7 +19,7 @@ from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
-from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.findings import left_over, massless_tips, opened
 from regularize.pinocchio_model.holding import anchors, holds_of, rigid_constraints
 from regularize.pinocchio_model.importing import body_names, from_pinocchio
 from regularize.pinocchio_model.joint_reading import series_of
@@ -81,7 +81,7 @@ def augment(
         if not change:
             raise ModelError(f"closures of the kinds {dict(kinds)} let nothing move that is locked")
         reduction = again(change.reduction.mechanism)
-    found = tuple(too_stiff(reduction, freeing(reduction)))
+    found = (*opened(reduction), *too_stiff(reduction, freeing(reduction)))
     return augmented(CallersModel(model), reduction, style, found)
 
 

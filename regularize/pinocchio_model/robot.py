@@ -24,7 +24,7 @@ from regularize.model.joint_motion import joint_position
 from regularize.pinocchio_model.actuated import ActuatedTree
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
-from regularize.pinocchio_model.constraints import follow
+from regularize.pinocchio_model.constraints import close_loops, follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
@@ -211,6 +211,18 @@ class Robot(ActuatedTree):
     def split(self, q: Array) -> Split:
         """Constrained and free directions at a configuration."""
         return Split.of(self.jacobian(q), self.rank)
+
+    def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
+        """The configuration with closed loops that Newton steps reach from q, shape (nq,).
+
+        Args:
+            q: Configuration near closed loops, shape (nq,).
+            hold: Names of joints that keep their coordinates.
+
+        Raises:
+            NotClosed: The steps do not converge; the loop that is farthest from closed is named.
+        """
+        return close_loops(self, q, hold=hold)
 
     def project_velocity(self, q: Array, v: Array) -> Array:
         """The admissible velocity nearest to v in kinetic energy, shape (nv,).
