@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from regularize.dynamics.simulate import simulate as simulate
     from regularize.dynamics.simulation import Simulation as Simulation
     from regularize.files import load as load
+    from regularize.fixing.fix import fix as fix
     from regularize.files import save as save
     from regularize.manifold.assembly import Assembly as Assembly
     from regularize.manifold.assembly import assemble as assemble
@@ -67,6 +68,7 @@ _HOME = {
     "configurations": "assembly_modes.configurations",
     "cure": "statics.cures",
     "cures": "statics.cures",
+    "fix": "fixing.fix",
     "from_pinocchio": "pinocchio_model.importing",
     "isostatic": "pinocchio_model.isostatic",
     "joint_forces": "statics.joint_loads",

@@ -46,12 +46,12 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
         "version": VERSION,
         "name": mechanism.name,
         "ground": mechanism.ground,
-        "gravity": _plain(mechanism.gravity),
-        "bodies": _plain(mechanism.bodies),
-        "joints": _plain(mechanism.joints),
-        "couplings": _plain(mechanism.couplings),
-        **({"motions": _plain(mechanism.motions)} if mechanism.motions else {}),
-        "findings": _plain(mechanism.findings),
+        "gravity": plain(mechanism.gravity),
+        "bodies": plain(mechanism.bodies),
+        "joints": plain(mechanism.joints),
+        "couplings": plain(mechanism.couplings),
+        **({"motions": plain(mechanism.motions)} if mechanism.motions else {}),
+        "findings": plain(mechanism.findings),
         "origin": {
             "path": mechanism.path,
             "format": mechanism.format,
@@ -60,22 +60,22 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Dataclasses by their attributes, arrays and tuples as lists, the rest as it is."""
     if isinstance(value, tuple):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if not is_dataclass(value):
         return value
-    plain = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    members = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Joint):
-        plain["screws"] = value.screws.T.tolist()  # one row each
+        members["screws"] = value.screws.T.tolist()  # one row each
         if value.limits is not None:
-            plain["limits"] = [[_bound(q) for q in pair] for pair in value.limits.tolist()]
+            members["limits"] = [[_bound(q) for q in pair] for pair in value.limits.tolist()]
     if isinstance(value, Coupling):
-        plain["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
-    return plain
+        members["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
+    return members
 
 
 def _bound(value: float) -> float | None:
