@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from regularize.metamodels.reduced_dynamics import reduced_model as reduced_model
     from regularize.model.density import with_density as with_density
     from regularize.model.mechanism import Mechanism as Mechanism
+    from regularize.pinocchio_model.augmenting import augment as augment
+    from regularize.pinocchio_model.closure import Closure as Closure
+    from regularize.pinocchio_model.exporting import to_pinocchio as to_pinocchio
     from regularize.pinocchio_model.importing import from_pinocchio as from_pinocchio
     from regularize.pinocchio_model.isostatic import isostatic as isostatic
     from regularize.pinocchio_model.robot import Robot as Robot
-    from regularize.pinocchio_model.robot import to_pinocchio as to_pinocchio
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
@@ -55,6 +57,7 @@ from regularize.version import __version__ as __version__
 
 _HOME = {
     "Assembly": "manifold.assembly",
+    "Closure": "pinocchio_model.closure",
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
     "Path": "dynamics.one_freedom.path",
@@ -63,6 +66,7 @@ _HOME = {
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
     "assemble": "solving",
+    "augment": "pinocchio_model.augmenting",
     "check": "checking",
     "closed_form": "assembly_modes.closed_form",
     "configurations": "assembly_modes.configurations",
@@ -83,7 +87,7 @@ _HOME = {
     "save": "files",
     "self_stress": "statics.self_stress",
     "simulate": "dynamics.simulate",
-    "to_pinocchio": "pinocchio_model.robot",
+    "to_pinocchio": "pinocchio_model.exporting",
     "with_density": "model.density",
 }
 

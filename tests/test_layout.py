@@ -63,6 +63,13 @@ def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
     assert nx.descendants(package_imports(), package) & above == set()
 
 
+def test_what_is_written_is_verified_without_words_and_pictures() -> None:
+    """It stands beside the report: on adapters and the reduction, below the commands."""
+    graph = package_imports()
+    above = {"commands", "render", "report", "dynamics", "metamodels", "pinocchio_model"}
+    assert nx.descendants(graph, "verification") & above == set()
+
+
 def test_no_package_needs_one_that_needs_it() -> None:
     graph = package_imports()
     assert graph.number_of_edges() > 50

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.inertia import six
-from regularize.adapters.common.serial import ROUNDING, pitch_of, serial
+from regularize.adapters.common.serial import ROUNDING, pitch_of, serial, slide_name, twin_name
 from regularize.adapters.common.spanning import Spanning
 from regularize.adapters.common.write import Writing, WrittenCoordinate, add
 from regularize.adapters.mjcf.elements import add_geom, place, wxyz
@@ -78,7 +78,7 @@ class BodyTree(Writing):
     def _cut_body(self, above: Any, joint: Joint) -> None:
         """The half of a closure's child that stays with the closure's parent."""
         half = Body(joint.child, self.mechanism.body(joint.child).inertia)
-        self.elements[half_name(joint)] = self._body(above, joint, half, half_name(joint))
+        self.elements[twin_name(joint)] = self._body(above, joint, half, twin_name(joint))
 
     def _body(self, above: Any, joint: Joint, body: Body, name: str) -> Any:
         base = joint.T_parent_joint @ inverse(joint.T_child_joint)
@@ -151,7 +151,7 @@ class BodyTree(Writing):
         self.qpos.append(float(part.position[0]) * size)
         self._motor(joint, part.name)
         if part.kind == "helical":
-            slide, pitch = f"{part.name}_slide", pitch_of(part)
+            slide, pitch = slide_name(part.name), pitch_of(part)
             add(element, "joint", name=slide, type="slide", axis=axis)
             self.qpos.append(float(part.position[0]) * size * pitch)
             self.pitches.append((slide, part.name, pitch))
@@ -181,11 +181,6 @@ class BodyTree(Writing):
 def is_cut(joint: Joint) -> bool:
     """Whether MJCF has no equality for a closure, so that its child is cut in two."""
     return joint.kind not in ("spherical", "fixed", "revolute")
-
-
-def half_name(joint: Joint) -> str:
-    """Name of the half of a closure's child that stays with the closure's parent."""
-    return f"{joint.child}__{joint.name}"
 
 
 def _before(parts: Sequence[Joint], k: int) -> Array:

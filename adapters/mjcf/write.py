@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.serial import serial
+from regularize.adapters.common.serial import serial, twin_name
 from regularize.adapters.common.spanning import spanning
 from regularize.adapters.common.write import add
-from regularize.adapters.mjcf.bodies import BodyTree, half_name, is_cut
+from regularize.adapters.mjcf.bodies import BodyTree, is_cut
 from regularize.adapters.mjcf.elements import add_row, find_or_add, place
 from regularize.lie.screw import Array, transform
 from regularize.model.diagnostic import Diagnostic
@@ -55,10 +55,10 @@ def _close(tree: BodyTree) -> None:
         if is_cut(joint):
             tree.force(
                 f"for the {joint.kind} closure `{joint.name}`: body `{joint.child}` is cut in "
-                f"halves `{joint.child}` and `{half_name(joint)}`, and a weld joins them",
+                f"halves `{joint.child}` and `{twin_name(joint)}`, and a weld joins them",
                 joint,
             )
-            ends = (half_name(joint), np.eye(4)), (joint.child, np.eye(4))
+            ends = (twin_name(joint), np.eye(4)), (joint.child, np.eye(4))
             _equate(tree, "weld", f"{joint.name}_weld", *ends)
             continue
         first, second = joint.T_parent_joint, joint.T_child_joint
@@ -81,7 +81,7 @@ def _close(tree: BodyTree) -> None:
     driven = [joint.name for joint in kept if joint.actuated]
     if driven:
         tree.lose(f"cannot drive closing joints: {', '.join(driven)}", joints=driven)
-    bounded = [joint.name for joint in kept if joint.limits is not None]
+    bounded = [joint.name for joint in kept if joint.limits is not None and joint.limits.bounded]
     if bounded:
         tree.lose(f"cannot limit closing joints: {', '.join(bounded)}", joints=bounded)
 

@@ -26,7 +26,7 @@ from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import IDENTITY
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointDynamics
 
 #: The key that tells such a file from other YAML files beside a model, at the top level.
 KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
@@ -77,7 +77,12 @@ def retype(root: Value, draft: UrdfDraft) -> None:
             first, second = (np.eye(3)["XYZ".index(letter)] for letter in letters)
             kind, screws = "universal", joint_screws("universal", first, second)
         draft.joints[joint.name] = replace(
-            joint, kind=kind, screws=screws, position=np.zeros(0), limits=None
+            joint,
+            kind=kind,
+            screws=screws,
+            position=np.zeros(0),
+            limits=None,
+            dynamics=JointDynamics(),
         )
     if root.get("name_mot") is None:
         return

@@ -74,12 +74,13 @@ class LinkTree(Writing):
         add(element, "child", link=child)
 
     def _joint(self, joint: Joint) -> Any:
+        bounded = joint.limits is not None and joint.limits.bounded
         kind = {
             "fixed": "fixed",
             "free": "floating",
             "planar": "planar",
             "prismatic": "prismatic",
-            "revolute": "continuous" if joint.limits is None else "revolute",
+            "revolute": "revolute" if bounded else "continuous",
             "spherical": "spherical" if self.plus else "continuous",
         }[joint.kind]
         element = self.joints[joint.name] = add(self.root, "joint", name=joint.name, type=kind)

@@ -12,7 +12,7 @@ import yaml
 from lxml import etree
 
 from regularize.adapters.common.files import write_text
-from regularize.adapters.common.serial import axis_in_frame, standard
+from regularize.adapters.common.serial import axis_in_frame, standard, twin_name
 from regularize.adapters.common.spanning import spanning
 from regularize.adapters.common.write import add
 from regularize.adapters.urdf.elements import add_origin
@@ -105,7 +105,7 @@ class _UrdfWriter(LinkTree):
 
     def _cut(self, joint: Joint) -> None:
         """Lead a closing joint to a massless twin of its child, and hold the two together."""
-        twin = f"{joint.child}__{joint.name}"
+        twin = twin_name(joint)
         self.add_chain(joint, self.parts(replace(joint, child=twin)))
         self.lose(
             f"has no loop closure of kind {joint.kind}: `{joint.name}` leads to the massless "

@@ -26,7 +26,8 @@ from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.constraints import close_loops
-from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.pinocchio_model.exporting import to_pinocchio
+from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_mechanism
 

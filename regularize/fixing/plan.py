@@ -15,7 +15,7 @@ from regularize.lie.screw import IDENTITY, Array
 from regularize.manifold.assembly import with_coordinates
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import KINDS, joint_screws, perpendiculars
-from regularize.model.mechanism import Joint, Mechanism
+from regularize.model.mechanism import Joint, JointDynamics, Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
 from regularize.statics.cures import Cure, cure, cures, of_kind
@@ -185,6 +185,7 @@ def made(joint: Joint, words: str) -> Joint:
         T_parent_joint=joint.T_parent_joint @ shift,
         T_child_joint=joint.T_child_joint @ shift,
         limits=None,
+        dynamics=JointDynamics(),
     )
     if np.any(joint.position):
         result = replace(result, position=joint_position(result, motion(joint, joint.position)))

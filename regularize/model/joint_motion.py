@@ -63,7 +63,8 @@ def reversed_joint(joint: Joint) -> Joint:
         T_parent_joint=joint.T_child_joint,
         T_child_joint=joint.T_parent_joint,
         position=joint.position[order],
-        limits=None if joint.limits is None else joint.limits[order],
+        limits=None if joint.limits is None else joint.limits.taken(order),
+        dynamics=joint.dynamics.taken(order),
     )
 
 

@@ -18,6 +18,7 @@ from regularize.model.cycles import (
     candidate_cycles,
     independent,
     minimum_cycle_basis,
+    summed_cycles,
     walk,
 )
 from regularize.model.graph import (
@@ -104,10 +105,12 @@ def _orders(
     if count == 1 or len(block) > LARGEST_SEARCH:
         return
     candidates = candidate_cycles(graph, block, 2 * max(c.length for c in basis))
-    yield candidates, True
-    for _ in range(TRIES):
-        order = [candidates[i] for i in rng.permutation(len(candidates))]
-        yield independent(order, count), False
+    sums = summed_cycles(graph, basis, candidates)
+    for known in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
+        yield known, True
+        for _ in range(TRIES):
+            order = [known[i] for i in rng.permutation(len(known))]
+            yield independent(order, count), False
 
 
 def _close_in_order(

@@ -15,7 +15,7 @@ from regularize.model.graph import Edge, EdgeId
 from regularize.model.higher_pairs import HIGHER_PAIRS, pair_screws
 from regularize.model.joint import joint_screws, perpendiculars
 from regularize.model.joint_motion import joint_position, motion
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointDynamics
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 
@@ -256,6 +256,7 @@ def _with(
         T_parent_joint=joint.T_parent_joint @ shift,
         T_child_joint=joint.T_child_joint @ shift,
         limits=None,
+        dynamics=JointDynamics(),
     )
     if np.any(joint.position):
         moved = screw.inverse(shift) @ motion(joint, joint.position) @ shift

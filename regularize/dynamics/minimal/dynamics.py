@@ -28,7 +28,8 @@ from regularize.errors import ModelError, NoInertia, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
-from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.pinocchio_model.exporting import to_pinocchio
+from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 
