@@ -14,6 +14,7 @@ from regularize.commands import (
     check,
     explain,
     export,
+    fix,
     formats,
     metamodel,
     reduce,
@@ -23,7 +24,7 @@ from regularize.commands import (
 )
 from regularize.errors import RegularizeError
 
-VERBS = (check, reduce, export, simulate, solve, metamodel, show, explain, formats)
+VERBS = (check, fix, reduce, export, simulate, solve, metamodel, show, explain, formats)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -2,71 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
-import numpy as np
-
-from regularize.lie.screw import Array
-from regularize.model.mechanism import Body, Joint, Mechanism
-
-
-def differences(before: Mechanism, after: Mechanism, changed: Collection[str]) -> list[str]:
-    """What a change of some joints touched beside them, in words; empty where nothing."""
-    found = []
-    bodies = {body.name: body for body in after.bodies}
-    for body in before.bodies:
-        other = bodies.get(body.name)
-        if other is None:
-            found.append(f"body `{body.name}` is gone")
-        elif not _same_body(body, other):
-            found.append(f"body `{body.name}` has other mass properties or shapes")
-    joints = {joint.name: joint for joint in after.joints}
-    for joint in before.joints:
-        kept = joints.get(joint.name)
-        if joint.name in changed:
-            continue
-        if kept is None:
-            found.append(f"joint `{joint.name}` is gone")
-        elif not _same_joint(joint, kept):
-            found.append(f"joint `{joint.name}` is another one")
-    old = {body.name for body in before.bodies}
-    heavy = [b.name for b in after.bodies if b.name not in old and b.inertia and b.inertia.mass]
-    found += [f"body `{name}` is new and has mass" for name in heavy]
-    if len(before.couplings) != len(after.couplings):
-        found.append("couplings are lost")
-    if len(before.motions) != len(after.motions):
-        found.append("prescribed motions are lost")
-    if not np.array_equal(before.gravity, after.gravity) or before.ground != after.ground:
-        found.append("gravity or the ground is another one")
-    return found
+from regularize.adapters.common.edits import WantedKind
+from regularize.fixing.plan import FixPlan
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import Reduction
+from regularize.verification.differences import differences
 
 
-def _same_body(one: Body, other: Body) -> bool:
-    if (one.inertia is None) != (other.inertia is None) or len(one.geometry) != len(other.geometry):
-        return False
-    if one.inertia is None or other.inertia is None:
-        return True
-    return (
-        one.inertia.mass == other.inertia.mass
-        and _close(one.inertia.center, other.inertia.center)
-        and _close(one.inertia.matrix, other.inertia.matrix)
-    )
+def unwanted(
+    before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction
+) -> list[str]:
+    """What a changed model has that nobody wanted, or lacks; in words, empty where nothing.
+
+    Args:
+        before: The model as it was read.
+        after: The changed model, as it was read.
+        planned: The change.
+        reduction: Of the changed model.
+    """
+    known = {joint.name for joint in before.joints}
+    changed = {each.joint.name for each in planned.wanted}
+    concerned = changed | {
+        joint.name
+        for joint in after.joints
+        if joint.name not in known and joint.name.startswith(tuple(f"{name}_" for name in changed))
+    }
+    wrong = [
+        finding.message.removeprefix("the file: ")
+        for finding in differences(before, after, reduction=planned.reduction)
+        if finding.severity != "note"
+        and finding.code != "REG320"
+        and not (finding.joints and {*finding.joints} <= concerned)
+    ]
+    wrong += _other_freedoms(after, planned.wanted)
+    old = planned.reduction
+    if planned.isostatic:
+        if reduction.redundant:
+            wrong.append(f"{reduction.redundant} constraint equations stay redundant")
+        if (reduction.mobility, reduction.finite_mobility) != (old.mobility, old.finite_mobility):
+            wrong.append(f"the mobility is {reduction.mobility} instead of {old.mobility}")
+    return wrong
 
 
-def _same_joint(one: Joint, other: Joint) -> bool:
-    return (
-        one.kind == other.kind
-        and _close(one.screws, other.screws)
-        and _same_bounds(one.limits, other.limits)
-        and one.actuated == other.actuated
-    )
+def _other_freedoms(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:
+    """Changed joints that have another number of freedoms than they should."""
+    wrong = []
+    for each in wanted:
+        name = each.joint.name
+        parts = [j for j in after.joints if j.name == name or j.name in _added(name)]
+        freedoms = sum(part.freedoms for part in parts)
+        if freedoms != each.replacement.freedoms:
+            wrong.append(f"joint `{name}` has {freedoms} freedoms and is not {each.kind}")
+    return wrong
 
 
-def _same_bounds(one: Array | None, other: Array | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return bool(np.array_equal(one, other))
-
-
-def _close(one: Array, other: Array) -> bool:
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
+def _added(name: str) -> tuple[str, ...]:
+    """Names of the joints that a body gets beside one of its joints."""
+    return tuple(f"{name}_{what}" for what in ("slide", "turn"))

@@ -13,14 +13,12 @@ from regularize.adapters import adapters, read
 from regularize.adapters.common.edits import WantedKind
 from regularize.adapters.common.files import write_bytes
 from regularize.adapters.common.patching import Patcher
-from regularize.adapters.reading import model_file
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
-from regularize.fixing.comparison import differences
+from regularize.fixing.comparison import unwanted
 from regularize.fixing.engines import refused
 from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
-from regularize.model.joint import KINDS
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
@@ -172,13 +170,13 @@ def _read_again(placing: Placing, before: Mechanism, options: Mapping[str, Any])
         files = placing.files(target)
         for place, data in files.items():
             place.write_bytes(data)
-        again = dict(options)
+        again = {**options, "format": before.format}
         if isinstance(again.get("loops"), (str, PathLike)):
             sidecar = Path(fspath(again["loops"]))
             moved = [place for place in files if place.name == sidecar.name]
             again["loops"] = str(moved[0] if moved else sidecar.resolve())
         try:
-            after = read(target, format=before.format, **again)
+            after = read(target, **again)
         except RegularizeError as error:
             raise ModelError(
                 f"{placing.main}: the changed file does not read: {error}; nothing is written"
@@ -219,20 +217,8 @@ def _verified(before: Mechanism, after: Mechanism, planned: FixPlan) -> Reductio
     Raises:
         ModelError: It is not; the message says what differs.
     """
-    changed = {each.joint.name: each for each in planned.wanted}
-    wrong = differences(before, after, changed)
-    kinds = {joint.name: joint.kind for joint in after.joints}
-    for name, each in changed.items():
-        wanted = each.kind if each.kind in KINDS else "composite"
-        if kinds.get(name, wanted) != wanted and before.format != "mjcf":
-            wrong.append(f"joint `{name}` reads as {kinds[name]} instead of {wanted}")
     reduction = reduce(after)
-    old = planned.reduction
-    if planned.isostatic:
-        if reduction.redundant:
-            wrong.append(f"{reduction.redundant} constraint equations stay redundant")
-        if (reduction.mobility, reduction.finite_mobility) != (old.mobility, old.finite_mobility):
-            wrong.append(f"the mobility is {reduction.mobility} instead of {old.mobility}")
+    wrong = unwanted(before, after, planned, reduction)
     if wrong:
         raise ModelError(
             f"{before.path}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
