@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from regularize.dynamics.simulate import simulate as simulate
     from regularize.dynamics.simulation import Simulation as Simulation
     from regularize.files import load as load
-    from regularize.fixing.fix import fix as fix
     from regularize.files import save as save
+    from regularize.fixing.fix import fix as fix
     from regularize.manifold.assembly import Assembly as Assembly
     from regularize.manifold.assembly import assemble as assemble
     from regularize.metamodels.metamodel import Metamodel as Metamodel

@@ -104,7 +104,7 @@ class EditedText:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the file; raises ``RegularizeError`` where its encoding lacks a character."""
+        """The bytes of the file; raises ``RegularizeError`` where a character has no code."""
         try:
             return self.mark + self.text.encode(self.encoding)
         except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""Where the elements of an XML text stand, to the character, so that they can be edited in place."""
+"""Where the elements of an XML text stand, to the character, for edits in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zip archives in which one member is replaced and everything else stays as it is, byte for byte."""
+"""Zip archives in which one member is replaced and all else stays, byte for byte."""
 
 from __future__ import annotations
 

@@ -199,7 +199,9 @@ class MjcfPatcher(XmlPatcher):
         if len(self.source.rows) != self.m.neq or joint.source is None:
             return []
         ends = [self._ends(i) for i in range(self.m.neq)]
-        own = next((i for i, row in enumerate(self.source.rows) if row.source == joint.source), None)
+        own = next(
+            (i for i, row in enumerate(self.source.rows) if row.source == joint.source), None
+        )
         if own is None:
             return []
         alike = [

@@ -1,4 +1,4 @@
-"""Kinds of joints changed in the project's own JSON: the entries of a joint that tell its motion."""
+"""Kinds of joints changed in the project's own JSON: entries that tell a joint's motion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NativePatcher(Patcher):
         """The entries of each joint that its kind decides."""
         text = self.text(self.path)
         # JSON is YAML, and PyYAML knows where every value stands.
-        root = yaml.compose(text.text, Loader=yaml.SafeLoader)
+        root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
         joints = _members(root)["joints"].value
         named = {_members(node)["name"].value: node for node in joints}
         found = Patch()
@@ -42,7 +42,7 @@ class NativePatcher(Patcher):
         return found
 
 
-def _members(node: yaml.Node) -> dict[str, Any]:
+def _members(node: Any) -> dict[str, Any]:
     return {key.value: value for key, value in node.value}
 
 
@@ -51,7 +51,7 @@ def _edits(text: EditedText, node: yaml.Node, wanted: WantedKind) -> Iterator[Ed
     for key, value in _members(node).items():
         if key in ENTRIES and new[key] != old[key]:
             start, end = value.start_mark.index, value.end_mark.index
-            line = text.text[: start].rsplit("\n", 1)[-1]
+            line = text.text[:start].rsplit("\n", 1)[-1]
             margin = text.newline + line[: len(line) - len(line.lstrip())]
             written = json.dumps(new[key], indent=1, ensure_ascii=False, allow_nan=False)
             yield Edit(text.path, start, end, written.replace("\n", margin))

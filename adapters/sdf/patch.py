@@ -63,7 +63,9 @@ class SdfJointPatch:
         held = [tag for tag in ("limit", "dynamics") if axis is not None and axis.child(tag)]
         if held and AXES[wanted.kind] == 0:
             tags = " and ".join(f"<{tag}>" for tag in held)
-            found.lose(joint, f"{tags} of joint `{joint.name}` mean nothing to a {wanted.kind} joint")
+            found.lose(
+                joint, f"{tags} of joint `{joint.name}` mean nothing to a {wanted.kind} joint"
+            )
         return edits
 
     def _second_axis(self, axis: Place | None, wanted: WantedKind) -> Edit:
@@ -106,9 +108,9 @@ class SdfPatcher(XmlPatcher):
 
     def referring(self, place: Place) -> Iterator[tuple[int, int]]:
         """Addresses that are paths."""
-        if place.tag in ("uri", "filename", "albedo_map", "normal_map", "script"):
-            if not place.children and place.closing > place.opened:
-                yield place.content
+        named = place.tag in ("uri", "filename", "albedo_map", "normal_map")
+        if named and not place.children and place.closing > place.opened:
+            yield place.content
 
 
 def _direction(screw: Array) -> Array:

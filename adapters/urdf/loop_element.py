@@ -1,4 +1,4 @@
-"""A URDF+ ``<loop>`` in the place of what has no kind of its own: a link with two parents, frames."""
+"""A URDF+ ``<loop>`` in the place of a link with two parents, or beside marked frames."""
 
 from __future__ import annotations
 

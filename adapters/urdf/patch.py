@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, Patch, WantedKind
-from regularize.adapters.common.patching import XmlPatcher
+from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place
 from regularize.adapters.sdf.patch import SdfJointPatch
 from regularize.adapters.urdf import sidecar_patch
+from regularize.adapters.urdf.gepetto import KEY
 from regularize.adapters.urdf.loop_element import axes_of, loop_element
 from regularize.model.higher_pairs import HIGHER_PAIRS
 from regularize.model.mechanism import Joint
@@ -34,6 +35,8 @@ class UrdfPatcher(XmlPatcher):
         if joint.source is not None and joint.source.path != self.path:
             return sidecar_patch.kinds(joint)
         place = self.element(joint)
+        if place is not None and not joint.closure and self._retypes() is not None:
+            return ("universal", "spherical") if joint.kind == "revolute" else ()
         if place is None or not joint.closure:
             return ()
         if place.tag == "joint" and place.parent is not None and place.parent.tag == "gazebo":
@@ -44,7 +47,12 @@ class UrdfPatcher(XmlPatcher):
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """One edit or a few per joint."""
-        found = Patch()
+        found, sidecar = Patch(), self._retypes()
+        if sidecar is not None:
+            text = self.text(sidecar)
+            retyped = [each for each in wanted if self._in_tree(each)]
+            wanted = [each for each in wanted if each not in retyped]
+            found.edits += sidecar_patch.retyped(retyped, text) if retyped else ()
         for each in wanted:
             source = each.joint.source
             if source is not None and source.path != self.path:
@@ -55,6 +63,17 @@ class UrdfPatcher(XmlPatcher):
                 raise self.refuse(each, ())
             found.edits += self._edits(place, each, found)
         return found
+
+    def _retypes(self) -> str | None:
+        """The file beside the model that can give its joints other types."""
+        for path in self.mechanism.files[:1]:
+            if KEY.search(self.data(path)) is not None:
+                return path
+        return None
+
+    def _in_tree(self, wanted: WantedKind) -> bool:
+        """Whether the file beside the model can hold a joint of the tree."""
+        return not wanted.joint.closure and sidecar_patch.retype_word(wanted) is not None
 
     def found_by_name(self) -> Collection[str]:
         """The file of closing joints."""
@@ -97,6 +116,10 @@ class UrdfPatcher(XmlPatcher):
                 wanted.joint,
                 f"{tags} of joint `{wanted.joint.name}` mean nothing to a {wanted.kind} joint",
             )
+
+    def references(self, text: EditedText) -> Iterator[FileReference]:
+        """Those of the model itself; the file of closing joints names none."""
+        return super().references(text) if text.path == self.path else iter(())
 
     def referring(self, place: Place) -> Iterator[tuple[int, int]]:
         """Meshes and textures."""

@@ -1,4 +1,4 @@
-"""Kinds of joints changed on USD stages: the type of a joint prim, or the freedoms that it locks."""
+"""Kinds of joints changed on USD stages: the type of a joint prim, or what it locks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
-from regularize.adapters.common.freedoms import AXES, GENERIC
+from regularize.adapters.common.freedoms import GENERIC, axis_letter
 from regularize.adapters.common.patching import FileReference, Patcher
 from regularize.adapters.usd.text_places import PrimPlace, UsdPlaces
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
 from regularize.model.higher_pairs import HIGHER_PAIRS
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
@@ -48,7 +47,9 @@ class UsdPatcher(Patcher):
         if data.startswith(b"#usda"):
             return EditedText.of(data, path)
         if data.startswith(b"PK"):
-            raise ModelError(f"{path}: is a package; unpack it with usdzip and name the layer in it")
+            raise ModelError(
+                f"{path}: is a package; unpack it with usdzip and name the layer in it"
+            )
         return EditedText(path, Sdf.Layer.FindOrOpen(path).ExportToString(), "utf-8")
 
     def packed(self, path: str, text: EditedText) -> bytes:
@@ -195,17 +196,11 @@ def _freedoms(wanted: WantedKind) -> list[str] | None:
     names = []
     for column in wanted.replacement.screws.T:
         turns = bool(np.any(column[3:]))
-        letter = _axis_letter(column[3:] if turns else column[:3])
+        letter = axis_letter(column[3:] if turns else column[:3])
         if letter is None or (turns and np.any(column[:3])):
             return None
         names.append(f"{'rot' if turns else 'trans'}{letter}")
     return names
-
-
-def _axis_letter(direction: Array) -> str | None:
-    leading = int(np.argmax(np.abs(direction)))
-    rest = float(np.linalg.norm(np.delete(direction, leading)))
-    return AXES[leading] if rest < 1e-9 else None
 
 
 def _is_locked(places: UsdPlaces, spans: Sequence[tuple[int, int] | None]) -> bool:

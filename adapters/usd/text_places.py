@@ -1,4 +1,4 @@
-"""Where the prims of a USD text file stand, to the character, so that they can be edited in place."""
+"""Where the prims of a USD text file stand, to the character, for edits in place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _TOKEN = re.compile(
     r"|@@@.*?@@@|@[^@\n]*@|#[^\n]*|/\*.*?\*/|[^\W\d][\w:.\-]*|[^\s\w]|\w+",
     re.S,
 )
-_ATTRIBUTE = re.compile(r"^[ \t]*(?:custom\s+)?(?:uniform\s+)?[\w\[\]]+\s+%s\s*=\s*([^\n(#]*)", re.M)
+_ATTRIBUTE = re.compile(
+    r"^[ \t]*(?:custom\s+)?(?:uniform\s+)?[\w\[\]]+\s+%s\s*=\s*([^\n(#]*)", re.M
+)
 _SCHEMAS = re.compile(r"apiSchemas\s*=\s*\[")
 SPECIFIERS = ("def", "over", "class")
 

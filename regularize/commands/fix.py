@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_reading_options, reading_options
@@ -29,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_reading_options(parser)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
-        "-o", dest="out", type=Path, metavar="OUT", help="write the changed model there"
+        "-o", dest="out", metavar="OUT", help="write the changed model there; FOLDER/ for a folder"
     )
     where.add_argument("--in-place", action="store_true", help="change the files themselves")
     where.add_argument("--diff", action="store_true", help="print what would change, write nothing")
@@ -85,7 +84,9 @@ def _joints(given: Sequence[str]) -> dict[str, str] | None:
 
 def _lines(found: Fix) -> list[str]:
     """What changes, in words."""
-    lines = [f"{change.joint.name}: {change.joint.kind} to {change.kind}" for change in found.changes]
+    lines = [
+        f"{change.joint.name}: {change.joint.kind} to {change.kind}" for change in found.changes
+    ]
     after = found.reduction
     lines.append(f"redundant constraint equations: {after.redundant}, mobility: {after.mobility}")
     return lines if found.changes else ["nothing to change", *lines]

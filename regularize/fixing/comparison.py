@@ -41,8 +41,11 @@ def unwanted(
     if planned.isostatic:
         if reduction.redundant:
             wrong.append(f"{reduction.redundant} constraint equations stay redundant")
-        if (reduction.mobility, reduction.finite_mobility) != (old.mobility, old.finite_mobility):
+        if reduction.mobility != old.mobility:
             wrong.append(f"the mobility is {reduction.mobility} instead of {old.mobility}")
+        elif reduction.finite_mobility != old.finite_mobility and old.finite_mobility is not None:
+            finite = f"{reduction.finite_mobility} instead of {old.finite_mobility}"
+            wrong.append(f"the mobility by finite motions is {finite}")
     return wrong
 
 

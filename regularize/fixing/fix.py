@@ -69,11 +69,11 @@ class Fix:
         given = Path(path)
         folder = Path(self.path).is_dir()
         main = self.placing.main
-        target = given / Path(main).name if folder or given.is_dir() else given
+        inside = folder or given.is_dir() or fspath(path).endswith("/")
+        target = given / Path(main).name if inside else given
         files = self.placing.files(target)
         self.placing.patcher.unchanged()
-        if folder or not given.is_dir():
-            target.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         for place, data in files.items():
             write_bytes(place, data)
         return given if folder else target
@@ -193,9 +193,7 @@ def _origin(placing: Placing, place: Path) -> str:
     return next((path for path in known if Path(path).name == place.name), placing.main)
 
 
-def _named_as_before(
-    after: Mechanism, before: Mechanism, names: Mapping[str, str]
-) -> Mechanism:
+def _named_as_before(after: Mechanism, before: Mechanism, names: Mapping[str, str]) -> Mechanism:
     """The model with the names of the user's files in the places of those that were read."""
 
     def named(source: Source | None) -> Source | None:

@@ -1,25 +1,21 @@
-"""Which joints of a model become what: those that the user names, or those that make it isostatic."""
+"""Which joints of a model become what: as the user says, or to make it isostatic."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from regularize.adapters.common.edits import WantedKind
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie import screw
-from regularize.lie.screw import IDENTITY, Array
-from regularize.manifold.assembly import with_coordinates
+from regularize.fixing.another_kind import KNOWN, of_another_kind
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint import KINDS, joint_screws, perpendiculars
-from regularize.model.mechanism import Joint, JointDynamics, Mechanism
+from regularize.model.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
+from regularize.report.analysis import TRIES
 from regularize.solving import reduce
 from regularize.statics.cures import Cure, cure, cures, of_kind
-from regularize.statics.joint_changes import CHOICE, JointChange, Stressed
+from regularize.statics.joint_changes import JointChange, Stressed
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +46,7 @@ def plan(
     """
     reduction = reduce(mechanism)
     if isinstance(joints, Cure):
-        return FixPlan(reduction, _wanted(mechanism, joints.changes), isostatic=False)
+        return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
     if joints is not None:
         return FixPlan(reduction, _named(reduction, joints), isostatic=False)
     if not reduction.assembly.closed:
@@ -61,19 +57,22 @@ def plan(
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
-    found = _smallest(reduction, kinds)
+    found = smallest(reduction, kinds)
     if found is None:
         raise UnsupportedExport(_why_not(reduction, kinds))
     return FixPlan(
-        reduction, _wanted(mechanism, found.changes), isostatic=True, findings=_evidence(reduction)
+        reduction,
+        wanted_kinds(mechanism, found.changes),
+        isostatic=True,
+        findings=_evidence(reduction),
     )
 
 
-def _smallest(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Cure | None:
+def smallest(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Cure | None:
     """The best cure that the file can hold; joints whose data it would lose come last."""
     held = {joint.name for joint in reduction.mechanism.joints if joint.limits is not None}
     for keep in (held, set()) if held else (set(),):
-        found = cures(reduction, limit=1, keep=keep, kinds=kinds)
+        found = cures(reduction, limit=1, keep=keep, kinds=kinds, tries=TRIES)
         if found:
             return found[0]
     return None
@@ -87,7 +86,7 @@ def _why_not(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> str:
         text = f"this {format} file holds no other kind of joint at any of its loops"
     else:
         text = f"no change of joints that this {format} file can hold makes the model isostatic"
-    offered = cures(reduction, limit=1)
+    offered = cures(reduction, limit=1, tries=TRIES)
     if offered:
         text += f"; in the CAD system or by hand: {offered[0]}"
     return f"{text}; `regularize reduce` writes an isostatic model anew"
@@ -107,7 +106,8 @@ def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
     )
 
 
-def _wanted(mechanism: Mechanism, changes: Collection[JointChange]) -> tuple[WantedKind, ...]:
+def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tuple[WantedKind, ...]:
+    """Changes as patchers take them."""
     return tuple(
         WantedKind(mechanism.joint(change.joint), change.after, change.replacement)
         for change in changes
@@ -116,87 +116,37 @@ def _wanted(mechanism: Mechanism, changes: Collection[JointChange]) -> tuple[Wan
 
 def _named(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
     """The joints that the user names, made what she says."""
-    mechanism = reduction.mechanism
+    mechanism, wanted = reduction.mechanism, []
     for name, words in joints.items():
         kind = words.partition(":")[0]
-        mechanism.joint(name)
-        if kind not in (*KINDS, *CHOICE, "parallel") or kind in ("free", "composite"):
-            known = ", ".join(k for k in (*KINDS, *CHOICE, "parallel") if k not in ("free", "composite"))
-            raise ModelError(f"joint kind {kind!r} is unknown; known are {', '.join(dict.fromkeys(known.split(', ')))}")
-    offered = _offered(reduction, joints)
+        if kind not in KNOWN:
+            raise ModelError(f"joint kind {kind!r} is unknown; known are {', '.join(KNOWN)}")
+        if mechanism.joint(name).kind != kind:
+            wanted.append(name)
+    offered = _offered(reduction, {name: joints[name] for name in wanted})
     return tuple(
-        WantedKind(mechanism.joint(name), words.partition(":")[0], replacement)
-        for name, words in joints.items()
-        for replacement in [offered.get(name) or made(mechanism.joint(name), words)]
-        if mechanism.joint(name).kind != words.partition(":")[0]
+        WantedKind(joint, joints[name].partition(":")[0], replacement)
+        for name in wanted
+        for joint in [mechanism.joint(name)]
+        for replacement in [offered.get(name) or of_another_kind(joint, joints[name])]
     )
 
 
 def _offered(reduction: Reduction, joints: Mapping[str, str]) -> dict[str, Joint]:
-    """Replacements of the joints that gain freedoms; those that together cure, where they do."""
-    if not reduction.assembly.closed or reduction.redundant == 0:
+    """Joints that gain freedoms in their place; those that together cure, where some do."""
+    if not joints or not reduction.assembly.closed:
         return {}
     stressed = Stressed(reduction)
-    try:
-        options = {name: of_kind(stressed, name, words) for name, words in joints.items()}
-    except ModelError:
-        return {}
+    options = {}
+    for name, words in joints.items():
+        try:
+            options[name] = of_kind(stressed, name, words)
+        except ModelError:
+            if ":" in words and not words.startswith("helical"):
+                raise
     chosen = {name: each[0].replacement for name, each in options.items()}
-    if any(len(each) > 1 for each in options.values()):
+    if len(options) == len(joints) and any(len(each) > 1 for each in options.values()):
         found = cure(reduction, joints)
         if isinstance(found, Cure):
             chosen |= {change.joint: change.replacement for change in found.changes}
     return chosen
-
-
-def made(joint: Joint, words: str) -> Joint:
-    """A joint made another kind, about its own axis, in the same place.
-
-    Args:
-        joint: The joint as it is.
-        words: The kind; of a helical joint with its pitch in metres per turn, ``helical:0.002``.
-
-    Raises:
-        ModelError: The kind needs more than the joint tells.
-    """
-    from dataclasses import replace
-
-    from regularize.model.joint_motion import joint_position, motion
-
-    kind, _, more = words.partition(":")
-    axis, shift = _axis(joint), IDENTITY
-    pitch = 0.0
-    if kind == "helical":
-        try:
-            pitch = float(more) / (2 * np.pi)
-        except ValueError:
-            raise ModelError(
-                f"joint {joint.name!r}: a helical joint has a pitch; write helical:METRES_PER_TURN"
-            ) from None
-    if kind in CHOICE and kind != "universal" or kind == "parallel":
-        raise ModelError(f"joint {joint.name!r} is {joint.kind} and cannot be made {kind}")
-    second = perpendiculars(axis)[0]
-    screws = joint_screws(kind, axis, second, pitch)
-    result = replace(
-        joint,
-        kind=kind,
-        screws=screws,
-        position=np.zeros(screws.shape[1]),
-        T_parent_joint=joint.T_parent_joint @ shift,
-        T_child_joint=joint.T_child_joint @ shift,
-        limits=None,
-        dynamics=JointDynamics(),
-    )
-    if np.any(joint.position):
-        result = replace(result, position=joint_position(result, motion(joint, joint.position)))
-    return result
-
-
-def _axis(joint: Joint) -> Array:
-    """The axis of a joint in its frame: its own, or Z where it has none."""
-    for column in joint.screws.T:
-        if np.any(column[3:]):
-            return np.asarray(screw.unit(column[3:])) if joint.kind != "spherical" else np.eye(3)[2]
-    for column in joint.screws.T:
-        return np.asarray(screw.unit(column[:3]))
-    return np.eye(3)[2]

@@ -236,7 +236,12 @@ class Analysis:
             "cures": [
                 {
                     "changes": [
-                        {"joint": c.joint, "before": c.before, "after": c.after}
+                        {
+                            "joint": c.joint,
+                            "before": c.before,
+                            "after": c.after,
+                            "choice": None if c.choice is None else c.choice.tolist(),
+                        }
                         for c in cure.changes
                     ],
                     "mobility": cure.mobility,

@@ -59,9 +59,9 @@ class Cure:
         return f"{text} (idle: {', '.join(self.idle)})" if self.idle else text
 
     @property
-    def arguments(self) -> str:
+    def arguments(self) -> list[str]:
         """The changes as arguments of ``regularize fix``."""
-        return " ".join(f"--joint {change.argument}" for change in self.changes)
+        return [word for change in self.changes for word in ("--joint", change.argument)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,13 +73,14 @@ class JointChange:
     @property
     def words(self) -> str:
         """The new kind, with its direction where there is a choice."""
+        kind = self.after.replace("_", " ")
         if self.choice is None:
-            return self.after
-        return f"{self.after} ({CHOICE[self.after]} {axis_words(self.choice)})"
+            return kind
+        return f"{kind} ({CHOICE[self.after]} {axis_words(self.choice)})"
 
     @property
     def argument(self) -> str:
-        """The change as ``regularize fix --joint`` takes it, ``NAME=KIND`` or ``NAME=KIND:X,Y,Z``."""
+        """The change for ``regularize fix --joint``: ``NAME=KIND`` or ``NAME=KIND:X,Y,Z``."""
         text = f"{self.joint}={self.after}"
         if self.choice is None:
             return text
@@ -113,7 +114,9 @@ class Stressed:
             if option.joint not in keep
         ]
 
-    def of_joint(self, e: EdgeId, kinds: Collection[str], motors: bool = False) -> list[JointChange]:
+    def of_joint(
+        self, e: EdgeId, kinds: Collection[str], motors: bool = False
+    ) -> list[JointChange]:
         """Every change of one joint to one of some kinds; none of motors and coupled joints."""
         mechanism = with_coordinates(self.reduction.mechanism, self.reduction.q)
         edge = self.reduction.graph.edges[e]
@@ -202,9 +205,7 @@ def _added(joint: Joint, after: str, replacement: Joint, pose: Array, q: Array) 
     return np.column_stack(tilts)
 
 
-def _replacements(
-    joint: Joint, forces: Array
-) -> Iterator[tuple[str, Joint, Array, Array | None]]:
+def _replacements(joint: Joint, forces: Array) -> Iterator[tuple[str, Joint, Array, Array | None]]:
     """Joints with more freedoms in the same position.
 
     Args:
@@ -219,7 +220,9 @@ def _replacements(
         return
     if joint.kind == "spherical":
         for along in forces:
-            yield _with(joint, "point_on_line", pair_screws("point_on_line", along), IDENTITY, along)
+            yield _with(
+                joint, "point_on_line", pair_screws("point_on_line", along), IDENTITY, along
+            )
         return
     if joint.kind not in ("revolute", "prismatic"):
         return
