@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pxr import Sdf, Usd
+from pxr import Sdf
 
 from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
 from regularize.adapters.common.freedoms import GENERIC, axis_letter
 from regularize.adapters.common.patching import FileReference, Patcher
+from regularize.adapters.usd.stage import open_stage
 from regularize.adapters.usd.text_places import PrimPlace, UsdPlaces
 from regularize.errors import ModelError
 from regularize.model.higher_pairs import HIGHER_PAIRS
@@ -39,7 +40,7 @@ class UsdPatcher(Patcher):
     def __init__(self, mechanism: Mechanism) -> None:
         """Open the stage, which knows the layer of every prim."""
         super().__init__(mechanism)
-        self.stage: Any = Usd.Stage.Open(self.path)
+        self.stage: Any = open_stage(self.path)
 
     def text(self, path: str) -> EditedText:
         """The text of a layer; that of a binary one as USD writes it."""
