@@ -21,10 +21,11 @@ from regularize.commands import (
     show,
     simulate,
     solve,
+    verify,
 )
 from regularize.errors import RegularizeError
 
-VERBS = (check, fix, reduce, export, simulate, solve, metamodel, show, explain, formats)
+VERBS = (check, verify, fix, reduce, export, simulate, solve, metamodel, show, explain, formats)
 
 
 def parser() -> argparse.ArgumentParser:

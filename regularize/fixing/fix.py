@@ -15,7 +15,6 @@ from regularize.adapters.common.files import write_bytes
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
-from regularize.fixing.engines import refused
 from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
@@ -23,6 +22,7 @@ from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
 from regularize.statics.cures import Cure
+from regularize.verification.engines import try_engine
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
 EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
@@ -108,8 +108,9 @@ def fix(
     planned = plan(before, patcher, joints)
     patch = patcher.patch(planned.wanted)
     placing = Placing(patcher, patch.edits, str(before.path))
-    after = _read_again(placing, before, options) if patch.edits else before
-    reduction = _verified(before, after, planned) if patch.edits else planned.reduction
+    after, reduction = before, planned.reduction
+    if patch.edits:
+        after, reduction = _verified(placing, before, planned, options)
     findings = (*planned.findings, *patch.findings)
     return Fix(named, after, planned.wanted, findings, reduction, placing)
 
@@ -163,8 +164,14 @@ def _by_hand(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> s
     return "make " + " and ".join(f"joint `{name}` {kind}" for name, kind in kinds.items())
 
 
-def _read_again(placing: Placing, before: Mechanism, options: Mapping[str, Any]) -> Mechanism:
-    """The changed model, read from a place of its own."""
+def _verified(
+    placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
+) -> tuple[Mechanism, Reduction]:
+    """The changed model, read from a place of its own, and its analysis.
+
+    Raises:
+        ModelError: It does not read, its own program refuses it, or it is not what was meant.
+    """
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         target = Path(folder) / Path(placing.main).name
         files = placing.files(target)
@@ -177,14 +184,29 @@ def _read_again(placing: Placing, before: Mechanism, options: Mapping[str, Any])
             again["loops"] = str(moved[0] if moved else sidecar.resolve())
         try:
             after = read(target, **again)
+            _try_engine(before, target)
         except RegularizeError as error:
             raise ModelError(
                 f"{placing.main}: the changed file does not read: {error}; nothing is written"
             ) from error
-        if said := refused(before, str(target)):
-            raise ModelError(f"{placing.main}: {said}; nothing is written")
+        reduction = reduce(after)
+        wrong = unwanted(before, after, planned, reduction)
+        if wrong:
+            raise ModelError(
+                f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
+                "nothing is written"
+            )
         names = {str(place): _origin(placing, place) for place in files}
-        return _named_as_before(after, before, names)
+        return _named_as_before(after, before, names), reduction
+
+
+def _try_engine(before: Mechanism, target: Path) -> None:
+    """Let the program of the format read the changed file, if it takes the one before."""
+    try:
+        try_engine(Path(str(before.path)), before.format)
+    except UnsupportedExport:
+        return
+    try_engine(target, before.format)
 
 
 def _origin(placing: Placing, place: Path) -> str:
@@ -207,19 +229,3 @@ def _named_as_before(after: Mechanism, before: Mechanism, names: Mapping[str, st
         joints=tuple(replace(joint, source=named(joint.source)) for joint in after.joints),
         findings=tuple(replace(each, source=named(each.source)) for each in after.findings),
     )
-
-
-def _verified(before: Mechanism, after: Mechanism, planned: FixPlan) -> Reduction:
-    """Analysis of the changed model, which has to be the one that was meant.
-
-    Raises:
-        ModelError: It is not; the message says what differs.
-    """
-    reduction = reduce(after)
-    wrong = unwanted(before, after, planned, reduction)
-    if wrong:
-        raise ModelError(
-            f"{before.path}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
-            "nothing is written"
-        )
-    return reduction

@@ -16,6 +16,7 @@ from regularize.report.analysis import TRIES
 from regularize.solving import reduce
 from regularize.statics.cures import Cure, cure, cures, of_kind
 from regularize.statics.joint_changes import JointChange, Stressed
+from regularize.statics.releases import named_releases
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,8 @@ def _offered(reduction: Reduction, joints: Mapping[str, str]) -> dict[str, Joint
     options = {}
     for name, words in joints.items():
         try:
-            options[name] = of_kind(stressed, name, words)
+            loose = named_releases(reduction, name, words)
+            options[name] = loose or of_kind(stressed, name, words)
         except ModelError:
             if ":" in words and not words.startswith("helical"):
                 raise

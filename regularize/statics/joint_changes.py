@@ -32,6 +32,10 @@ STANDARD = ("cylindrical", "universal", "spherical")
 
 #: What the direction of a kind that leaves a choice is called.
 CHOICE = {
+    "revolute": "axis along",
+    "prismatic": "along",
+    "cylindrical": "axis along",
+    "planar": "plane normal to",
     "universal": "second axis along",
     "slotted": "slot along",
     "point_on_line": "line along",
