@@ -284,7 +284,7 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
         (["--joint", "D"], "write it as NAME=KIND"),
         (["--joint", "D=helical"], "a helical joint has a pitch"),
         (["--absorb-gaps"], "gaps cannot be absorbed yet"),
-        (["--joint", "B=spherical"], "Pinocchio refuses the changed file"),
+        (["--joint", "B=spherical"], "the changed file does not read: Pinocchio refuses it"),
     ):
         assert main(["fix", str(path), "-o", str(out), *arguments]) == 2
         assert words in capsys.readouterr().err

@@ -76,7 +76,10 @@ def plain(value: Any) -> Any:
         members["screws"] = value.screws.T.tolist()  # one row each
         if value.limits is not None:
             members["limits"] = _limits(value.limits)
-        members["dynamics"] = {key: each.tolist() for key, each in value.dynamics.stated().items()}
+        stated = {key: each.tolist() for key, each in value.dynamics.stated().items()}
+        members["dynamics"] = stated
+        if not stated:
+            del members["dynamics"]
     if isinstance(value, Coupling):
         members["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
     return members

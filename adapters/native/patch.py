@@ -17,7 +17,9 @@ from regularize.model.joint import KINDS
 from regularize.model.mechanism import Joint
 
 #: Entries that change with the kind.
-ENTRIES = ("kind", "screws", "T_parent_joint", "T_child_joint", "position", "limits")
+ENTRIES = (
+    *("kind", "screws", "T_parent_joint", "T_child_joint", "position", "limits", "dynamics"),
+)
 
 
 class NativePatcher(Patcher):
@@ -49,9 +51,9 @@ def _members(node: Any) -> dict[str, Any]:
 def _edits(text: EditedText, node: yaml.Node, wanted: WantedKind) -> Iterator[Edit]:
     new, old = plain(wanted.replacement), plain(wanted.joint)
     for key, value in _members(node).items():
-        if key in ENTRIES and new[key] != old[key]:
+        if key in ENTRIES and new.get(key, {}) != old[key]:
             start, end = value.start_mark.index, value.end_mark.index
             line = text.text[:start].rsplit("\n", 1)[-1]
             margin = text.newline + line[: len(line) - len(line.lstrip())]
-            written = json.dumps(new[key], indent=1, ensure_ascii=False, allow_nan=False)
+            written = json.dumps(new.get(key, {}), indent=1, ensure_ascii=False, allow_nan=False)
             yield Edit(text.path, start, end, written.replace("\n", margin))
