@@ -29,11 +29,13 @@ def unwanted(
         for joint in after.joints
         if joint.name not in known and joint.name.startswith(tuple(f"{name}_" for name in changed))
     }
+    # The mobility is compared below. MuJoCo names meshes without the folder that its compiler adds.
+    ignored = {"REG320", *(["REG328"] if before.format == "mjcf" else [])}
     wrong = [
         finding.message.removeprefix("the file: ")
         for finding in differences(before, after, reduction=planned.reduction)
         if finding.severity != "note"
-        and finding.code != "REG320"
+        and finding.code not in ignored
         and not (finding.joints and {*finding.joints} <= concerned)
     ]
     wrong += _other_freedoms(after, planned.wanted)
