@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from regularize.dynamics.simulation import Simulation as Simulation
     from regularize.files import load as load
     from regularize.files import save as save
+    from regularize.fixing.fix import fix as fix
     from regularize.manifold.assembly import Assembly as Assembly
     from regularize.manifold.assembly import assemble as assemble
     from regularize.metamodels.metamodel import Metamodel as Metamodel
@@ -77,6 +78,7 @@ _HOME = {
     "configurations": "assembly_modes.configurations",
     "cure": "statics.cures",
     "cures": "statics.cures",
+    "fix": "fixing.fix",
     "from_pinocchio": "pinocchio_model.importing",
     "isostatic": "pinocchio_model.isostatic",
     "joint_forces": "statics.joint_loads",

@@ -30,7 +30,7 @@ from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import PROXIMAL, joint_closure, row_covectors
 from regularize.pinocchio_model.tree import TreeJoint
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.statics.cures import cure, freeing
+from regularize.statics.cures import NoCure, cure, freeing
 from regularize.statics.stiffness import too_stiff
 
 
@@ -78,8 +78,10 @@ def augment(
     reduction = again(mechanism)
     if kinds:
         change = cure(reduction, kinds)
-        if not change:
-            raise ModelError(f"closures of the kinds {dict(kinds)} let nothing move that is locked")
+        if isinstance(change, NoCure):
+            raise ModelError(
+                f"closures of the kinds {dict(kinds)} let nothing move that is locked: {change}"
+            )
         reduction = again(change.reduction.mechanism)
     found = (*opened(reduction), *too_stiff(reduction, freeing(reduction)))
     return augmented(CallersModel(model), reduction, style, found)
