@@ -119,7 +119,7 @@ class Place:
     def renamed(self, tag: str) -> list[Edit]:
         """The edits that give the element another tag."""
         edits = [self.document.edit(self.start + 1, self.start + 1 + len(self.tag), tag)]
-        if self.closing > self.opened or self.document.text.startswith("</", self.closing):
+        if self.end > self.closing:
             start = self.closing + 2
             edits.append(self.document.edit(start, start + len(self.tag), tag))
         return edits

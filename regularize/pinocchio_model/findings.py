@@ -43,8 +43,8 @@ def opened(reduction: Reduction) -> list[Diagnostic]:
             Diagnostic(
                 "REG101",
                 "error",
-                f"the loops cannot be closed: {1e3 * after:.3g} mm and {left:.3g} rad stay open; all "
-                "equations are kept, and no acceleration fulfils them",
+                f"the loops cannot be closed: {1e3 * after:.3g} mm and {left:.3g} rad stay open, "
+                "so all equations are kept, and no acceleration fulfils them",
                 help=("check the placements of the closures", "pass q0 nearer to closed loops"),
             )
         ]

@@ -136,6 +136,8 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         )
     ways = [cure for cure in report.cures if cure.freed]
     if ways:
+        # Those that the format can hold come first.
+        ways.sort(key=lambda cure: not release_command(r, cure))
         words = f"make {freed_words(ways[0])}"
         if len(ways) > 1:
             words += "; other ways: " + ", or ".join(freed_words(cure) for cure in ways[1:])
