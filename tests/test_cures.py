@@ -18,7 +18,8 @@ from regularize.model.mechanism import (
     mechanism_of,
 )
 from regularize.reduction.reduce import Reduction
-from regularize.statics.cures import Cure, cure, cures
+from regularize.statics.cure import Cure
+from regularize.statics.cures import cure, cures
 from regularize.statics.reactions import reactions
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

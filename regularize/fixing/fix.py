@@ -21,7 +21,7 @@ from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
-from regularize.statics.cures import Cure
+from regularize.statics.cure import Cure
 from regularize.verification.engines import try_engine
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.

@@ -19,7 +19,7 @@ from regularize.report.words import (
     listed,
     plural,
 )
-from regularize.statics.cures import Cure
+from regularize.statics.cure import Cure
 from regularize.statics.stiffness import release_command
 
 

@@ -22,7 +22,7 @@ from regularize.report.words import (
     motion_words,
     names,
 )
-from regularize.statics.cures import Cure
+from regularize.statics.cure import Cure
 from regularize.statics.reactions import Reaction
 from regularize.statics.stiffness import too_stiff
 
