@@ -226,7 +226,48 @@ def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
     if kind in ("fixed", "revolute", "spherical"):
         rigid = rg.augment(model, [closure], q0, style="legacy")
         assert rigid.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=1e3 * bound)
+        data, datas = model.createData(), pin.StdVec_RigidConstraintData()
+        for constraint in rigid.constraint_models:
+            datas.append(constraint.createData())
+        pin.computeJointMinimalOrdering(model, data, rigid.constraint_models)
+        given = (rigid.constraint_models, datas, rigid.proximal_settings)
+        assert pin.lcaba(model, data, q, v, tau, *given) == pytest.approx(expected, abs=1e3 * bound)
     assert model == before
+
+
+@pytest.mark.parametrize("plane", [True, False])
+def test_the_admm_solver(plane: bool) -> None:
+    """It converges on the anchors of a hinge, and its forces give the acceleration of the rows."""
+    if plane:
+        model, tip, end = open_fourbar()
+        closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT), None
+    else:
+        model, closure, q0 = spatial("revolute")
+    robot = rg.augment(model, [closure], q0, style="anchors")
+    q, v, tau = state(robot)
+    models, datas, data = robot.constraint_models, pin.StdVec_ConstraintData(), model.createData()
+    for constraint in models:
+        datas.append(constraint.createData())
+    pin.crba(model, data, q, pin.Convention.WORLD)
+    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
+    for constraint, constraint_data in zip(models, datas, strict=True):
+        constraint.calc(model, data, constraint_data)
+    cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+    cholesky.compute(model, data, models, datas, 0.0)
+    free = pin.aba(model, model.createData(), q, v, tau)
+    J = pin.getConstraintsJacobian(model, data, models, datas)
+    drift = np.concatenate([each.extract().constraint_acceleration_error for each in datas])
+    settings, result = pin.ADMMSolverSettings(), pin.ADMMSolverResult()
+    settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = 1e-12
+    settings.relative_feasibility_tol = settings.relative_complementarity_tol = 1e-14
+    settings.max_iterations, settings.solve_ncp = 5000, False
+    delassus = cholesky.getDelassusOperatorCholeskyExpression()
+    solver = pin.ADMMConstraintSolver()
+    assert solver.solve(delassus, J @ free + drift, models, datas, settings, result)
+    M = np.triu(pin.crba(model, data, q))
+    force = J.T @ result.retrieveConstraintImpulses()
+    a = free + np.linalg.solve(M + np.triu(M, 1).T, force)
+    assert a == pytest.approx(robot.forward_dynamics(q, v, tau), abs=1e-8 * (1 + np.abs(a).max()))
 
 
 def test_rigid_constraints_cannot_slide() -> None:
@@ -311,6 +352,24 @@ def numeric_drift(m: Any, joint: int, end: Any, point: Any, G: Any, s: Any, q: A
         position(m, joint, end, point, G @ (q + step * v) + s) for step in (-h, 0.0, h)
     )
     return (before - 2 * here + after) / h**2
+
+
+def test_a_configuration_with_open_loops_is_closed_and_said() -> None:
+    model, tip, end = open_fourbar()
+    closure = rg.Closure(tip, end, 0, GROUND_PIVOT)
+    robot = rg.augment(model, [closure], np.array([0.2, 0.0, 0.0]))
+    assert [f.code for f in robot.findings] == ["REG104"]
+    assert np.max(np.abs(robot.residual(robot.q0))) < 1e-12
+    far = rg.Closure(tip, end, 0, pin.SE3(np.eye(3), np.array([9.0, 0.0, 0.0])))
+    assert [f.code for f in rg.augment(model, [far]).findings] == ["REG101"]
+
+
+def test_no_closures_at_all() -> None:
+    model = pin.buildSampleModelHumanoid()
+    robot = rg.augment(model, [])
+    q, v, tau = pin.neutral(model), np.ones(model.nv), np.ones(model.nv)
+    expected = pin.aba(model, model.createData(), q, v, tau)
+    assert robot.rows == 0 and robot.forward_dynamics(q, v, tau) == pytest.approx(expected)
 
 
 def test_copies_are_equal_and_their_own() -> None:

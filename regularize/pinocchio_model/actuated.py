@@ -81,9 +81,20 @@ class ActuatedTree(ConstrainedTree, ABC):
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""
 
-    @abstractmethod
     def position_index(self, velocity: int) -> int:
-        """Index in q of the coordinate whose rate is an entry of v."""
+        """Index in q of the coordinate whose rate is an entry of v.
+
+        Raises:
+            ModelError: The joint's coordinates are no separate numbers.
+        """
+        model = self.model
+        j = next(j for j in range(1, model.njoints) if velocity < model.idx_vs[j] + model.nvs[j])
+        if model.nqs[j] != model.nvs[j]:
+            raise ModelError(
+                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
+                "are no separate numbers; model it by hinges in series"
+            )
+        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
 
     @property
     def rows(self) -> int:

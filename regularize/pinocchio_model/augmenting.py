@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from regularize.model.joint import Joint
 from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.exporting import to_pinocchio
-from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.findings import left_over, massless_tips, opened
 from regularize.pinocchio_model.holding import anchors, holds_of, rigid_constraints
 from regularize.pinocchio_model.importing import body_names, from_pinocchio
 from regularize.pinocchio_model.joint_reading import series_of
@@ -29,6 +31,7 @@ from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import PROXIMAL, joint_closure, row_covectors
 from regularize.pinocchio_model.tree import TreeJoint
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.statics.cure import NoCure
 from regularize.statics.cures import cure, freeing
 from regularize.statics.stiffness import too_stiff
 
@@ -77,14 +80,39 @@ def augment(
     reduction = again(mechanism)
     if kinds:
         change = cure(reduction, kinds)
-        if not change:
-            raise ModelError(f"closures of the kinds {dict(kinds)} let nothing move that is locked")
+        if isinstance(change, NoCure):
+            raise ModelError(
+                f"closures of the kinds {dict(kinds)} let nothing move that is locked: {change}"
+            )
         reduction = again(change.reduction.mechanism)
-    return augmented(model, reduction, style, tuple(too_stiff(reduction, freeing(reduction))))
+    found = (*opened(reduction), *too_stiff(reduction, freeing(reduction)))
+    return augmented(CallersModel(model), reduction, style, found)
+
+
+@dataclass(frozen=True, eq=False)
+class CallersModel:
+    """The caller's model, as it goes to copies and to other processes.
+
+    Attributes:
+        model: The ``pinocchio.Model``.
+    """
+
+    model: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model, unless Pinocchio would bring back another one."""
+        if len(self.model.mimicking_joints):
+            # A pickled model has lost what mimics, and ends the process where it is used.
+            raise PicklingError("Pinocchio cannot pickle models with mimic joints; augment again")
+        return {"model": self.model}
+
+    def __deepcopy__(self, memo: Any) -> CallersModel:
+        """Another model; Pinocchio copies all types of joints."""
+        return CallersModel(self.model.copy())
 
 
 def augmented(
-    model: Any,
+    own: CallersModel,
     reduction: Reduction,
     style: str = "rows",
     findings: tuple[Diagnostic, ...] = (),
@@ -94,14 +122,15 @@ def augmented(
     """A model with the rows of a reduction of its own mechanism.
 
     Args:
-        model: The ``pinocchio.Model`` that the mechanism was read from.
+        own: The ``pinocchio.Model`` that the mechanism was read from.
         reduction: Of that mechanism, cut at the closures.
         style: ``rows``, ``anchors`` or ``legacy``; see ``augment``.
         findings: What the analysis of the loops found.
         composite: Whether joints stay as they are; otherwise the model is another one, in which
             they are series of joints with the same coordinates, and every joint has coordinates.
     """
-    again = partial(augmented, model, reduction, style, findings, composite=composite)
+    model = own.model
+    again = partial(augmented, own, reduction, style, findings, composite=composite)
     graph, names = reduction.graph, body_names(model)
     mimicking = set(model.mimicking_joints)
     in_part = bool(mimicking) or any(cut.edge.split for cut in reduction.cuts)

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio_model.actuation import (
     Actuation,
@@ -34,6 +35,7 @@ from regularize.pinocchio_model.actuation import (
     inverse_dynamics_derivatives,
     row_changes,
 )
+from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.stabilization import Stabilization
@@ -63,8 +65,32 @@ class Lift:
     across: Array
 
     @classmethod
-    def of(cls, tree: ConstrainedTree, rows: WorldRows, common: Array, q: Array, v: Array) -> Lift:
-        """The lift of a velocity v of the model, shape (nv,), at the tree's configuration q."""
+    def of(
+        cls,
+        tree: ConstrainedTree,
+        rows: WorldRows,
+        maps: tuple[ModelCoordinates, ModelCoordinates],
+        coordinates: Array,
+        v: Array,
+    ) -> Lift:
+        """The lift of a state of the model.
+
+        Args:
+            tree: The tree.
+            rows: Its rows.
+            maps: How the model and the tree write the mechanism's coordinates.
+            coordinates: Those of the state, shape (n,).
+            v: Velocity of the model, shape (nv,).
+
+        Raises:
+            UnsupportedExport: The model has planar joints, whose rates are not its velocities.
+        """
+        if maps[0].curved:
+            raise UnsupportedExport(
+                "derivatives of a model with planar joints and mimic joints, or with planar joints "
+                "and a universal joint that closes a loop, are not known; use hinges and slides"
+            )
+        common, q = maps[0].velocities @ maps[1].rates, maps[1].configuration(coordinates)
         jacobian = tree.constraints.jacobian(tree.data, q)
         own = np.linalg.svd(common)[2][len(v) :].T
         loops, couplings = np.split(jacobian @ own, [len(rows.fixed)])

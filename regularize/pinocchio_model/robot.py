@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import ModelError, UnsupportedExport
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint_motion import joint_position
@@ -25,7 +25,7 @@ from regularize.pinocchio_model.actuated import ActuatedTree
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
 from regularize.pinocchio_model.body_rows import BodyRows
-from regularize.pinocchio_model.constraints import follow
+from regularize.pinocchio_model.constraints import close_loops, follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
@@ -48,6 +48,8 @@ class Robot(ActuatedTree):
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
+        visual_model: ``pinocchio.GeometryModel`` of the shapes for show, where it was asked for.
+        collision_model: The same of the shapes for collisions.
     """
 
     reduction: Reduction
@@ -56,6 +58,8 @@ class Robot(ActuatedTree):
     findings: tuple[Diagnostic, ...]
     _coordinates: ModelCoordinates = field(repr=False)
     _made: Callable[..., Robot] = field(repr=False)
+    visual_model: Any = field(default=None, repr=False)
+    collision_model: Any = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., Robot], tuple[()]]:
         """Copies are made anew, each with its own data."""
@@ -79,9 +83,8 @@ class Robot(ActuatedTree):
         Its joints are in series whose axes stay, and coordinates are the same; where the model has
         none for mimic joints or for a universal joint that closes a loop, this one has.
         """
-        if isinstance(self.constraints, BodyRows):
-            return self._made(composite=False)
-        if all(series_of(joint)[0].model is joint for joint in self.model.joints):
+        plain = all(series_of(joint)[0].model is joint for joint in self.model.joints)
+        if plain and not isinstance(self.constraints, BodyRows):
             return self
         return self._made(composite=False)
 
@@ -94,13 +97,8 @@ class Robot(ActuatedTree):
         tree = self.expanded
         if not isinstance(self.constraints, BodyRows):
             return None
-        if self._coordinates.curved:
-            raise UnsupportedExport(
-                "derivatives of a model with planar joints and mimic joints, or with planar joints "
-                "and a universal joint that closes a loop, are not known; use hinges and slides"
-            )
-        common = self._coordinates.velocities @ tree._coordinates.rates
-        return Lift.of(tree, tree.world_rows, common, tree.configuration(self.coordinates(q)), v)
+        maps = self._coordinates, tree._coordinates
+        return Lift.of(tree, tree.world_rows, maps, self.coordinates(q), v)
 
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
@@ -233,6 +231,18 @@ class Robot(ActuatedTree):
         """Constrained and free directions at a configuration."""
         return Split.of(self.jacobian(q), self.rank)
 
+    def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
+        """The configuration with closed loops that Newton steps reach from q, shape (nq,).
+
+        Args:
+            q: Configuration near closed loops, shape (nq,).
+            hold: Names of joints that keep their coordinates.
+
+        Raises:
+            NotClosed: The steps do not converge; the loop that is farthest from closed is named.
+        """
+        return close_loops(self, q, hold=hold)
+
     def project_velocity(self, q: Array, v: Array) -> Array:
         """The admissible velocity nearest to v in kinetic energy, shape (nv,).
 
@@ -317,21 +327,6 @@ class Robot(ActuatedTree):
             UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
         """
         return self._coordinates.velocity_index(joint, freedom)
-
-    def position_index(self, velocity: int) -> int:
-        """Index in q of the coordinate whose rate is an entry of v.
-
-        Raises:
-            ModelError: The joint's coordinates are no separate numbers.
-        """
-        model = self.model
-        j = next(j for j in range(1, model.njoints) if velocity < model.idx_vs[j] + model.nvs[j])
-        if model.nqs[j] != model.nvs[j]:
-            raise ModelError(
-                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
-                "are no separate numbers; model it by hinges in series"
-            )
-        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
 
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""

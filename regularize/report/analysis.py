@@ -18,7 +18,8 @@ from regularize.report.findings import findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.words import LISTED
-from regularize.statics.cures import Cure, cures
+from regularize.statics.cure import Cure
+from regularize.statics.cures import cures
 from regularize.statics.joint_changes import JointChange
 from regularize.statics.reactions import Reaction, reactions
 from regularize.statics.releases import stiff_closures
