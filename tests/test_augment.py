@@ -330,6 +330,18 @@ def test_mimic_joints(closed: bool) -> None:
     assert a == pytest.approx(expected, abs=1e-5 * (1.0 + np.max(np.abs(expected))))
 
 
+def test_two_mimic_joints_follow_their_own_joints() -> None:
+    free, first = mimicking(-0.7, 0.2)
+    model = pin.transformJointIntoMimic(first, 2, 4, 2.0, 0.1)
+    robot, q = rg.augment(model, []), np.array([0.3, -0.4, 0.5])
+    whole = np.array([*q, 2.0 * q[1] + 0.1, -0.7 * q[0] + 0.2])
+    assert robot.coordinates(q) == pytest.approx(whole, abs=1e-12)
+    data, own = free.createData(), model.createData()
+    pin.forwardKinematics(free, data, whole)
+    pin.forwardKinematics(model, own, q)
+    assert own.oMi[5].isApprox(data.oMi[5])
+
+
 def position(model: Any, joint: int, end: Any, point: Any, q: Any) -> Any:
     data = model.createData()
     pin.forwardKinematics(model, data, q)

@@ -28,6 +28,8 @@ def robots() -> dict[str, Any]:
     model, closure, q0 = spatial("spherical")
     found["in space"] = rg.augment(model, [closure], q0)
     found["mimic"] = rg.augment(mimicking(1.5, 0.1)[1], [])
+    twice = pin.transformJointIntoMimic(mimicking(-0.7, 0.2)[1], 2, 4, 2.0, 0.0)
+    found["two mimics"] = rg.augment(twice, [])
     return found
 
 
@@ -105,15 +107,12 @@ def test_robots_are_copied(name: str) -> None:
     robot = robots()[name]
     q, v, tau = states(robot, 3)
     expected = robot.forward_dynamics(q, v, tau)
-    copies = [copy.copy(robot), copy.deepcopy(robot)]
-    if name == "mimic":
-        with pytest.raises(pickle.PicklingError, match="mimic"):
-            pickle.dumps(robot)
-    else:
-        copies.append(pickle.loads(pickle.dumps(robot)))
+    copies = [copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))]
     for other in copies:
         assert other.style == robot.style and np.array_equal(other.q0, robot.q0)
-        assert np.array_equal(other.forward_dynamics(q, v, tau), expected)
+        # What mimics is told from its motion, to rounding; everything else comes back as it was.
+        error = np.abs(other.forward_dynamics(q, v, tau) - expected)
+        assert np.max(error) <= (1e-12 if "mimic" in name else 0.0)
         assert [f.code for f in other.findings] == [f.code for f in robot.findings]
         assert repr(other) == repr(robot) and len(repr(robot)) < 200 and "\n" not in repr(robot)
 
