@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,16 @@ def test_what_a_robot_is_made_from_is_copied() -> None:
         assert rg.to_pinocchio(copied(reduction)).rows == reduction.kept
         assert str(copied(report)) == str(report)
         assert copied(report).as_dict() == report.as_dict()
+
+
+def test_everything_says_itself_in_one_line() -> None:
+    mechanism = replace(planar_fourbar(), name="a very long name " * 30)
+    reduction = rg.reduce(mechanism)
+    robot, report = rg.to_pinocchio(reduction), rg.check(mechanism)
+    for value in (mechanism, reduction, robot, report):
+        assert len(repr(value)) <= 200 and "\n" not in repr(value), repr(value)
+    assert "5 equations, 2 kept, 3 redundant, mobility 1" in repr(reduction)
+    assert "4 bodies, 4 joints" in repr(mechanism) and "1 warning, 1 note" in repr(report)
 
 
 def test_closures_in_one_line() -> None:
