@@ -19,10 +19,9 @@ from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.words import LISTED, counted
 from regularize.statics.cure import Cure
-from regularize.statics.cures import cures
+from regularize.statics.cures import cures, freeing
 from regularize.statics.joint_changes import JointChange
 from regularize.statics.reactions import Reaction, reactions
-from regularize.statics.releases import stiff_closures
 from regularize.version import SCHEMAS, __version__
 
 #: Changes of joint types that are proposed.
@@ -118,8 +117,8 @@ class Analysis:
         found = reactions(reduction) if reduction.assembly.closed else ()
         # More changes than a list names are no help.
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
-        few = few or bool(stiff_closures(reduction))
-        ways = cures(reduction, limit=CURES, tries=TRIES) if few else ()
+        search = cures if few else freeing
+        ways = search(reduction, limit=CURES, tries=TRIES)
         return cls(
             reduction=reduction,
             loops=loops,
