@@ -42,7 +42,9 @@ def build_model(
 
     Returns:
         A robot: ``model`` with limits and joint dynamics, the rows that close its loops,
-        ``visual_model`` and ``collision_model``; ``reduction.mechanism`` has the motors.
+        ``visual_model`` and ``collision_model``; ``reduction.mechanism`` has the motors. A hinge
+        without limits has its angle for a coordinate; Pinocchio's reader of URDF takes cosine and
+        sine.
 
     Raises:
         ReadError: The file cannot be read.

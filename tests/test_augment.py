@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -278,6 +279,38 @@ def test_rigid_constraints_cannot_slide() -> None:
         rg.augment(model, [closure], q0, style="slack")
 
 
+@pytest.mark.parametrize("axes", [((0, 1, 0), (0, 0, 1)), ((0, 0, 1), (0, 1, 0))])
+def test_universal_joints_in_a_plane_are_hinges(axes: Any) -> None:
+    """One of their axes can never move there, and the rows that are left are those of a hinge."""
+    model, tip, end = open_fourbar()
+    hinge = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT)])
+    q, v, tau = state(hinge)
+    expected = hinge.forward_dynamics(q, v, tau)
+    closure = rg.Closure(tip, end, 0, GROUND_PIVOT, kind="universal", axis=axes[0], axis2=axes[1])
+    robot = rg.augment(model, [closure])
+    assert robot.rows == 2
+    assert robot.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(UnsupportedExport, match="universal"):
+        rg.augment(model, [closure], style="anchors")
+
+
+def test_screws_close_loops() -> None:
+    model, closure, q0 = spatial("revolute")
+    screw = replace(closure, kind="helical", pitch=0.2)
+    robot = rg.augment(model, [screw], q0)
+    q, v, tau = state(robot)
+    assert robot.rows == 5 and np.max(np.abs(robot.residual(q))) < 1e-12
+    a = robot.forward_dynamics(q, v, tau)
+    # The twist at the closure is along the screw: turning and sliding go together.
+    data = model.createData()
+    pin.forwardKinematics(model, data, q, v)
+    tip = int(closure.joint2)
+    twist = (closure.placement1.inverse() * data.oMi[tip]).act(data.v[tip]).vector
+    axis = np.array(closure.axis, dtype=float)
+    assert twist[:3] @ axis == pytest.approx(0.2 * (twist[3:] @ axis), abs=1e-12)
+    assert np.max(np.abs(robot.jacobian(q) @ a + robot.bias(q, v))) < 1e-10
+
+
 def test_names_are_the_callers() -> None:
     model, tip, end = open_fourbar()
     robot = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT, name="pivot")])
@@ -328,6 +361,18 @@ def test_mimic_joints(closed: bool) -> None:
     a = robot.forward_dynamics(q, v, tau)
     assert anchor.joint2_id == 5
     assert a == pytest.approx(expected, abs=1e-5 * (1.0 + np.max(np.abs(expected))))
+
+
+def test_two_mimic_joints_follow_their_own_joints() -> None:
+    free, first = mimicking(-0.7, 0.2)
+    model = pin.transformJointIntoMimic(first, 2, 4, 2.0, 0.1)
+    robot, q = rg.augment(model, []), np.array([0.3, -0.4, 0.5])
+    whole = np.array([*q, 2.0 * q[1] + 0.1, -0.7 * q[0] + 0.2])
+    assert robot.coordinates(q) == pytest.approx(whole, abs=1e-12)
+    data, own = free.createData(), model.createData()
+    pin.forwardKinematics(free, data, whole)
+    pin.forwardKinematics(model, own, q)
+    assert own.oMi[5].isApprox(data.oMi[5])
 
 
 def position(model: Any, joint: int, end: Any, point: Any, q: Any) -> Any:

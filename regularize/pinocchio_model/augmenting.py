@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.pinocchio_model.body_rows import BodyRows
+from regularize.pinocchio_model.callers_model import CallersModel
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.findings import left_over, massless_tips, opened
@@ -87,28 +86,6 @@ def augment(
         reduction = again(change.reduction.mechanism)
     found = (*opened(reduction), *too_stiff(reduction, freeing(reduction)))
     return augmented(CallersModel(model), reduction, style, found)
-
-
-@dataclass(frozen=True, eq=False)
-class CallersModel:
-    """The caller's model, as it goes to copies and to other processes.
-
-    Attributes:
-        model: The ``pinocchio.Model``.
-    """
-
-    model: Any
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The model, unless Pinocchio would bring back another one."""
-        if len(self.model.mimicking_joints):
-            # A pickled model has lost what mimics, and ends the process where it is used.
-            raise PicklingError("Pinocchio cannot pickle models with mimic joints; augment again")
-        return {"model": self.model}
-
-    def __deepcopy__(self, memo: Any) -> CallersModel:
-        """Another model; Pinocchio copies all types of joints."""
-        return CallersModel(self.model.copy())
 
 
 def augmented(

@@ -148,8 +148,9 @@ def mimic_of(model: Any, index: int) -> MimicJoint:
         ModelError: It has more than one freedom.
     """
     inner = model.joints[index].extract()
-    pairs = zip(model.mimicking_joints, model.mimicked_joints, strict=True)
-    primary = next(int(other) for own, other in pairs if own == index)
+    # Pinocchio's lists of joints that mimic and that are mimicked are not in the same order.
+    driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)
+    primary = next(i for i, first, count in driven if count and first == inner.idx_v)
     scaling, offset = float(inner.scaling), float(inner.offset)
     if inner.nvExtended != 1:
         raise ModelError(

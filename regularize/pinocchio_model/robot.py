@@ -21,6 +21,7 @@ from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint_motion import joint_position
+from regularize.model.mechanism import shortened
 from regularize.pinocchio_model.actuated import ActuatedTree
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
@@ -68,7 +69,7 @@ class Robot(ActuatedTree):
     def __repr__(self) -> str:
         """The robot in one line."""
         return (
-            f"<Robot {self.model.name!r}: nq {self.model.nq}, nv {self.model.nv}, "
+            f"<Robot {shortened(self.model.name)!r}: nq {self.model.nq}, nv {self.model.nv}, "
             f"{self.rows} rows of rank {self.rank}, style {self.style!r}>"
         )
 
