@@ -23,7 +23,7 @@ from regularize.dynamics.one_freedom.building import path
 from regularize.dynamics.prescribed import Drive, Drives, prescribed
 from regularize.dynamics.recording import record, reported
 from regularize.dynamics.simulation import Simulation, recorded_times
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import ModelError, NotClosed, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.constraints import close_loops
@@ -82,7 +82,8 @@ def simulate(
             independent ones; ``path``: the one along the path of a mechanism with a single freedom,
             see ``path``. The latter two work without an engine.
         engine: Export style that is integrated: ``rows``, ``anchors``, ``slack`` or ``legacy``; or
-            ``mujoco`` for MuJoCo with its soft constraints.
+            ``mujoco`` for MuJoCo with its soft constraints. Where a joint that closes a loop has a
+            rotor or a spring and nothing else is said, ``anchors`` stand in for ``rows``.
         rtol: Relative error per step; with ``mujoco`` it is not used.
         atol: Absolute error per step; by default ``rtol``, or a hundredth of it under dry friction.
         max_step: Largest step in seconds; with ``mujoco`` the fixed step, 0.1 ms by default.
@@ -150,6 +151,10 @@ def simulate(
         )
     named = {*(torques or {}), *(rates or {}), *motions}
     robot = _robot(_cut_elsewhere(model, named), "legacy" if engine == "mujoco" else engine)
+    plain = q is None and v is None and forces is None
+    if engine == "rows" and plain and not isinstance(model, Robot):
+        robot = _with_rotors(robot)
+        engine = robot.style
     q = robot.q0 if q is None else checked_array(q, robot.model.nq, "q")
     q = close_loops(robot, q) if robot.rows else np.array(q)
     applied = joint_forces(robot, torques or {}, forces)
@@ -186,6 +191,20 @@ def _cut_elsewhere(
         model.joint(name)
     joints = [replace(j, actuated=True) if j.name in named else j for j in model.joints]
     return replace(model, joints=tuple(joints))
+
+
+def _with_rotors(robot: Robot) -> Robot:
+    """The robot, with all joints in its tree if one that closes a loop has a rotor or a spring.
+
+    A rotor's inertia needs a coordinate, and a spring's angle is to be counted over whole turns.
+    """
+    passive, tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
+    if not np.any((passive.armature != 0.0) | (passive.stiffness != 0.0), where=~tree):
+        return robot
+    try:
+        return to_pinocchio(robot.reduction, "anchors")
+    except UnsupportedExport:
+        return robot
 
 
 def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:

@@ -47,7 +47,10 @@ class PassiveJoints:
     def of(cls, graph: Graph) -> PassiveJoints:
         """What acts within the joints of a graph."""
         keys = ("damping", "friction", "stiffness", "rest_position", "armature")
-        return cls(graph, *(dynamics_of(graph.mechanism, key) for key in keys))
+        damping, friction, stiffness, rest, armature = (
+            dynamics_of(graph.mechanism, key) for key in keys
+        )
+        return cls(graph, damping, friction, stiffness, rest, armature)
 
     @property
     def dissipates(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.lie.screw import Array
+from regularize.model.graph import ColumnId
 from regularize.model.passive_joints import PassiveJoints
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.rows import ClosureRows
@@ -78,7 +79,7 @@ class PassiveForces:
             rates[columns] = closure.rates(self.coordinates.model, data)
         return rates
 
-    def _closing(self, wanted: Array) -> list[tuple[ClosureRows, list[int]]]:
+    def _closing(self, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId]]]:
         """Closures whose joints have a wanted value, and the joints' columns."""
-        pairs = [(c, [] if c.edge is None else list(c.edge.columns)) for c in self.closures]
+        pairs = [(c, [] if c.edge is None else [*c.edge.columns]) for c in self.closures]
         return [(closure, columns) for closure, columns in pairs if np.any(wanted[columns])]
