@@ -17,10 +17,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.pinocchio_model.batches import batch
+from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import (
@@ -192,7 +193,15 @@ class Robot(ConstrainedTree):
             q: Configuration, shape (nq,).
             v: Velocity, shape (nv,).
             tau: Joint forces and torques, shape (nv,).
+
+        Raises:
+            UnsupportedExport: The model has mimic joints, or a universal joint closes a loop.
         """
+        if isinstance(self.constraints, BodyRows):
+            raise UnsupportedExport(
+                "Pinocchio has no derivatives for mimic joints, nor for the rows of a universal "
+                "joint that closes a loop"
+            )
         a = self.expanded.forward_dynamics(q, v, tau)
         return dynamics_derivatives(self.expanded, q, v, a, tau)
 
