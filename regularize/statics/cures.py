@@ -24,6 +24,7 @@ from regularize.statics.joint_changes import (
     STANDARD,
     JointChange,
     Stressed,
+    own_freedom,
 )
 from regularize.statics.releases import named_releases, releases
 
@@ -65,7 +66,12 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
     mechanism = with_coordinates(reduction.mechanism, reduction.q)
     by_name = {change.joint: change.replacement for change in changes}
     joints = tuple(by_name.get(joint.name, joint) for joint in mechanism.joints)
-    return replace(mechanism, joints=joints)
+    actuators = []
+    for actuator in mechanism.actuators:
+        after = by_name.get(actuator.joint)
+        own = None if after is None else own_freedom(mechanism.joint(after.name), after.screws)
+        actuators.append(actuator if own is None else replace(actuator, freedom=own))
+    return replace(mechanism, joints=joints, actuators=tuple(actuators))
 
 
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
