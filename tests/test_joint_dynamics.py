@@ -149,18 +149,24 @@ def test_ball_joint_springs_back_about_its_own_axis() -> None:
     np.testing.assert_allclose(motion.coordinates, np.outer(expected, axis), atol=1e-7)
 
 
-def test_every_engine_moves_a_loop_alike() -> None:
+@pytest.mark.parametrize("rotors", [False, True])
+def test_every_engine_moves_a_loop_alike(rotors: bool) -> None:
     """One joint closes the loop, where it has no coordinate in the style ``rows``."""
-    mechanism = fourbar(rotors=False)
+    mechanism = fourbar(rotors=rotors)
     start = {"duration": 0.4, "rates": {"A": 3.0}}
     motions = [
         rg.simulate(mechanism, **start),
-        rg.simulate(rg.to_pinocchio(rg.reduce(mechanism)), **start),
         rg.simulate(mechanism, engine="slack", **start),
         rg.simulate(mechanism, coordinates="minimal", **start),
         rg.simulate(mechanism, coordinates="path", **start),
     ]
-    assert motions[0].engine == "anchors" and motions[1].engine == "rows"
+    assert motions[0].engine == "anchors"
+    plain = rg.simulate(rg.to_pinocchio(rg.reduce(mechanism)), **start)
+    assert plain.engine == "rows"
+    if rotors:
+        assert any("rotors of `" in f.message for f in plain.findings)
+    else:
+        motions.append(plain)
     for motion in motions:
         np.testing.assert_allclose(motion.coordinates, motions[0].coordinates, atol=2e-8)
         assert motion.energy_drift < 1e-8
@@ -437,3 +443,46 @@ def test_a_changed_joint_keeps_what_acts_along_its_own_freedom() -> None:
     assert after.dynamics.damping[1] == before.dynamics.damping[0] and not after.dynamics.damping[0]
     assert after.limits is not None and after.limits.tolist() == [[-np.inf, np.inf], [-3.0, 3.0]]
     assert next(a for a in changed.actuators if a.joint == name).freedom == 1
+
+
+def test_mjcf_file_moves_as_mujoco_moves_it(tmp_path: Path) -> None:
+    """Degrees, default classes, a rotor behind a gear and a ball joint, read and stepped."""
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        """<mujoco><compiler angle="degree"/><option timestep="1e-4" integrator="RK4"/>
+        <default><joint damping="0.3" armature="0.02"/>
+        <default class="soft"><joint stiffness="2" springref="40" damping="0.1"/></default>
+        </default>
+        <worldbody><body name="a"><joint name="hinge" axis="0 1 0" class="soft"/>
+        <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03" mass="1"/>
+        <body name="b" pos="0.4 0 0"><joint name="slide" type="slide" axis="1 0 0" stiffness="80"/>
+        <geom size="0.05" mass="0.5"/><body name="c" pos="0.1 0 0">
+        <joint name="ball" type="ball" stiffness="1" damping="0.05"/>
+        <geom type="box" size="0.1 0.02 0.05" pos="0.1 0 0.03" mass="0.4"/></body></body></body>
+        </worldbody><actuator><general joint="hinge" gear="3" armature="0.01" damping="0.02"/>
+        </actuator></mujoco>"""
+    )
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    data = mujoco.MjData(model)
+    for _ in range(5000):
+        mujoco.mj_step(model, data)
+    motion = rg.simulate(rg.load(path), duration=0.5)
+    ball = pin.log3(pin.Quaternion(*data.qpos[2:6]).matrix())
+    assert np.linalg.norm(ball) > 0.1
+    np.testing.assert_allclose(motion.coordinates[-1], [*data.qpos[:2], *ball], atol=1e-6)
+    assert motion.energy_drift < 1e-7
+
+
+def test_a_drive_overcomes_what_acts_in_its_joint() -> None:
+    motion = rg.simulate(
+        pendulum(damping=0.5, stiffness=3.0, rest_position=0.7, armature=0.3),
+        duration=0.6,
+        drive={"hinge": "0.4*sin(3*t)"},
+    )
+    t = motion.time
+    theta, rate, acceleration = 0.4 * np.sin(3 * t), 1.2 * np.cos(3 * t), -3.6 * np.sin(3 * t)
+    expected = (MOMENT + 0.3) * acceleration + WEIGHT * np.sin(theta) + 0.5 * rate
+    np.testing.assert_allclose(motion.drive_forces[:, 0], expected + 3.0 * (theta - 0.7), atol=1e-8)
+    assert motion.energy_drift < 1e-7
