@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint_motion import joint_position
 from regularize.model.mechanism import shortened
 from regularize.pinocchio_model.actuated import ActuatedTree
 from regularize.pinocchio_model.actuation import Actuation
@@ -215,7 +214,7 @@ class Robot(ActuatedTree):
         """Damping, friction and springs of the mechanism's joints."""
         return PassiveForces.of(self._coordinates, self.constraints.closures)
 
-    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+    def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
 
         Joints that close loops are counted, though they have no coordinate in the model.
@@ -223,7 +222,7 @@ class Robot(ActuatedTree):
         Args:
             q: Configuration with closed loops, shape (nq,).
             v: Velocity that keeps them closed, shape (nv,).
-            slip: Rate in rad/s and m/s below which dry friction falls off.
+            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
         lost = self.passive.dissipative(self.data, q, v, slip)
         return lost + self.passive.springs(self.data, q)
@@ -318,7 +317,7 @@ class Robot(ActuatedTree):
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:
                 columns = list(closure.edge.columns)
-                result[columns] = joint_position(closure.edge, closure.joint_pose(self.data))
+                result[columns] = closure.position(self.data)
         return result
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
