@@ -310,7 +310,7 @@ def test_what_a_new_kind_cannot_hold_is_a_finding(
     path = robot(tmp_path, loop)
     assert main(["fix", str(path), "--diff"]) == 1
     captured = capsys.readouterr()
-    assert "REG302" in captured.err and "<limit> of joint `D`" in captured.err
+    assert "warning[REG324]: <limit> of joint `D` means nothing to a point on line" in captured.err
     assert captured.out.startswith(f"--- {path}")
 
 

@@ -140,7 +140,7 @@ class MjcfPatcher(XmlPatcher):
             )
         types = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
         if wanted.kind == "spherical" and place.get("range") is not None:
-            found.lose(wanted.joint, f"the range of joint `{wanted.joint.name}` is not a ball's")
+            found.lose(wanted.joint, wanted.kind, ["range"])
         yield place.with_attribute("type", types[wanted.kind])
 
     def _neutral(self, place: Place, slide: bool, pos: str | None) -> dict[str, str]:

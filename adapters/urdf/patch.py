@@ -110,12 +110,8 @@ class UrdfPatcher(XmlPatcher):
     def _lost(self, place: Place, wanted: WantedKind, found: Patch) -> None:
         """Say that bounds and damping mean nothing to a joint of other freedoms."""
         held = [tag for tag in ("limit", "dynamics", "mimic") if place.child(tag) is not None]
-        if held and wanted.kind not in ("revolute", "prismatic"):
-            tags = " and ".join(f"<{tag}>" for tag in held)
-            found.lose(
-                wanted.joint,
-                f"{tags} of joint `{wanted.joint.name}` mean nothing to a {wanted.kind} joint",
-            )
+        if wanted.kind not in ("revolute", "prismatic"):
+            found.lose(wanted.joint, wanted.kind, [f"<{tag}>" for tag in held])
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """Those of the model itself; the file of closing joints names none."""
