@@ -321,3 +321,46 @@ def test_a_model_without_a_file_is_refused() -> None:
         rg.fix(rg.Mechanism("m", mechanism.bodies, mechanism.joints, ground=mechanism.ground))
     with pytest.raises(RegularizeError, match="gaps cannot be absorbed yet"):
         rg.fix(mechanism, absorb_gaps=True)
+
+
+def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
+    pytest.importorskip("xacrodoc")
+    macro = (
+        '  <xacro:macro name="last" params="n">\n{loop}  </xacro:macro>\n  <xacro:last n="D"/>\n'
+    )
+    hidden = macro.replace("{loop}", LOOP.replace('name="D"', 'name="${n}"'))
+    path = robot(tmp_path, LOOP.replace("1.2", "${2*0.6}"), "robot.urdf.xacro")
+    path.write_bytes(path.read_bytes().replace(b" -- ", b" "))  # which xacro takes for a fault
+    written = rg.fix(path).write(tmp_path / "new" / path.name)
+    assert b"${2*0.6}" in written.read_bytes()
+    assert rg.reduce(rg.load(written)).redundant == 0
+    path = robot(tmp_path, hidden, "macro.urdf.xacro")
+    path.write_bytes(path.read_bytes().replace(b" -- ", b" "))
+    with pytest.raises(ModelError, match="joint 'D' comes from a macro or an included file"):
+        rg.fix(path, {"D": "spherical"})
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])
+def test_encodings_and_symbolic_links_stay(encoding: str, tmp_path: Path) -> None:
+    real = robot(tmp_path)
+    text = real.read_bytes().decode().replace('encoding="utf-8"', f'encoding="{encoding}"')
+    real.write_bytes(text.encode(encoding))
+    (tmp_path / "link").mkdir()
+    link = tmp_path / "link" / "robot.urdf"
+    link.symlink_to(real)
+    rg.fix(link).write(link)
+    assert link.is_symlink()
+    expected = text.replace('"D" type="revolute"', '"D" type="point_on_line"').encode(encoding)
+    assert real.read_bytes() == expected
+
+
+def test_a_weld_becomes_the_hinge_that_a_report_proposes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = robot(tmp_path, LOOP.replace("revolute", "fixed"))
+    main(["check", str(path)])
+    report = " ".join(capsys.readouterr().out.split())
+    assert "--joint D=revolute:0,1,0" in report
+    assert main(["fix", str(path), "--joint", "D=revolute:0,1,0", "--in-place"]) == 0
+    reduction = rg.reduce(rg.load(path))
+    assert (reduction.mobility, reduction.redundant) == (1, 3)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import mujoco
 import numpy as np
@@ -20,6 +21,7 @@ from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.mjcf.compiled import compiled
+from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.joint import Joint
@@ -53,7 +55,9 @@ class MjcfPatcher(XmlPatcher):
     def kinds(self, joint: Joint) -> Collection[str]:
         """A ball in the place of a closing hinge or weld; one freedom more within the tree."""
         if joint.closure:
-            return ("spherical",) if joint.kind in ("revolute", "fixed") else ()
+            return {"revolute": ("spherical",), "fixed": ("spherical", "revolute")}.get(
+                joint.kind, ()
+            )
         place = self._joint_place(joint)
         return () if place is None or place.tag != "joint" else GAINS.get(joint.kind, ())
 
@@ -177,22 +181,47 @@ class MjcfPatcher(XmlPatcher):
 
     def _closure(self, wanted: WantedKind) -> Iterator[Edit]:
         joint, rows = wanted.joint, self._rows(wanted.joint)
-        if wanted.kind != "spherical" or joint.kind not in ("revolute", "fixed") or not rows:
+        if wanted.kind not in self.kinds(joint) or not rows:
             raise self.refuse(wanted, self.kinds(joint))
         (number, place), others = rows[0], rows[1:]
         if place.tag == "weld":
-            yield from place.renamed("connect")
-            for attribute in ("relpose", "torquescale"):
-                if attribute in place.values:
-                    yield place.without_attribute(attribute)
-            if self.m.eq_objtype[number] == mujoco.mjtObj.mjOBJ_BODY:
-                anchor = numbers(self.m.eq_data[number][3:6])
-                yield place.with_attribute("anchor", anchor)
+            yield self._points(number, place, wanted)
             return
+        if wanted.kind == "revolute":
+            raise self.refuse(wanted, ("spherical",))
         if self.m.eq_objtype[number] == mujoco.mjtObj.mjOBJ_SITE:
             yield from self._by_bodies(number, place)
         for _, other in others:
             yield other.removed()
+
+    def _points(self, i: int, weld: Place, wanted: WantedKind) -> Edit:
+        """The edit that puts one connect in the place of a weld, or two along the axis of a hinge.
+
+        MuJoCo has no equality of five rows: of the six rows of two connects one is redundant.
+        """
+        sites = self.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE
+        ends = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
+        bodies = [int(self.m.site_bodyid[end]) if sites else end for end in ends]
+        names = [self.m.body(body).name for body in bodies]
+        if not all(names):
+            raise ModelError(
+                f"joint {wanted.joint.name!r}: a connect names its bodies; give them names"
+            )
+        joint, given = wanted.replacement, {}
+        anchors = [joint.T_parent_joint[:3, 3]]
+        if wanted.kind == "revolute":
+            axis = joint.T_parent_joint[:3, :3] @ joint.screws[3:, 0]
+            anchors.append(anchors[0] + ARM * axis)
+        for attribute in weld.values:
+            if attribute in ("name", "class", "active", "solref", "solimp"):
+                given[attribute] = weld.get(attribute) or ""
+        lines = []
+        for k, anchor in enumerate(anchors):
+            more = {"body1": names[0], "body2": names[1], "anchor": numbers(anchor)}
+            own = {**given, **({"name": f"{given['name']}_z"} if k and "name" in given else {})}
+            words = " ".join(f"{key}={quoteattr(value)}" for key, value in {**own, **more}.items())
+            lines.append(f"<connect {words}/>")
+        return weld.replaced((weld.document.newline + weld.indentation).join(lines))
 
     def _rows(self, joint: Joint) -> list[tuple[int, Place]]:
         """Equality constraints that make up a closure, with their elements, in file order."""

@@ -14,6 +14,7 @@ from regularize.adapters.sdf.patch import SdfJointPatch
 from regularize.adapters.urdf import sidecar_patch
 from regularize.adapters.urdf.gepetto import KEY
 from regularize.adapters.urdf.loop_element import axes_of, loop_element
+from regularize.errors import ModelError
 from regularize.model.higher_pairs import HIGHER_PAIRS
 from regularize.model.mechanism import Joint
 
@@ -60,9 +61,13 @@ class UrdfPatcher(XmlPatcher):
                 continue
             place = self.element(each.joint)
             if place is None:
-                raise self.refuse(each, ())
+                raise self.not_written(each)
             found.edits += self._edits(place, each, found)
         return found
+
+    def not_written(self, wanted: WantedKind) -> ModelError:
+        """The error about a joint that no element of the file stands for."""
+        return self.refuse(wanted, ())
 
     def _retypes(self) -> str | None:
         """The file beside the model that can give its joints other types."""

@@ -23,6 +23,7 @@ from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
 from regularize.statics.cures import Cure
 from regularize.verification.engines import try_engine
+from regularize.verification.writing import replaceable
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
 EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
@@ -73,9 +74,11 @@ class Fix:
         target = given / Path(main).name if inside else given
         files = self.placing.files(target)
         self.placing.patcher.unchanged()
+        for place in files:
+            replaceable(place)
         target.parent.mkdir(parents=True, exist_ok=True)
         for place, data in files.items():
-            write_bytes(place, data)
+            write_bytes(replaceable(place), data)
         return given if folder else target
 
 
