@@ -37,8 +37,8 @@ class XacroPatcher(UrdfPatcher):
         """The error about a joint that is not written out in the file."""
         return ModelError(
             f"{self.path}: joint {wanted.joint.name!r} comes from a macro or an included file, "
-            "which is not edited: change its type there, or expand the file (xacro FILE > robot.urdf) "
-            "and fix that"
+            "which is not edited: change its type there, or fix the "
+            "file that xacro expands it to"
         )
 
     def referring(self, place: Place) -> Iterator[tuple[int, int]]:

@@ -14,9 +14,10 @@ from regularize.model.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.report.analysis import TRIES
 from regularize.solving import reduce
-from regularize.statics.cures import Cure, cure, cures, of_kind
+from regularize.statics.cures import cure, cures, of_kind
 from regularize.statics.joint_changes import JointChange, Stressed
 from regularize.statics.releases import named_releases
+from regularize.statics.verified_changes import Cure
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from regularize.report.words import (
     listed,
     plural,
 )
-from regularize.statics.cures import Cure
 from regularize.statics.stiffness import release_command
+from regularize.statics.verified_changes import Cure
 
 
 def headline(report: Analysis) -> tuple[str, str]:

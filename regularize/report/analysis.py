@@ -18,10 +18,11 @@ from regularize.report.findings import findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.words import LISTED
-from regularize.statics.cures import Cure, cures
+from regularize.statics.cures import cures
 from regularize.statics.joint_changes import JointChange
 from regularize.statics.reactions import Reaction, reactions
 from regularize.statics.releases import stiff_closures
+from regularize.statics.verified_changes import Cure
 from regularize.version import SCHEMAS, __version__
 
 #: Changes of joint types that are proposed.

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import Diagnostic
 from regularize.reduction.reduce import Reduction
-from regularize.statics.cures import Cure
 from regularize.statics.joint_changes import JointChange
+from regularize.statics.verified_changes import Cure
 
 #: What joints of a kind are called: one, and several.
 WORDS = {
