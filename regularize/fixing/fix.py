@@ -11,7 +11,7 @@ from typing import Any
 
 from regularize.adapters import adapters, read
 from regularize.adapters.common.edits import WantedKind
-from regularize.adapters.common.files import write_bytes
+from regularize.adapters.common.files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
@@ -74,11 +74,14 @@ class Fix:
         target = given / Path(main).name if inside else given
         files = self.placing.files(target)
         self.placing.patcher.unchanged()
-        for place in files:
-            replaceable(place)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        for place, data in files.items():
-            write_bytes(replaceable(place), data)
+        places = {replaceable(place): data for place, data in files.items()}
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RegularizeError(
+                f"{target}: cannot be written: {target.parent} is no folder; name another place"
+            ) from error
+        write_all(places)
         return given if folder else target
 
 
