@@ -409,7 +409,7 @@ def test_two_connects_of_sites_become_one_of_bodies(tmp_path: Path) -> None:
     fix = rg.fix(path, keyframe=False)
     fix.write(path)
     text = path.read_text()
-    assert '<connect name="closing_D" body1="world" body2="rocker" anchor="1.2 0 0" solref' in text
+    assert '<connect name="closing_D" body1="rocker" anchor="-0.3 0 -0.9" solref' in text
     assert "closing_D_z" not in text and '<site name="tip_z"' in text
     assert 'qpos="0.1 0.2\n    0.3 0" qvel="0 0 0 0"' in text
     model = mujoco.MjModel.from_xml_path(str(path))

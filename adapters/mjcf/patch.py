@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import mujoco
 import numpy as np
@@ -20,10 +19,9 @@ from regularize.adapters.common.names import unique
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place, XmlPlaces
+from regularize.adapters.mjcf.closure_patch import MjcfClosures
 from regularize.adapters.mjcf.compiled import compiled
-from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
 
@@ -66,7 +64,7 @@ class MjcfPatcher(XmlPatcher):
         found = Patch()
         for each in wanted:
             if each.joint.closure:
-                found.edits += self._closure(each)
+                found.edits += MjcfClosures(self, self.source).edits(each)
             else:
                 found.edits += self._tree_joint(each, found)
         return found
@@ -176,101 +174,6 @@ class MjcfPatcher(XmlPatcher):
                 ):
                     if attribute in key.values:
                         yield _with_zero(key, attribute, int(addresses[number]), first)
-
-    # -- closures
-
-    def _closure(self, wanted: WantedKind) -> Iterator[Edit]:
-        joint, rows = wanted.joint, self._rows(wanted.joint)
-        if wanted.kind not in self.kinds(joint) or not rows:
-            raise self.refuse(wanted, self.kinds(joint))
-        (number, place), others = rows[0], rows[1:]
-        if place.tag == "weld":
-            yield self._points(number, place, wanted)
-            return
-        if wanted.kind == "revolute":
-            raise self.refuse(wanted, ("spherical",))
-        if self.m.eq_objtype[number] == mujoco.mjtObj.mjOBJ_SITE:
-            yield from self._by_bodies(number, place)
-        for _, other in others:
-            yield other.removed()
-
-    def _points(self, i: int, weld: Place, wanted: WantedKind) -> Edit:
-        """The edit that puts one connect in the place of a weld, or two along the axis of a hinge.
-
-        MuJoCo has no equality of five rows: of the six rows of two connects one is redundant.
-        """
-        sites = self.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE
-        ends = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
-        bodies = [int(self.m.site_bodyid[end]) if sites else end for end in ends]
-        names = [self.m.body(body).name for body in bodies]
-        if not all(names):
-            raise ModelError(
-                f"joint {wanted.joint.name!r}: a connect names its bodies; give them names"
-            )
-        joint, given = wanted.replacement, {}
-        anchors = [joint.T_parent_joint[:3, 3]]
-        if wanted.kind == "revolute":
-            axis = joint.T_parent_joint[:3, :3] @ joint.screws[3:, 0]
-            anchors.append(anchors[0] + ARM * axis)
-        for attribute in weld.values:
-            if attribute in ("name", "class", "active", "solref", "solimp"):
-                given[attribute] = weld.get(attribute) or ""
-        lines = []
-        for k, anchor in enumerate(anchors):
-            more = {"body1": names[0], "body2": names[1], "anchor": numbers(anchor)}
-            own = {**given, **({"name": f"{given['name']}_z"} if k and "name" in given else {})}
-            words = " ".join(f"{key}={quoteattr(value)}" for key, value in {**own, **more}.items())
-            lines.append(f"<connect {words}/>")
-        return weld.replaced((weld.document.newline + weld.indentation).join(lines))
-
-    def _rows(self, joint: Joint) -> list[tuple[int, Place]]:
-        """Equality constraints that make up a closure, with their elements, in file order."""
-        if len(self.source.rows) != self.m.neq or joint.source is None:
-            return []
-        ends = [self._ends(i) for i in range(self.m.neq)]
-        own = next(
-            (i for i, row in enumerate(self.source.rows) if row.source == joint.source), None
-        )
-        if own is None:
-            return []
-        alike = [
-            i
-            for i in range(self.m.neq)
-            if ends[i] == ends[own]
-            and self.m.eq_type[i] == self.m.eq_type[own]
-            and self.m.eq_active0[i]
-        ]
-        if self.m.eq_type[own] == mujoco.mjtEq.mjEQ_WELD:
-            alike = [own]
-        found = [(i, self.source.rows[i].source) for i in alike]
-        return [(i, self.places(source.path).at(source)) for i, source in found]
-
-    def _ends(self, i: int) -> frozenset[int]:
-        numbers_ = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
-        if self.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
-            numbers_ = [int(self.m.site_bodyid[number]) for number in numbers_]
-        return frozenset(numbers_)
-
-    def _by_bodies(self, i: int, place: Place) -> Iterator[Edit]:
-        """A connect of two sites written by bodies and an anchor, where they coincide at rest."""
-        sites = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
-        bodies = [self.m.body(int(self.m.site_bodyid[site])).name for site in sites]
-        if not all(bodies) or not self._coincide(sites):
-            return
-        anchor = numbers(self.m.site_pos[sites[0]])
-        start, end = place.values["site1"]
-        text = f'{bodies[0]}" body2="{bodies[1]}" anchor="{anchor}'
-        name = start - len('site1="')
-        yield place.document.edit(name, end, f'body1="{text}')
-        yield place.without_attribute("site2")
-
-    def _coincide(self, sites: Sequence[int]) -> bool:
-        """Whether two sites meet at the start, where MuJoCo takes the second anchor from."""
-        data = mujoco.MjData(self.m)
-        data.qpos[:] = self.m.qpos0
-        mujoco.mj_kinematics(self.m, data)
-        gap: Array = data.site_xpos[sites[0]] - data.site_xpos[sites[1]]
-        return bool(np.max(np.abs(gap)) < 1e-9)
 
     # -- references
 
