@@ -449,3 +449,20 @@ def test_real_files(name: str, tmp_path: Path) -> None:
     assert rg.fix(written).diff == ""
     most = 12 if written.suffix == ".usda" else 2 * len(fix.changes) + 2
     assert len(changed_lines(fix.diff)) <= most
+
+
+def test_what_special_dimensions_make_redundant_may_stay(tmp_path: Path) -> None:
+    """Equal cranks fight each other within the plane, where no joint of this file gives way."""
+    path = ASSETS / "three_cranks.urdf"
+    fix = rg.fix(path)
+    before = rg.reduce(rg.load(path))
+    assert [change.kind for change in fix.changes] == ["point_on_line"] * 2
+    assert fix.reduction.redundant == before.remaining == 1
+    assert (fix.reduction.mobility, fix.reduction.finite_mobility) == (1, 1)
+    assert [finding.code for finding in fix.findings] == ["REG202"]
+    assert rg.fix(fix.write(tmp_path / path.name)).diff == ""
+
+
+def test_a_floating_robot_is_read_again_as_it_was() -> None:
+    mechanism = rg.load(ASSETS / "slider_crank.urdf", floating=True)
+    assert rg.fix(mechanism).diff == rg.fix(ASSETS / "slider_crank.urdf").diff

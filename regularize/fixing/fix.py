@@ -27,6 +27,8 @@ from regularize.verification.writing import replaceable
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
 EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
+#: Joint by which the root of a URDF file floats where its reader is asked to let it.
+FLOATING = "floating_base"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +138,7 @@ def _loaded(
     known = dict(options)
     if source.format in ("urdf", "xacro"):
         known.setdefault("loops", source.files[0] if source.files else False)
+        known.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
     return source, source.path, known
 
 

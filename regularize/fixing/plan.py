@@ -9,6 +9,7 @@ from regularize.adapters.common.edits import WantedKind
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.fixing.another_kind import KNOWN, of_another_kind
+from regularize.fixing.provable import provable_changes
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
@@ -29,12 +30,14 @@ class FixPlan:
         wanted: The joints to change, in their order.
         isostatic: Whether nothing may be redundant afterwards, and the motion has to stay.
         findings: What to know about the choice.
+        left: Redundant equations that may stay, for special dimensions make them so.
     """
 
     reduction: Reduction
     wanted: tuple[WantedKind, ...]
     isostatic: bool
     findings: tuple[Diagnostic, ...] = ()
+    left: int = 0
 
 
 def plan(
@@ -60,14 +63,15 @@ def plan(
         return FixPlan(reduction, (), isostatic=True)
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
     found = smallest(reduction, kinds)
-    if found is None:
+    if found is not None:
+        wanted = wanted_kinds(mechanism, found.changes)
+        return FixPlan(reduction, wanted, isostatic=True, findings=_evidence(reduction))
+    left = reduction.remaining
+    changes = provable_changes(reduction, kinds) if left and reduction.removed else ()
+    if changes is None or left == 0:
         raise UnsupportedExport(_why_not(reduction, kinds))
-    return FixPlan(
-        reduction,
-        wanted_kinds(mechanism, found.changes),
-        isostatic=True,
-        findings=_evidence(reduction),
-    )
+    wanted = wanted_kinds(mechanism, changes)
+    return FixPlan(reduction, wanted, isostatic=True, findings=_kept(left), left=left)
 
 
 def smallest(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Cure | None:
@@ -104,6 +108,19 @@ def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
             "note",
             f"{reduction.remaining} redundant constraints follow from special dimensions, not from "
             "the directions of axes: that they can go was seen at the configurations visited",
+        ),
+    )
+
+
+def _kept(left: int) -> tuple[Diagnostic, ...]:
+    """Say what stays redundant."""
+    verb = "equation stays, which follows" if left == 1 else "equations stay, which follow"
+    return (
+        Diagnostic(
+            "REG202",
+            "note",
+            f"{left} redundant {verb} from special dimensions and not from the directions of axes: "
+            "no joint that this file can hold takes it away",
         ),
     )
 
