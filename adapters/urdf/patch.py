@@ -65,6 +65,14 @@ class UrdfPatcher(XmlPatcher):
             found.edits += self._edits(place, each, found)
         return found
 
+    @property
+    def way_out(self) -> str:
+        """URDF+ loops, where closures are written in a dialect of fewer kinds."""
+        held = [joint for joint in self.mechanism.joints if joint.closure]
+        if all(len(self.kinds(joint)) > 2 for joint in held):
+            return ""
+        return "write its closures as URDF+ <loop> elements, which hold more kinds"
+
     def not_written(self, wanted: WantedKind) -> ModelError:
         """The error about a joint that no element of the file stands for."""
         return self.refuse(wanted, ())

@@ -31,7 +31,7 @@ EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
 FLOATING = "floating_base"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fix:
     """A model with some joints changed, verified, and not yet written.
 
@@ -50,6 +50,14 @@ class Fix:
     findings: tuple[Diagnostic, ...]
     reduction: Reduction = field(repr=False)
     placing: Placing = field(repr=False)
+
+    def __repr__(self) -> str:
+        """One line: the file, how many joints change, what is redundant then."""
+        count = len(self.changes)
+        return (
+            f"<Fix of {Path(self.path).name[-60:]}: {count} joint{'s' * (count != 1)} changed, "
+            f"{self.reduction.redundant} redundant, mobility {self.reduction.mobility}>"
+        )
 
     @property
     def diff(self) -> str:

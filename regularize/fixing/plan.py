@@ -14,6 +14,7 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.report.analysis import TRIES
+from regularize.report.words import LISTED
 from regularize.solving import reduce
 from regularize.statics.cures import cure, cures, of_kind
 from regularize.statics.joint_changes import JointChange, Stressed
@@ -67,11 +68,13 @@ def plan(
         wanted = wanted_kinds(mechanism, found.changes)
         return FixPlan(reduction, wanted, isostatic=True, findings=_evidence(reduction))
     left = reduction.remaining
-    changes = provable_changes(reduction, kinds) if left and reduction.removed else ()
-    if changes is None or left == 0:
-        raise UnsupportedExport(_why_not(reduction, kinds))
+    changes = provable_changes(reduction, kinds) if reduction.removed else ()
+    if changes is None or (left == 0 and not changes):
+        raise UnsupportedExport(_why_not(reduction, patcher, kinds))
     wanted = wanted_kinds(mechanism, changes)
-    return FixPlan(reduction, wanted, isostatic=True, findings=_kept(left), left=left)
+    return FixPlan(
+        reduction, wanted, isostatic=True, findings=_kept(left) if left else (), left=left
+    )
 
 
 def smallest(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Cure | None:
@@ -84,7 +87,7 @@ def smallest(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Cure
     return None
 
 
-def _why_not(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> str:
+def _why_not(reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collection[str]]) -> str:
     """Why there is no way, and the way out."""
     format = reduction.mechanism.format
     free = [name for name, each in kinds.items() if each]
@@ -92,9 +95,11 @@ def _why_not(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> str:
         text = f"this {format} file holds no other kind of joint at any of its loops"
     else:
         text = f"no change of joints that this {format} file can hold makes the model isostatic"
-    offered = cures(reduction, limit=1, tries=TRIES)
+    offered = cures(reduction, limit=1, tries=TRIES) if reduction.redundant <= LISTED else ()
     if offered:
         text += f"; in the CAD system or by hand: {offered[0]}"
+    if patcher.way_out:
+        text += f"; {patcher.way_out}"
     return f"{text}; `regularize reduce` writes an isostatic model anew"
 
 
