@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regularize.assembly_modes.closed_form import closed_form as closed_form
     from regularize.assembly_modes.configurations import configurations as configurations
+    from regularize.building import build_model as build_model
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
@@ -71,6 +72,7 @@ _HOME = {
     "Verdict": "proofs.verifier",
     "assemble": "solving",
     "augment": "pinocchio_model.augmenting",
+    "build_model": "building",
     "check": "checking",
     "closed_form": "assembly_modes.closed_form",
     "configurations": "assembly_modes.configurations",

@@ -18,9 +18,9 @@ from regularize.model.mechanism import (
     mechanism_of,
 )
 from regularize.reduction.reduce import Reduction
+from regularize.statics.cure import Cure
 from regularize.statics.cures import cure, cures
 from regularize.statics.reactions import reactions
-from regularize.statics.verified_changes import Cure
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

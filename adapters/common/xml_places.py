@@ -118,14 +118,6 @@ class Place:
         """The edit that replaces the text inside, white space around it left as it is."""
         return self.document.edit(*self.content, text)
 
-    def renamed(self, tag: str) -> list[Edit]:
-        """The edits that give the element another tag."""
-        edits = [self.document.edit(self.start + 1, self.start + 1 + len(self.tag), tag)]
-        if self.closing > self.opened or self.document.text.startswith("</", self.closing):
-            start = self.closing + 2
-            edits.append(self.document.edit(start, start + len(self.tag), tag))
-        return edits
-
     @property
     def indentation(self) -> str:
         """White space in front of the element, on a line of its own; empty beside others."""

@@ -6,7 +6,7 @@ from regularize.adapters import adapters
 from regularize.errors import RegularizeError
 from regularize.fixing.plan import smallest, wanted_kinds
 from regularize.reduction.reduce import Reduction
-from regularize.statics.verified_changes import Cure
+from regularize.statics.cure import Cure
 
 
 def own_cure(reduction: Reduction) -> Cure | None:

@@ -21,7 +21,7 @@ from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
-from regularize.statics.verified_changes import Cure
+from regularize.statics.cure import Cure
 from regularize.verification.engines import try_engine
 from regularize.verification.writing import replaceable
 

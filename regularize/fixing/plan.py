@@ -16,10 +16,10 @@ from regularize.reduction.reduce import Reduction
 from regularize.report.analysis import TRIES
 from regularize.report.words import LISTED
 from regularize.solving import reduce
+from regularize.statics.cure import Cure
 from regularize.statics.cures import cure, cures, of_kind
 from regularize.statics.joint_changes import JointChange, Stressed
 from regularize.statics.releases import named_releases
-from regularize.statics.verified_changes import Cure
 
 
 @dataclass(frozen=True, eq=False)

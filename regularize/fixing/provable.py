@@ -8,8 +8,8 @@ import numpy as np
 
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.statics.cure import changed
 from regularize.statics.joint_changes import JointChange, Stressed
-from regularize.statics.verified_changes import changed
 
 
 def provable_changes(

@@ -19,8 +19,8 @@ from regularize.report.words import (
     listed,
     plural,
 )
+from regularize.statics.cure import Cure
 from regularize.statics.stiffness import release_command
-from regularize.statics.verified_changes import Cure
 
 
 def headline(report: Analysis) -> tuple[str, str]:
@@ -136,6 +136,8 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         )
     ways = [cure for cure in report.cures if cure.freed]
     if ways:
+        # Those that the format can hold come first.
+        ways.sort(key=lambda cure: not release_command(r, cure))
         words = f"make {freed_words(ways[0])}"
         if len(ways) > 1:
             words += "; other ways: " + ", or ".join(freed_words(cure) for cure in ways[1:])

@@ -22,9 +22,9 @@ from regularize.report.words import (
     motion_words,
     names,
 )
+from regularize.statics.cure import Cure
 from regularize.statics.reactions import Reaction
 from regularize.statics.stiffness import too_stiff
-from regularize.statics.verified_changes import Cure
 
 #: A change of a stored pose below these is rounding, not news: metres and radians.
 NOTICEABLE = (1e-6, 1e-6)

@@ -17,6 +17,7 @@ from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array, unit
 from regularize.model.graph import EdgeId
 from regularize.reduction.reduce import Reduction
+from regularize.statics.cure import Cure, NoCure, freed, verified
 from regularize.statics.joint_changes import (
     COST,
     STANDARD,
@@ -24,7 +25,6 @@ from regularize.statics.joint_changes import (
     Stressed,
 )
 from regularize.statics.releases import named_releases, releases
-from regularize.statics.verified_changes import Cure, NoCure, freed, verified
 
 #: Combinations looked at per cell before the search settles for what it has.
 NODES = 40_000

@@ -1,4 +1,4 @@
-"""Sets of joint changes, verified by analysing the changed mechanism: cures, or why not."""
+"""Sets of joint changes, verified by analysing the changed mechanism from scratch."""
 
 from __future__ import annotations
 
