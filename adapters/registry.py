@@ -126,6 +126,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="xacro, expanded to URDF",
         suffixes=(".xacro",),
         reader="regularize.adapters.urdf.xacro:read",
+        patcher="regularize.adapters.urdf.xacro_patch:XacroPatcher",
         sniff=is_xacro,
         extra="xacro",
         module="xacrodoc",

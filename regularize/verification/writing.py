@@ -43,7 +43,7 @@ def write_verified(
             another machine. The file that was there before is as it was.
         RegularizeError: The file cannot be written.
     """
-    adapter, target = adapters()[format], _target(path)
+    adapter, target = adapters()[format], replaceable(path)
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
     try:
         model, findings = prepared(mechanism, adapter, target.parent)
@@ -72,7 +72,7 @@ def write_verified(
     return tuple(findings)
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
+def replaceable(path: str | os.PathLike[str]) -> Path:
     """The file that is to be replaced: a link is followed, a device is refused."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
