@@ -164,9 +164,11 @@ BUILTIN: tuple[Adapter, ...] = (
         title="USD Physics (Isaac Sim, Newton)",
         suffixes=(".usd", ".usda", ".usdc", ".usdz"),
         reader="regularize.adapters.usd.read:read",
+        writer="regularize.adapters.usd.write:write",
         sniff=is_usd,
         extra="usd",
         module="pxr",
+        meshes=frozenset({".stl", ".obj", ".ply", ".glb", ".gltf", ".off", ".dae"}),
     ),
     Adapter(
         name="freecad",

@@ -48,7 +48,7 @@ def with_meshes_from(
 def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: Path) -> str | None:
     """How a file in a folder names the mesh of a shape; None where it cannot."""
     uri, path = shape.uri or "", mechanism.path
-    if mechanism.format == "usd" and path is not None:
+    if mechanism.format == "usd" and path is not None and uri.startswith("/"):
         inside = f"{_from(folder, os.path.realpath(path))}{INSIDE}{uri}"
         return inside if adapter.name in ("usd", "json") else None
     if adapter.meshes:
