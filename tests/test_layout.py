@@ -57,7 +57,7 @@ def test_the_model_needs_no_more_than_screws() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["manifold", "reduction", "assembly_modes"])
+@pytest.mark.parametrize("package", ["manifold", "local_geometry", "reduction", "assembly_modes"])
 def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
     above = {"adapters", "commands", "render", "report", "pinocchio_model", "dynamics"}
     assert nx.descendants(package_imports(), package) & above == set()
