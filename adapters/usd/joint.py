@@ -10,6 +10,7 @@ from pxr import UsdPhysics
 
 from regularize.adapters.common.distance import distance_joint
 from regularize.adapters.common.draft import WORLD, Side, joint_between
+from regularize.adapters.usd.joint_values import JointValues
 from regularize.adapters.usd.motion import motion
 from regularize.adapters.usd.precise import name_of, value_of
 from regularize.adapters.usd.stage import Stage, target_of
@@ -66,7 +67,9 @@ def join(prim: Any, reading: Stage) -> None:
     )
     joint = replace(joint, dynamics=moves.dynamics)
     position = joint_position(joint, reading.between(first, second))
-    reading.joints[name] = replace(joint, position=position)
+    values = JointValues(prim, moves.names, reading)
+    reading.joints[name] = values.apply(replace(joint, position=position))
+    values.add_drives(joint)
     reading.joint_names[str(prim.GetPath())] = name
     reading.freedoms[name] = moves.names
 

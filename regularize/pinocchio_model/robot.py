@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint_motion import joint_position
 from regularize.pinocchio_model.batches import batch
 from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
@@ -227,7 +226,7 @@ class Robot(ConstrainedTree):
         """Damping, friction and springs of the mechanism's joints."""
         return PassiveForces.of(self._coordinates, self.constraints.closures)
 
-    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+    def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
 
         Joints that close loops are counted, though they have no coordinate in the model.
@@ -235,7 +234,7 @@ class Robot(ConstrainedTree):
         Args:
             q: Configuration with closed loops, shape (nq,).
             v: Velocity that keeps them closed, shape (nv,).
-            slip: Rate in rad/s and m/s below which dry friction falls off.
+            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
         lost = self.passive.dissipative(self.data, q, v, slip)
         return lost + self.passive.springs(self.data, q)
@@ -301,7 +300,7 @@ class Robot(ConstrainedTree):
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:
                 columns = list(closure.edge.columns)
-                result[columns] = joint_position(closure.edge, closure.joint_pose(self.data))
+                result[columns] = closure.position(self.data)
         return result
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:

@@ -32,6 +32,7 @@ def simulate_minimal(
     rates: Mapping[str, float] | None,
     drives: Mapping[str, Prescribed],
     rtol: float,
+    slip: float | None,
     progress: Callable[[float], None] | None,
 ) -> Simulation:
     """Let a mechanism move in independent coordinates, chosen anew whenever they go bad.
@@ -42,7 +43,7 @@ def simulate_minimal(
     if isinstance(model, Robot):
         model = model.reduction
     reduction = reduce_loops(model) if isinstance(model, Mechanism) else model
-    dynamics = minimal_dynamics(reduction, tuple(rates or ()))
+    dynamics = minimal_dynamics(reduction, tuple(rates or ()), slip=slip)
     robot = dynamics.robot
     q = None if q is None else checked_array(q, robot.model.nq, "q")
     v = None if v is None else checked_array(v, robot.model.nv, "v")
@@ -51,7 +52,7 @@ def simulate_minimal(
     if given:
         start = dynamics.pose(robot.q0 if q is None else q).q
         q = given.begun(robot, start)
-        dynamics = minimal_dynamics(reduction, tuple(rates or ()), forced=drives, q=q)
+        dynamics = minimal_dynamics(reduction, tuple(rates or ()), forced=drives, q=q, slip=slip)
     tolerances = {"rtol": rtol, "atol": 1e-2 * rtol}
     engine = started(dynamics, 0.0, q, rates if rates else v, applied, tolerances=tolerances)
     began = times[0] == 0.0
