@@ -65,7 +65,6 @@ def join(prim: Any, reading: Stage) -> None:
         limits=moves.limits,
         source=source,
     )
-    joint = replace(joint, dynamics=moves.dynamics)
     position = joint_position(joint, reading.between(first, second))
     values = JointValues(prim, moves.names, reading)
     reading.joints[name] = values.apply(replace(joint, position=position))

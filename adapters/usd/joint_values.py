@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.names import unique
+from regularize.adapters.usd.precise import get
 from regularize.adapters.usd.stage import Stage, units
 from regularize.model.mechanism import (
     Actuator,
@@ -142,7 +143,7 @@ class JointValues:
     def _scaled(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
         """A finite number of an attribute in SI units; None where it is absent or infinite."""
         written = self.prim.GetAttribute(attribute)
-        value = written.Get() if written and written.HasAuthoredValue() else None
+        value = get(written) if written and written.HasAuthoredValue() else None
         if value is None or not math.isfinite(float(value)):
             return None
         slides, turns, heavy = MEASURES[key]

@@ -10,10 +10,9 @@ import numpy as np
 from pxr import UsdPhysics
 
 from regularize.adapters.common.freedoms import GENERIC, joint_of_freedoms
-from regularize.adapters.usd.precise import get, value_of
-from regularize.adapters.usd.prim_joint import EFFORT, FORCES, OTHERS, REST, VELOCITY
+from regularize.adapters.usd.precise import get
 from regularize.lie.screw import Array
-from regularize.model.mechanism import JointDynamics, JointLimits
+from regularize.model.mechanism import JointLimits
 
 #: Freedoms of joints by the type of their prim; ``?`` stands for the letter of its axis.
 FREEDOMS: dict[str, tuple[str, ...]] = {
@@ -31,15 +30,13 @@ class PrimMotion:
     Attributes:
         kind: Kind of the joint.
         screws: Its freedoms in the joint frame, shape (6, f).
-        limits: Bounds of positions, rates and forces, or None.
-        dynamics: Forces within the joint.
+        limits: Bounds in radians and metres, or None.
         names: Name of each freedom, as in ``rotX``.
     """
 
     kind: str
     screws: Array
     limits: JointLimits | None
-    dynamics: JointDynamics
     names: tuple[str, ...]
 
 
@@ -65,44 +62,8 @@ def motion(prim: Any, unit: float) -> PrimMotion:
     kind, screws = joint_of_freedoms(names)
     scales = [unit if name.startswith("trans") else math.pi / 180.0 for name in names]
     scaled = np.array([*bounds.values()]).reshape(-1, 2) * np.array(scales)[:, None]
-    if kind in ("spherical", "free"):
-        scaled[:] = [-np.inf, np.inf]
-    limits = _limits(prim, scaled, scales) if names else None
-    return PrimMotion(kind, screws, limits, _dynamics(prim, scales), names)
-
-
-def _limits(prim: Any, bounds: Array, scales: list[float]) -> JointLimits | None:
-    """Bounds of positions, and of rates and forces where the prim has such attributes."""
-    rates = [value_of(prim, name, None) for name in VELOCITY]
-    velocity = next((value for value in rates if value is not None), None)
-    effort = value_of(prim, EFFORT[1], None)
-    if velocity is None and effort is None and not np.any(np.isfinite(bounds)):
-        return None
-    return JointLimits(
-        bounds[:, 0],
-        bounds[:, 1],
-        None if velocity is None else float(velocity) * np.array(scales),
-        None if effort is None else np.full(len(scales), float(effort)),
-    )
-
-
-def _dynamics(prim: Any, scales: list[float]) -> JointDynamics:
-    """Forces within a joint by MuJoCo's attributes, else by those of Newton and PhysX."""
-    if not scales:
-        return JointDynamics()
-    given: dict[str, Array] = {}
-    for what, name in FORCES.items():
-        value = value_of(prim, name, None)
-        if value is not None:
-            given[what] = np.full(len(scales), float(value))
-        for other, per_degree in OTHERS.get(what, ()):
-            value = value_of(prim, other, None)
-            if what not in given and value is not None:
-                given[what] = float(value) / np.array(scales if per_degree else [1.0])
-    rest = value_of(prim, REST, None)
-    if rest is not None and "stiffness" in given:
-        given["rest_position"] = float(rest) * np.array(scales)
-    return JointDynamics(**given)
+    bounded = kind not in ("spherical", "fixed", "free") and np.any(np.isfinite(scaled))
+    return PrimMotion(kind, screws, JointLimits.of(scaled) if bounded else None, names)
 
 
 def _generic(prim: Any) -> dict[str, tuple[float, float]]:

@@ -75,12 +75,20 @@ def _actuator(prim: Any, actuator: Actuator, written: Any, path: Any) -> None:
             prim.CreateAttribute(f"{name}:{end}", Sdf.ValueTypeNames.Double).Set(value)
 
 
-def read_motor(prim: Any, reading: Stage) -> None:
-    """Add the actuator of a prim; one that moves no joint is reported."""
+def read_motors(prims: list[Any], reading: Stage) -> None:
+    """Add the actuators of prims, which say more than the drives of their joints."""
+    found = [motor for motor in (_motor(prim, reading) for prim in prims) if motor is not None]
+    told = {(motor.joint, motor.freedom) for motor in found}
+    drives = [motor for motor in reading.actuators if (motor.joint, motor.freedom) not in told]
+    reading.actuators = [*drives, *found]
+
+
+def _motor(prim: Any, reading: Stage) -> Actuator | None:
+    """The actuator of a prim; one that moves no joint is reported."""
     joint = reading.joint_names.get(target_of(prim, TARGET) or "")
     if joint is None:
         reading.skip(f"actuator `{prim.GetName()}` moves no joint: not read", reading.source(prim))
-        return
+        return None
     gear = value_of(prim, GEAR, None)
     gain, bias = value_of(prim, GAIN, None), value_of(prim, BIAS, None)
     gains = None
@@ -91,16 +99,14 @@ def read_motor(prim: Any, reading: Stage) -> None:
     for what, name in RANGES.items():
         ends = [value_of(prim, f"{name}:{end}", None) for end in ("min", "max")]
         ranges[what] = None if None in ends else (float(ends[0]), float(ends[1]))
-    reading.actuators.append(
-        Actuator(
-            name_of(prim),
-            joint,
-            int(prim.GetCustomDataByKey(FREEDOM) or 0),
-            str(prim.GetCustomDataByKey(KIND) or "general"),
-            1.0 if not gear else float(gear[0]),
-            ranges["control_range"],
-            ranges["force_range"],
-            gains,
-            reading.source(prim),
-        )
+    return Actuator(
+        name_of(prim),
+        joint,
+        int(prim.GetCustomDataByKey(FREEDOM) or 0),
+        str(prim.GetCustomDataByKey(KIND) or "general"),
+        1.0 if not gear else float(gear[0]),
+        ranges["control_range"],
+        ranges["force_range"],
+        gains,
+        reading.source(prim),
     )

@@ -15,7 +15,7 @@ from regularize.adapters.common.names import listed, unique
 from regularize.adapters.usd.body import Places, inertia_of, shapes_of
 from regularize.adapters.usd.gears import mesh
 from regularize.adapters.usd.joint import couple, join
-from regularize.adapters.usd.motors import TYPE, read_motor
+from regularize.adapters.usd.motors import TYPE, read_motors
 from regularize.adapters.usd.precise import name_of
 from regularize.adapters.usd.stage import Stage, gravity, open_stage, report_units, units
 from regularize.errors import ReadError
@@ -59,9 +59,7 @@ def read(path: str) -> Mechanism:
     for prim in prims:
         if str(prim.GetTypeName()).endswith("Joint") and prim not in joints:
             mesh(prim, reading)
-    for prim in prims:
-        if str(prim.GetTypeName()) == TYPE:
-            read_motor(prim, reading)
+    read_motors([prim for prim in prims if str(prim.GetTypeName()) == TYPE], reading)
     _add_bodies(reading, kilogram)
     _hold(reading)
     reading.ground_parts(reading.pose, usual=True)
