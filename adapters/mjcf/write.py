@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.serial import serial, twin_name
-from regularize.adapters.common.spanning import spanning
+from regularize.adapters.common.serial import ROUNDING, serial, twin_name
+from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import add
 from regularize.adapters.mjcf.bodies import BodyTree, is_cut
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
@@ -55,6 +55,9 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
 
 def _close(tree: BodyTree) -> None:
     """Add the equality constraints that close the loops."""
+    still = {joint.name: np.zeros(joint.freedoms) for joint in tree.mechanism.joints}
+    zero = tree.mechanism.with_positions(still)
+    poses = reference_poses(zero, spanning(zero).tree)
     for joint in tree.cuts:
         tree.force(
             f"for the {joint.kind} closure `{joint.name}`: body `{joint.child}` is cut in "
@@ -81,6 +84,16 @@ def _close(tree: BodyTree) -> None:
             first, second = part.T_parent_joint, part.T_child_joint
             points = [(joint.name, first, second), (f"{joint.name}_z", first @ arm, second @ arm)]
         for name, T_parent, T_child in points:
+            apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
+            if tag == "connect" and float(np.max(np.abs(apart[:3, 3]))) < ROUNDING:
+                # MuJoCo takes the point of the second body from the zero pose, where they meet.
+                group, anchor = find_or_add(tree.root, "equality"), T_parent[:3, 3]
+                bodies = {
+                    "body1": tree.body_name(joint.parent),
+                    "body2": tree.body_name(joint.child),
+                }
+                add(group, tag, name=name, **bodies, anchor=anchor)
+                continue
             _equate(tree, tag, name, (joint.parent, T_parent), (joint.child, T_child))
 
 

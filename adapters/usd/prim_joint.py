@@ -11,7 +11,7 @@ from regularize.adapters.common.serial import axis_in_frame, standard
 from regularize.adapters.common.write import quaternion
 from regularize.adapters.usd.precise import put
 from regularize.lie.screw import Array, transform
-from regularize.model.joint import perpendiculars
+from regularize.model.joint import joint_screws, perpendiculars
 from regularize.model.mechanism import Joint
 
 #: Attributes of MuJoCo's schema for the forces within a joint, SI units and radians.
@@ -43,8 +43,8 @@ def axes_of(joint: Joint) -> tuple[str, tuple[str, ...], Array] | None:
         by which its axes become X, Y and Z, shape (4, 4); None where USD has no such joint.
     """
     kind = joint.kind
-    if kind in ("fixed", "spherical"):
-        if not standard(joint):
+    if kind in ("fixed", "spherical"):  # seen from its child, a ball joint counts backwards
+        if not np.array_equal(np.abs(joint.screws), joint_screws(kind)):
             return None
         names = ("rotX", "rotY", "rotZ") if kind == "spherical" else ()
         return f"Physics{kind.capitalize()}Joint", names, np.eye(4)
