@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.names import unique
-from regularize.adapters.usd.precise import get
+from regularize.adapters.usd.precise import get, value_of
 from regularize.adapters.usd.stage import Stage, units
 from regularize.model.mechanism import (
     Actuator,
@@ -44,6 +44,7 @@ DYNAMICS = {
 }
 VELOCITY = (("physxJointAxis:?:maxJointVelocity", True), ("physxJoint:maxJointVelocity", True))
 EFFORT = (("mjc:actuatorfrcrange:max", False), ("newton:effortLimit", False))
+UNLIMITED = "mjc:actuatorfrclimited"  # "false": the force of its drive bounds no joint
 #: Powers of the units of length, of slides and of hinges, and whether mass is among the units.
 MEASURES = {
     "damping": (0, 2, True),
@@ -156,6 +157,8 @@ class JointValues:
     def _efforts(self) -> Any:
         """Limits of forces, and of the drives' forces."""
         efforts = self._values("effort", EFFORT)
+        if value_of(self.prim, UNLIMITED, "auto") == "false":
+            return None
         drives = [
             self._scaled("effort", name, f"drive:{self._drive_axis(name)}:physics:maxForce", False)
             for name in self.names

@@ -10,8 +10,9 @@ from typing import Any
 
 from pxr import Sdf, UsdPhysics
 
+from regularize.adapters.usd.joint_values import UNLIMITED
 from regularize.adapters.usd.precise import name_of, put, value_of
-from regularize.adapters.usd.prim_joint import unit_of
+from regularize.adapters.usd.prim_joint import EFFORT, unit_of
 from regularize.adapters.usd.stage import Stage, target_of
 from regularize.model.mechanism import Actuator, ActuatorGains
 
@@ -32,7 +33,9 @@ def add_motors(writing: Any) -> None:
             written = writing.coordinates.get((joint.name, k))
             if written is not None:
                 axis = writing.axes[written.joint][written.axis]
-                _drive(writing.joints[written.joint], axis, motors.get(joint.name))
+                effort = None if joint.limits is None else joint.limits.effort
+                largest = None if effort is None else float(effort[k])
+                _drive(writing.joints[written.joint], axis, motors.get(joint.name), largest)
     for actuator in mechanism.actuators:
         written = writing.coordinates.get((actuator.joint, actuator.freedom))
         if written is not None:
@@ -40,7 +43,7 @@ def add_motors(writing: Any) -> None:
             _actuator(prim, actuator, written, writing.joints[written.joint].GetPath())
 
 
-def _drive(prim: Any, axis: str, actuator: Actuator | None) -> None:
+def _drive(prim: Any, axis: str, actuator: Actuator | None, effort: float | None) -> None:
     simple = str(prim.GetTypeName()) in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint")
     plain = "angular" if axis.startswith("rot") else "linear"
     api = UsdPhysics.DriveAPI.Apply(prim, plain if simple else axis)
@@ -51,8 +54,12 @@ def _drive(prim: Any, axis: str, actuator: Actuator | None) -> None:
     put(api.CreateStiffnessAttr(), (gains.position or 0.0) * gear**2 / per)
     put(api.CreateDampingAttr(), (gains.velocity or 0.0) * gear**2 / per)
     if actuator is not None and actuator.force_range is not None:
-        largest = max(abs(value) for value in actuator.force_range) * abs(gear)
-        put(api.CreateMaxForceAttr(), float(largest))
+        effort = max(abs(value) for value in actuator.force_range) * abs(gear)
+        if not prim.HasAttribute(EFFORT[1]):
+            # What the motor gives is no limit of the joint.
+            prim.CreateAttribute(UNLIMITED, Sdf.ValueTypeNames.Token).Set("false")
+    if effort is not None:
+        put(api.CreateMaxForceAttr(), float(effort))
 
 
 def _actuator(prim: Any, actuator: Actuator, written: Any, path: Any) -> None:

@@ -21,7 +21,7 @@ FORCES = {
     "armature": "mjc:armature",
     "stiffness": "mjc:stiffness",
 }
-REST = "mjc:springref"  # degrees for hinges
+REST = "mjc:springref"  # radians, as the scene says
 EFFORT = ("mjc:actuatorfrcrange:min", "mjc:actuatorfrcrange:max")
 #: The same for Newton and PhysX; per degree where they say so.
 OTHERS = {
@@ -137,7 +137,7 @@ def _force(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:
             for other, per_degree in OTHERS.get(what, ()):
                 _float(prim, other, given[what] / (scale if per_degree else 1.0))
     if "stiffness" in given:
-        _double(prim, REST, given.get("rest_position", 0.0) * scale)
+        _double(prim, REST, given.get("rest_position", 0.0))
     limits = joint.limits
     if limits is None:
         return

@@ -111,6 +111,8 @@ class _UsdWriter(Writing):
         down = unit(self.mechanism.gravity) if size else np.array([0.0, 0.0, -1.0])
         put(scene.CreateGravityDirectionAttr(), Gf.Vec3d(*map(float, down)))
         put(scene.CreateGravityMagnitudeAttr(), size)
+        angle = scene.GetPrim().CreateAttribute("mjc:compiler:angle", Sdf.ValueTypeNames.Token)
+        angle.Set("radian")
 
     # -- bodies
 
