@@ -15,7 +15,14 @@ from regularize.errors import RegularizeError
 from regularize.files import save
 
 MECHANISMS = ("planar_four_bar", "slider_crank", "spherical_four_bar")
-WRITERS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}
+WRITERS = {
+    "urdf": ".urdf",
+    "urdf+": ".urdf",
+    "sdf": ".sdf",
+    "mjcf": ".xml",
+    "usd": ".usda",
+    "json": ".json",
+}
 
 
 def write_fixture(format: str, mechanism: str, folder: Path) -> Path:
