@@ -79,12 +79,14 @@ def test_meshes_are_found_from_the_new_place(arm: Mechanism, target: str, tmp_pa
 def test_motors_springs_and_ranges_arrive_in_mujoco(tmp_path: Path) -> None:
     source = tmp_path / "source.xml"
     source.write_text(
-        """<mujoco><compiler angle="radian"/><worldbody><body name="b">
+        """<mujoco><compiler angle="radian"/><option timestep="0.001" integrator="implicit"/>
+        <contact><exclude name="e" body1="world" body2="b"/></contact><worldbody><body name="b">
         <joint name="J" damping="0.3" armature="0.02" frictionloss="0.1" stiffness="7"
           springref="0.4" range="-1 2" limited="true"/><geom size="0.1"/></body></worldbody>
         <actuator><motor name="M" joint="J" gear="25" ctrllimited="true" ctrlrange="-3 4"/>
         <position name="P" joint="J" kp="9" kv="2"/></actuator>
-        <sensor><jointpos name="angle" joint="J"/></sensor></mujoco>"""
+        <sensor><jointpos name="angle" joint="J"/><framepos name="place" objtype="body"
+          objname="b"/></sensor></mujoco>"""
     )
     findings = save(rg.load(source), tmp_path / "out.xml")
     one, two = (mujoco.MjModel.from_xml_path(str(p)) for p in (source, tmp_path / "out.xml"))
@@ -92,7 +94,10 @@ def test_motors_springs_and_ranges_arrive_in_mujoco(tmp_path: Path) -> None:
     names += " actuator_gear actuator_ctrlrange actuator_gainprm actuator_biasprm body_mass"
     for name in names.split():
         np.testing.assert_allclose(getattr(two, name), getattr(one, name), atol=1e-12)
-    assert [f.code for f in findings] == ["REG329"] and "`angle`" in findings[0].message
+    # Options, exclusions and sensors of joints are copied; what is not is named.
+    assert (two.opt.timestep, two.opt.integrator) == (one.opt.timestep, one.opt.integrator)
+    assert (two.nexclude, two.nsensor) == (1, 1)
+    assert [f.code for f in findings] == ["REG329"] and "`place`" in findings[0].message
 
 
 def test_a_link_and_a_joint_of_one_name_are_told_apart_in_sdf(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from regularize.adapters.common.serial import ROUNDING, serial, twin_name
 from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import add
 from regularize.adapters.mjcf.bodies import BodyTree, is_cut
+from regularize.adapters.mjcf.carried import carry
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.lie.screw import Array, transform
 from regularize.model.diagnostic import Diagnostic
@@ -48,6 +49,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
         root.remove(assets)
     _drive(tree)
     tree.refuse_massless()
+    carry(mechanism, root)
     if any(np.any(joint.position) for joint in found.tree):
         add(add(root, "keyframe"), "key", name="home", qpos=tree.qpos)
     return tree.save(path)

@@ -31,27 +31,32 @@ ALL = {
 }
 
 
-def left_behind(mechanism: Mechanism, target: str) -> Iterator[Diagnostic]:
+def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagnostic]:
     """Findings about what stays behind in the file that a mechanism was read from.
 
     Args:
         mechanism: The mechanism; nothing is found if its file is gone.
         target: What findings call the new file.
+        new: The new file; what stands in it word for word has not stayed behind.
     """
     kinds = EACH.get(mechanism.format)
     if kinds is None or mechanism.path is None:
         return
+    copied = _root(str(new)) if new.suffix in (".xml", ".mjcf", ".urdf", ".sdf") else None
+    there = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
     for file in (mechanism.path, *mechanism.files):
         root = _root(file)
         if root is None:
             continue
         for kind in kinds:
             for element in root.iterfind(f".//{kind}"):
+                if (element.tag, dict(element.attrib)) in there and not len(element):
+                    continue
                 where = Source(file, element.sourceline)
                 message = f"{target}: {_called(element)} stays behind in {Path(file).name}"
                 yield Diagnostic("REG329", "warning", message, source=where)
         for kind in ALL[mechanism.format]:
-            found = [each for each in root.iterfind(f".//{kind}") if _says(each)]
+            found = [each for each in root.iterfind(f".//{kind}") if _says(each, there)]
             if found:
                 times = "" if len(found) == 1 else f" ({len(found)} times)"
                 message = f"{target}: <{kind}>{times} stays behind in {Path(file).name}"
@@ -74,6 +79,9 @@ def _called(element: etree._Element) -> str:
     return f"<{element.tag}>" + (f" `{name}`" if name else "")
 
 
-def _says(element: etree._Element) -> bool:
-    """Whether an element says more than gravity, which is carried over."""
-    return bool(set(element.attrib) - {"gravity"} or len(element) or (element.text or "").strip())
+def _says(element: etree._Element, there: list[tuple[str, dict[str, str]]]) -> bool:
+    """Whether an element says more than gravity, and more than the new file."""
+    given = {key: value for key, value in element.attrib.items() if key != "gravity"}
+    kept = any(tag == element.tag and given.items() <= values.items() for tag, values in there)
+    inside = any((each.tag, dict(each.attrib)) not in there for each in element)
+    return bool((given and not kept) or inside or (element.text or "").strip())

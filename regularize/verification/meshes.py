@@ -37,8 +37,8 @@ def with_meshes_from(
                 continue
             takes = ", ".join(sorted(adapter.meshes)) or "files"
             message = (
-                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: {takes} "
-                "that are there can be shown"
+                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: it is not "
+                f"found, or none of {takes}"
             )
             findings.append(Diagnostic("REG328", "warning", message, source=body.source))
         bodies.append(replace(body, geometry=tuple(shapes)))

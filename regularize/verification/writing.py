@@ -52,7 +52,7 @@ def write_verified(
         # Meshes are named from the place of the file from now on.
         placed = replace(model, path=os.fspath(temporary))
         findings += _verified(placed, temporary, adapter, reduction)
-        findings += left_behind(mechanism, adapter.label)
+        findings += left_behind(mechanism, adapter.label, temporary)
         written = [*_written(temporary, target)]
         _refuse_others(target, adapter, [new for _, new in written])
         for old, new in written:
