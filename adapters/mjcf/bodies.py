@@ -59,10 +59,6 @@ class BodyTree(Writing):
         self.elements[self.mechanism.ground] = world
         self._grow(world, self.mechanism.ground)
 
-    def body_name(self, body: str) -> str:
-        """What a body is called in the file."""
-        return "world" if body == self.mechanism.ground else body
-
     def _ground(self, world: Any) -> None:
         body = self.mechanism.body(self.mechanism.ground)
         self._shapes(world, body)

@@ -88,13 +88,7 @@ def _close(tree: BodyTree) -> None:
         for name, T_parent, T_child in points:
             apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
             if tag == "connect" and float(np.max(np.abs(apart[:3, 3]))) < ROUNDING:
-                # MuJoCo takes the point of the second body from the zero pose, where they meet.
-                group, anchor = find_or_add(tree.root, "equality"), T_parent[:3, 3]
-                bodies = {
-                    "body1": tree.body_name(joint.parent),
-                    "body2": tree.body_name(joint.child),
-                }
-                add(group, tag, name=name, **bodies, anchor=anchor)
+                _connect(tree, name, (joint.parent, T_parent), (joint.child, T_child))
                 continue
             _equate(tree, tag, name, (joint.parent, T_parent), (joint.child, T_child))
 
@@ -116,6 +110,18 @@ def _drive(tree: BodyTree) -> None:
                 name = written.joint if not ball else f"{joint.name}_{k + 1}"
                 plain = Actuator(name, joint.name, k)
                 add_actuator(find_or_add(tree.root, group), plain, written, ball)
+
+
+def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
+    """Bring two points together that meet where all coordinates are zero.
+
+    MuJoCo takes the point of the second body from that pose. The world is the body that is not
+    named, and sites are avoided, which is all that Drake understands.
+    """
+    first, second = sorted(ends, key=lambda end: end[0] == tree.mechanism.ground)
+    other = None if second[0] == tree.mechanism.ground else second[0]
+    group = find_or_add(tree.root, "equality")
+    add(group, "connect", name=name, body1=first[0], body2=other, anchor=first[1][:3, 3])
 
 
 def _equate(tree: BodyTree, tag: str, name: str, *ends: tuple[str, Array]) -> None:
