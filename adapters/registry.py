@@ -176,9 +176,11 @@ BUILTIN: tuple[Adapter, ...] = (
         suffixes=(".usd", ".usda", ".usdc", ".usdz"),
         reader="regularize.adapters.usd.read:read",
         patcher="regularize.adapters.usd.patch:UsdPatcher",
+        writer="regularize.adapters.usd.write:write",
         sniff=is_usd,
         extra="usd",
         module="pxr",
+        meshes=frozenset({".stl", ".obj", ".ply", ".glb", ".gltf", ".off", ".dae"}),
     ),
     Adapter(
         name="freecad",

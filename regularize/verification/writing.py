@@ -17,6 +17,7 @@ from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.verification.differences import differences
 from regularize.verification.engines import try_engine
+from regularize.verification.left_behind import left_behind
 from regularize.verification.preparing import prepared
 
 
@@ -51,6 +52,7 @@ def write_verified(
         # Meshes are named from the place of the file from now on.
         placed = replace(model, path=os.fspath(temporary))
         findings += _verified(placed, temporary, adapter, reduction)
+        findings += left_behind(mechanism, adapter.label, temporary)
         written = [*_written(temporary, target)]
         _refuse_others(target, adapter, [new for _, new in written])
         for old, new in written:
