@@ -168,7 +168,8 @@ RULES: tuple[Rule, ...] = (
         "redundant-paradoxical",
         "warning",
         "Equations are redundant at every configuration that was visited, but the motion algebras "
-        "do not prove it: it is owed to special dimensions.",
+        "do not prove it. With other lengths and the same relations of the axes (parallel, "
+        "coaxial, meeting in a point, at right angles) it is lost: special dimensions make it.",
         "The mechanism moves only as long as the dimensions are met exactly; nothing is removed.",
         "Bennett's linkage; a parallelogram with a third equal crank.",
         "Keep all rows, or remove them on numerical evidence: reduce(..., numerical=True).",
@@ -242,10 +243,11 @@ RULES: tuple[Rule, ...] = (
         "redundant-topological",
         "warning",
         "Equations between loops are redundant for any lengths, as the graph and the joint types "
-        "have it; the structure is locked.",
-        "The forces in the structure are statically indeterminate.",
-        "A frame with one bar too many.",
-        "Leave out a bar, or remove the rows with reduce(..., numerical=True).",
+        "of a locked structure have it; or for all lengths that were tried with the same relations "
+        "of the axes, though the motion algebras do not prove it.",
+        "The forces are statically indeterminate; nothing is removed.",
+        "A frame with one bar too many; four legs R-U-U with Schoenflies motion.",
+        "Leave out a bar or a leg, or remove the rows with reduce(..., numerical=True).",
         _MUELLER,
     ),
     Rule(
@@ -310,6 +312,19 @@ RULES: tuple[Rule, ...] = (
         "No motion was found, and no self-stress rules one out: it may be locked or not.",
         "A framework that is rigid in the third order.",
         "Move a joint a little and check again: in general position counting decides.",
+    ),
+    Rule(
+        "REG218",
+        "closure-too-stiff",
+        "warning",
+        "A closure locks joints that another joint in its place would let move: a weld where a "
+        "hinge belongs, six rows where three do.",
+        "Engines that close loops by whole frames or points leave no other choice to whoever wrote "
+        "the model. No redundant row is to blame, so removing rows frees nothing.",
+        "A planar four-bar that a 6D constraint closes in Pinocchio, or a weld in MJCF.",
+        "Make the closure what is proposed: `regularize fix MODEL --joint NAME=KIND:X,Y,Z`, or "
+        "rg.augment(model, closures, kinds={...}). The axis passes through the closure's origin; "
+        "its direction is that on the ground at the assembled pose.",
     ),
     Rule(
         "REG220",
