@@ -70,11 +70,25 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
     return int(any(finding.severity in counted for finding in findings))
 
 
+def add_branch(parser: argparse._ActionsContainer) -> None:
+    """The choice among motions that meet at the assembled pose."""
+    parser.add_argument(
+        "--branch",
+        type=int,
+        metavar="N",
+        help="begin on the Nth of the components of motion that meet at the assembled pose",
+    )
+
+
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
     from regularize.files import load
 
     mechanism = load(file, **reading_options(arguments))
+    if getattr(arguments, "branch", None) is not None:
+        from regularize.reduction.reduce import on_branch
+
+        mechanism = on_branch(mechanism, arguments.branch)
     if arguments.density is None:
         return mechanism
     from regularize.model.density import with_density
