@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.names import unique
+from regularize.adapters.usd.precise import get, value_of
 from regularize.adapters.usd.stage import Stage, units
 from regularize.model.mechanism import (
     Actuator,
@@ -43,6 +44,7 @@ DYNAMICS = {
 }
 VELOCITY = (("physxJointAxis:?:maxJointVelocity", True), ("physxJoint:maxJointVelocity", True))
 EFFORT = (("mjc:actuatorfrcrange:max", False), ("newton:effortLimit", False))
+UNLIMITED = "mjc:actuatorfrclimited"  # "false": the force of its drive bounds no joint
 #: Powers of the units of length, of slides and of hinges, and whether mass is among the units.
 MEASURES = {
     "damping": (0, 2, True),
@@ -142,7 +144,7 @@ class JointValues:
     def _scaled(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
         """A finite number of an attribute in SI units; None where it is absent or infinite."""
         written = self.prim.GetAttribute(attribute)
-        value = written.Get() if written and written.HasAuthoredValue() else None
+        value = get(written) if written and written.HasAuthoredValue() else None
         if value is None or not math.isfinite(float(value)):
             return None
         slides, turns, heavy = MEASURES[key]
@@ -155,6 +157,8 @@ class JointValues:
     def _efforts(self) -> Any:
         """Limits of forces, and of the drives' forces."""
         efforts = self._values("effort", EFFORT)
+        if value_of(self.prim, UNLIMITED, "auto") == "false":
+            return None
         drives = [
             self._scaled("effort", name, f"drive:{self._drive_axis(name)}:physics:maxForce", False)
             for name in self.names

@@ -24,10 +24,12 @@ from regularize.model.mechanism import shortened
 from regularize.pinocchio_model.actuated import ActuatedTree
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
+from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.constraints import close_loops, follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
+from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.passive_forces import PassiveForces
 from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
 from regularize.pinocchio_model.split import Split
@@ -76,10 +78,27 @@ class Robot(ActuatedTree):
 
     @cached_property
     def expanded(self) -> Robot:
-        """The same robot, its joints in series whose axes stay; coordinates are the same."""
-        if all(series_of(joint)[0].model is joint for joint in self.model.joints):
+        """The same robot in a model of which Pinocchio has derivatives.
+
+        Its joints are in series whose axes stay, and coordinates are the same; where the model has
+        none for mimic joints or for a universal joint that closes a loop, this one has.
+        """
+        plain = all(series_of(joint)[0].model is joint for joint in self.model.joints)
+        if plain and not isinstance(self.constraints, BodyRows):
             return self
         return self._made(composite=False)
+
+    def lift(self, q: Array, v: Array) -> Lift | None:
+        """The state in ``expanded`` where that has more coordinates, else None.
+
+        Raises:
+            UnsupportedExport: The model has planar joints, whose rates are not its velocities.
+        """
+        tree = self.expanded
+        if not isinstance(self.constraints, BodyRows):
+            return None
+        maps = self._coordinates, tree._coordinates
+        return Lift.of(tree, tree.world_rows, maps, self.coordinates(q), v)
 
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
@@ -308,21 +327,6 @@ class Robot(ActuatedTree):
             UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
         """
         return self._coordinates.velocity_index(joint, freedom)
-
-    def position_index(self, velocity: int) -> int:
-        """Index in q of the coordinate whose rate is an entry of v.
-
-        Raises:
-            ModelError: The joint's coordinates are no separate numbers.
-        """
-        model = self.model
-        j = next(j for j in range(1, model.njoints) if velocity < model.idx_vs[j] + model.nvs[j])
-        if model.nqs[j] != model.nvs[j]:
-            raise ModelError(
-                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
-                "are no separate numbers; model it by hinges in series"
-            )
-        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
 
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""

@@ -160,7 +160,8 @@ RULES: tuple[Rule, ...] = (
         "that the other joints allow never leaves a motion subgroup, or meets only part of it.",
         "Solvers meet singular matrices, and the forces in these directions are undetermined.",
         "A planar four-bar closed by a hinge: 3 of 5 equations.",
-        "Drop the equations: regularize reduce MODEL. Or change joint types as the report says.",
+        "Change the joints in your own file as the report says: regularize fix MODEL. Or drop the "
+        "equations in the simulation model: regularize reduce MODEL.",
         _MUELLER,
     ),
     Rule(
@@ -209,7 +210,7 @@ RULES: tuple[Rule, ...] = (
         "Joints can never move, whatever the configuration.",
         "They look like freedoms in the model but are none.",
         "The hinges of a triangle of bars.",
-        "Fix the joints, or free what locks them.",
+        "Make the joints fixed (regularize fix MODEL --joint NAME=fixed), or free what locks them.",
     ),
     Rule(
         "REG207",
