@@ -11,7 +11,7 @@ import pytest
 
 import regularize as rg
 from regularize.as_designed.nearest import nearest
-from regularize.as_designed.places import Places
+from regularize.as_designed.places import JointPlaces
 from regularize.lie import screw
 from regularize.manifold.assembly import assemble
 from regularize.manifold.extent import sized_loops
@@ -53,7 +53,7 @@ def test_derivatives_by_places(make) -> None:
     graph = build(mechanism)
     q = assemble(graph).q
     loops = sized_loops(graph, q)
-    places = Places(loops, loops.state(q))
+    places = JointPlaces(loops, loops.state(q))
     rng = np.random.default_rng(0)
     elsewhere = project(loops, (q + 0.2 * rng.normal(size=len(q)))[None]).q
     derivative = places.derivative(loops.state(elsewhere))[0]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regularize.as_designed.places import Places
+from regularize.as_designed.places import JointPlaces
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
@@ -46,7 +46,7 @@ class Nearest:
 
     mechanism: Mechanism
     moves: Array
-    places: Places
+    places: JointPlaces
     error: float
 
     @property
@@ -75,7 +75,7 @@ def nearest(
             the joints as little as possible from there.
     """
     loops = sized_loops(build(mechanism), q, edges, None)
-    places = Places(loops, loops.state(q))
+    places = JointPlaces(loops, loops.state(q))
     start: Array = np.zeros(12 * len(places.joints))
     if parallel is not None:
         start = places.parallel(parallel)

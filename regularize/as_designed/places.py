@@ -1,4 +1,4 @@
-"""Places of joints as unknowns: how closure errors change when joints are moved a little.
+"""JointPlaces of joints as unknowns: how closure errors change when joints are moved a little.
 
 A joint has a frame on each of its two bodies, and both can be off. Where the bodies have moved by
 D and D' since the assembled pose, moving the frames by twists δ and δ' there changes the closure
@@ -20,7 +20,7 @@ from regularize.model.graph import Edge, NodeId
 from regularize.model.mechanism import Joint, Mechanism
 
 
-class Places:
+class JointPlaces:
     """The joints of some loops, as things that can be moved.
 
     Args:
