@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +15,14 @@ from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import EdgeId
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 
-#: Singular values below this fraction of the largest may be owed to noise, in units of ``near``.
-NOISY = 4.0
-#: Axes are meant to be parallel that differ by so many times the largest move of a joint.
-PARALLEL = 4.0
+#: What noise shows of itself, in units of what it takes to undo it: in singular values over the
+#: largest, and in angles between axes that are meant to be parallel.
+SHOWN = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,18 @@ class Idealised:
         """Largest move of a joint's place in metres and turn of its frame in radians."""
         moves = np.array([*self.moves.values(), (0.0, 0.0)])
         return float(moves[:, 0].max()), float(moves[:, 1].max())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry ``as_designed`` of the JSON report."""
+        translation, rotation = self.distance
+        return {
+            "mobility": self.reduction.mobility,
+            "finite": self.reduction.finite_mobility,
+            "redundant": self.reduction.redundant,
+            "removed": self.reduction.removed,
+            "distance": {"translation_m": translation, "rotation_rad": rotation},
+            "relations": [relation.as_dict() for relation in self.relations],
+        }
 
 
 def idealise(
@@ -103,8 +116,10 @@ def _candidates(
     loops = _at_pose(reduction, edges)
     rows = loops.residual_jacobian(loops.state(_coordinates(reduction, edges))) * loops.units
     s = np.linalg.svd(rows[0], compute_uv=False)
-    free = loops.freedoms - int(np.sum(s > NOISY * near * s[0])) if len(s) else loops.freedoms
-    return range(free, finite or 0, -1)
+    small = s <= SHOWN * near * s[0] if len(s) else np.zeros(0, dtype=bool)
+    if finite is not None and not np.any(s[small] > EXACT.closed * s[0]):
+        return range(0)  # what is small is zero: noise has nothing to do with it
+    return range(loops.freedoms - int(np.sum(~small)), finite or 0, -1)
 
 
 def _coordinates(reduction: Reduction, edges: tuple[EdgeId, ...]) -> Array:
@@ -126,7 +141,7 @@ def _accepted(
     free = _tried(written, edges, motions, near, seed, None)
     if free is None:
         return _tried(written, edges, motions, near, seed, near)
-    off = PARALLEL * free[0].distance
+    off = SHOWN * free[0].distance
     tidy = _tried(written, edges, motions, min(near, off), seed, off)
     return free if tidy is None or tidy[1].removed < free[1].removed else tidy
 

@@ -27,8 +27,6 @@ from regularize.model.graph import EdgeId, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 
-#: How far a candidate motion is followed, radians or sizes, and in how many steps to either side.
-FAR, STEPS = 1.2, 12
 #: Singular values that do not count, round by round: noise decides little before places are good.
 CUTOFFS = (1e-4,) * 4 + (1e-5,) * 2 + (1e-6,) * 2 + (1e-7,) * 4
 
@@ -99,8 +97,18 @@ def nearest(
     return Nearest(changed, moves, places, error)
 
 
-def follow(loops: LoopKinematics, q: Array, motions: int) -> Array:
-    """Configurations along candidate motions to either side, shape (N, n)."""
+def follow(
+    loops: LoopKinematics, q: Array, motions: int, *, far: float = 1.2, steps: int = 12
+) -> Array:
+    """Configurations along candidate motions to either side, shape (N, n).
+
+    Args:
+        loops: The loops.
+        q: Assembled coordinates, shape (n,).
+        motions: Number of candidate motions, those of the smallest singular values.
+        far: How far they are followed, radians or sizes.
+        steps: In how many steps.
+    """
     _, _, vt = np.linalg.svd(loops.residual_jacobian(loops.state(q))[0] * loops.units)
     basis = vt[len(vt) - motions :]
     headings = np.concatenate([basis, -basis])
@@ -110,8 +118,8 @@ def follow(loops: LoopKinematics, q: Array, motions: int) -> Array:
     here = closest(loops, q[None], motions)
     found = [here]
     here = np.repeat(here, len(headings), axis=0)
-    for k in range(STEPS):
-        ahead = loops.integrate(here, FAR / STEPS * headings * loops.units)
+    for k in range(steps):
+        ahead = loops.integrate(here, far / steps * headings * loops.units)
         here = closest(loops, ahead, motions)
         _, _, vt = np.linalg.svd(loops.residual_jacobian(loops.state(here)) * loops.units)
         near = vt[:, vt.shape[1] - motions :]
