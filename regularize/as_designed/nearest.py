@@ -27,9 +27,6 @@ from regularize.model.graph import EdgeId, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 
-#: Singular values that do not count, round by round: noise decides little before places are good.
-CUTOFFS = (1e-4,) * 4 + (1e-5,) * 2 + (1e-6,) * 2 + (1e-7,) * 4
-
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
@@ -61,6 +58,7 @@ def nearest(
     motions: int,
     *,
     parallel: float | None = None,
+    rounds: int = 12,
 ) -> Nearest:
     """Move the joints of some loops as little as possible so that they have some motions.
 
@@ -71,6 +69,9 @@ def nearest(
         motions: Dimension of the motion that is wanted.
         parallel: Make axes parallel first that differ by at most this angle in radians, and move
             the joints as little as possible from there.
+        rounds: Number of improvements. Singular values count from a ten-thousandth of the largest
+            on in the first, where noise decides little, and from ``Tolerances.singular`` in the
+            last.
     """
     loops = sized_loops(build(mechanism), q, edges, None)
     places = JointPlaces(loops, loops.state(q))
@@ -79,7 +80,7 @@ def nearest(
         start = places.parallel(parallel)
     moves, visited, error = start, follow(loops, q, motions), 0.0
     changed = places.moved(mechanism, moves)
-    for cutoff in CUTOFFS:
+    for cutoff in np.geomspace(1e-4, EXACT.singular, rounds):
         state = loops.state(visited)
         u, _, _ = np.linalg.svd(loops.residual_jacobian(state) * loops.units)
         left = np.swapaxes(u[:, :, loops.freedoms - motions :], 1, 2)

@@ -16,7 +16,7 @@ from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.designed import as_designed
-from regularize.report.findings import findings
+from regularize.report.findings import by_severity, findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.words import LISTED, counted
