@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from regularize.as_designed.idealise import Idealised, idealise
 from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
-from regularize.report.findings import findings
+from regularize.report.designed import as_designed
+from regularize.report.findings import by_severity, findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.words import LISTED, counted
@@ -87,6 +89,7 @@ class Analysis:
         reactions: One entry per joint.
         cures: Changes of joint types after which nothing is redundant, the best first; where
             closures lock the mechanism, those that free it.
+        meant: The mechanism that the numbers were meant to be, where one near them moves more.
         diagnostics: The findings.
         seconds: How long the analysis took.
     """
@@ -96,6 +99,7 @@ class Analysis:
     moving: tuple[BodyMotion, ...]
     reactions: tuple[Reaction, ...]
     cures: tuple[Cure, ...]
+    meant: Idealised | None
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
 
@@ -119,13 +123,18 @@ class Analysis:
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
         search = cures if few else freeing
         ways = search(reduction, limit=CURES, tries=TRIES)
+        meant = idealise(reduction, near=near, seed=reduction.seed)
+        diagnostics = by_severity(
+            [*findings(reduction, loops, found, ways, near), *as_designed(meant)]
+        )
         return cls(
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
             reactions=found,
             cures=ways,
-            diagnostics=tuple(findings(reduction, loops, found, ways, near)),
+            meant=meant if meant.changed else None,
+            diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
         )
 
@@ -231,6 +240,7 @@ class Analysis:
                     "singular": here < r.rank,
                 },
             },
+            "as_designed": None if self.meant is None else self.meant.as_dict(),
             "redundancy": self.redundancy,
             "reduction": {
                 "constraints": r.constraints,

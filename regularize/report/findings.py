@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
@@ -53,6 +53,11 @@ def findings(
         *_reactions(reactions),
         *reduction.mechanism.findings,
     ]
+    return by_severity(found)
+
+
+def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Findings with the errors first, then warnings, then notes."""
     return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
 
 

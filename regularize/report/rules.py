@@ -328,6 +328,17 @@ RULES: tuple[Rule, ...] = (
         "its direction is that on the ground at the assembled pose.",
     ),
     Rule(
+        "REG219",
+        "moves-as-designed",
+        "warning",
+        "The written geometry moves less than a mechanism next to it does.",
+        "Files hold rounded numbers, and special geometry is lost by rounding: the model locks, or "
+        "its mobility cannot be decided, where the real machine turns.",
+        "A Schmidt coupling whose cranks are of equal length to a micrometre.",
+        "Write the numbers with all their digits, or go on with what was meant: "
+        "rg.idealise(mechanism) moves the joints as little as possible.",
+    ),
+    Rule(
         "REG220",
         "indeterminate-reactions",
         "note",
