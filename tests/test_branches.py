@@ -170,3 +170,20 @@ def test_on_one_branch_nothing_meets() -> None:
         rg.check(mechanism, branch=3)
     with pytest.raises(ModelError, match="there is one alone"):
         on_branch(mechanisms.planar_fourbar(), 2)
+
+
+def test_branches_of_many_cells_multiply() -> None:
+    """Twenty folded four-bars have a million motions, of which one is asked for."""
+    joints = []
+    for k in range(20):
+        bodies = ["ground", f"crank {k}", f"coupler {k}", f"rocker {k}", "ground"]
+        for i, x in enumerate((0, 1, 3, 2)):
+            name = f"{'ABCD'[i]}{k}"
+            one, other = bodies[i : i + 2]
+            joints.append(joint_in_world(name, one, other, "revolute", Z, (x, k, 0)))
+    reduction = reduce(mechanism_of("many", joints), configurations=0)
+    assert reduction.components == ((20, 60),)
+    assert list(reduction.branch_numbers(reduction.cells[-1])) == [1, 2]
+    assert list(reduction.branch_numbers(reduction.cells[0])) == [1, 1 + 2**19]
+    first, last = (reduction.on_branch(number) for number in (1, 2**20))
+    assert np.all(np.abs(first - last).reshape(20, 4).max(axis=1) > 0.01)

@@ -70,6 +70,8 @@ class BranchPoint:
             *found, good = self._drawn_back(seeds, halves)
             parts.append(found)
             seeds = 0.5 * seeds[~good]
+            if not len(seeds):
+                break
         q, ways = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
         count = q.shape[1]
         if not count:
@@ -92,14 +94,18 @@ class BranchPoint:
             ends = [first] if ahead.min() > 0.0 else [first, members[int(np.argmin(ahead))]]
             at = q[np.minimum(same[ends], halves // 2), ends]
             rank = int(ranks[0, first])
-            # The best of a few: some may be near other branches.
-            tried = (
-                finite_mobility(self.loops, q[0, i], rank, self.tolerances, self.rng)
-                for i in members[:3]
-            )
-            local = min(tried, key=lambda one: EVIDENCE.index(one.evidence))
+            local = self._best(q[0, members[:3]], rank)
             branches.append(LocalBranch(rank, local, read_only(directions[first]), read_only(at)))
         return tuple(sorted(branches, key=lambda branch: (-(branch.mobility or 0), -branch.rank)))
+
+    def _best(self, q: Array, rank: int) -> LocalMobility:
+        """The clearest answer of a few configurations of a branch: some may be near another."""
+        found = []
+        for point in q:
+            found.append(finite_mobility(self.loops, point, rank, self.tolerances, self.rng))
+            if found[-1].evidence == EVIDENCE[0]:
+                break
+        return min(found, key=lambda one: EVIDENCE.index(one.evidence))
 
     def single(self, mobility: int | None) -> bool:
         """Whether nothing else meets here than one component on which the rank is what it is here.

@@ -166,9 +166,11 @@ class Reduction:
     def components(self) -> tuple[tuple[int | None, int], ...]:
         """Mobility (None: not known) and rank of the components that meet at the assembled pose.
 
-        Each is made of one branch of every cell, those of the last cell following each other.
+        Each is made of one branch of every cell, those of the last cell following each other. Those
+        that are alike stand once where there are more than a hundred.
         """
         outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
+        many = math.prod(len(cell.components) for cell in self.cells) > 100
         found: list[tuple[int | None, int]] = [(outside, 0)]
         for cell in self.cells:
             found = [
@@ -176,13 +178,20 @@ class Reduction:
                 for a, r in found
                 for b, s in cell.components
             ]
+            found = list(dict.fromkeys(found)) if many else found
         return tuple(found)
+
+    def branch_numbers(self, cell: CellMobility) -> range:
+        """Numbers for ``on_branch`` of a cell's components, with the first ones of other cells."""
+        after = self.cells[self.cells.index(cell) + 1 :]
+        stride = math.prod(len(other.components) for other in after)
+        return range(1, 1 + stride * len(cell.components), stride)
 
     def on_branch(self, number: int) -> Array:
         """Coordinates of a configuration near the assembled pose on one of the components there.
 
         Args:
-            number: Which of ``components``, the first being 1.
+            number: Which of them, as ``components`` orders them, the first being 1.
 
         Returns:
             Coordinates of all joints, shape (n,).

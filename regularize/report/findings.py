@@ -249,6 +249,7 @@ def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
             finite = [branch.mobility for branch in cell.branches]
             first = sorted({cell.freedoms - branch.rank for branch in cell.branches})
             words = ", ".join("unknown" if m is None else str(m) for m in finite)
+            numbers = " or ".join(map(str, reduction.branch_numbers(cell)))
             if set(finite) != set(first):
                 words += f" (velocities of {', '.join(map(str, first))})"
             yield Diagnostic(
@@ -257,7 +258,7 @@ def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
                 f"{len(cell.branches)} motions meet at the assembled pose, of mobility {words}: "
                 f"{names(joints)}",
                 joints=joints,
-                help=("begin on one of them, in this order: --branch N",),
+                help=(f"begin on one of them, in this order: --branch {numbers}",),
             )
         elif len(cell.modes) > 1:
             modes = ", ".join(f"{mobility}" for mobility, _ in cell.modes)
