@@ -137,8 +137,9 @@ def _figure(report: Analysis, drawing: Drawing, drivers: list[str]) -> Iterator[
 
 def _numbers(report: Analysis) -> Iterator[str]:
     r = report.reduction
+    known = r.assembly.closed and r.finite_mobility is not None
     entries = [
-        ("true mobility", r.mobility if r.assembly.closed else "?"),
+        ("true mobility", r.finite_mobility if known else "?"),
         ("Grübler count", r.gruebler),
         ("loops", r.graph.loops),
         ("constraint equations", r.constraints),

@@ -70,12 +70,17 @@ def counts(report: Analysis) -> str:
     r = report.reduction
     if not r.assembly.closed:
         return f"Grübler count {_signed(r.gruebler)}."
-    text = f"True mobility {r.mobility}, Grübler count {_signed(r.gruebler)}"
+    finite = r.mobility if r.finite_mobility is None else r.finite_mobility
+    text = f"True mobility {finite}"
     if r.finite_mobility is None:
-        text += "; whether finite motions follow is not known"
-    elif r.finite_mobility != r.mobility:
-        text += f"; only {r.finite_mobility} of the {r.mobility} by finite motions"
-    return text + "."
+        text = f"True mobility not known, {r.mobility} to first order"
+    if report.passive:
+        text += f" ({len(report.passive)} of it passive)"
+    text += f", Grübler count {_signed(r.gruebler)}."
+    if finite != r.mobility:
+        more = counted(r.mobility - finite, "more freedom")
+        text += f" Shaky: {more} of velocity, which no motion follows."
+    return text
 
 
 def _signed(number: int) -> str:
@@ -123,7 +128,8 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
                 f"regularize reduce {path} -o reduced/",
             )
         )
-    if r.remaining > 0 and r.assembly.closed and not r.numerical:
+    shaky = r.finite_mobility != r.mobility  # what is dependent to first order holds it to second
+    if r.remaining > 0 and r.assembly.closed and not r.numerical and not shaky:
         found.append(
             (
                 f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')} on "

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism
+from regularize.reduction.idle import IdleBody, idle_bodies
 from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
@@ -82,6 +83,7 @@ class Analysis:
         reduction: The reduced constraints with all the evidence.
         loops: One entry per loop.
         moving: Motion of every body but the ground; empty where the loops cannot be closed.
+        passive: Bodies that spin without moving anything else, one entry per freedom.
         reactions: One entry per joint.
         cures: Changes of joint types after which nothing is redundant, the best first.
         diagnostics: The findings.
@@ -91,6 +93,7 @@ class Analysis:
     reduction: Reduction
     loops: tuple[LoopReport, ...]
     moving: tuple[BodyMotion, ...]
+    passive: tuple[IdleBody, ...]
     reactions: tuple[Reaction, ...]
     cures: tuple[Cure, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -112,15 +115,17 @@ class Analysis:
         reduction = with_other_lengths(reduction)
         loops = tuple(loop_reports(reduction))
         found = reactions(reduction) if reduction.assembly.closed else ()
+        passive = tuple(idle_bodies(reduction))
         # More changes than a list names are no help.
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
         return cls(
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
+            passive=passive,
             reactions=found,
             cures=cures(reduction, limit=CURES, tries=TRIES) if few else (),
-            diagnostics=tuple(findings(reduction, loops, found, near)),
+            diagnostics=tuple(findings(reduction, loops, found, passive, near)),
             seconds=time.perf_counter() - began,
         )
 
@@ -234,6 +239,14 @@ class Analysis:
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
             "moving": [body.as_dict() for body in self.moving],
+            "passive": [
+                {
+                    "bodies": list(row.bodies),
+                    "joints": list(row.joints),
+                    "direction": [float(x) for x in row.axis],
+                }
+                for row in self.passive
+            ],
             "reactions": [
                 {
                     "joint": reaction.joint,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
-from regularize.reduction.idle import idle_bodies
+from regularize.reduction.idle import IdleBody
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.loop_report import LoopReport
@@ -31,6 +31,7 @@ def findings(
     reduction: Reduction,
     loops: Sequence[LoopReport],
     reactions: Sequence[Reaction],
+    passive: Sequence[IdleBody],
     near: float,
 ) -> list[Diagnostic]:
     """All findings, errors first, then warnings, then notes."""
@@ -44,7 +45,7 @@ def findings(
                 reduction, part, [loop for loop in loops if loop.part is part], near
             )
         ),
-        *_mobility(reduction),
+        *_mobility(reduction, passive),
         *_reactions(reactions),
         *reduction.mechanism.findings,
     ]
@@ -189,7 +190,7 @@ def _part(
         )
 
 
-def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
+def _mobility(reduction: Reduction, passive: Sequence[IdleBody]) -> Iterator[Diagnostic]:
     graph = reduction.graph
     if not reduction.assembly.closed:
         return
@@ -238,13 +239,15 @@ def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
                 f"({names(joints)})",
                 joints=joints,
             )
-    for body in idle_bodies(reduction):
+    for row in passive:
+        several = len(row.bodies) > 1
         yield Diagnostic(
             "REG207",
             "note",
-            f"body `{body.name}` spins about the line along {axis_words(body.axis)} through "
-            f"{names(body.joints)} without moving anything else",
-            joints=body.joints,
+            f"{'bodies' if several else 'body'} {names(row.bodies)} "
+            f"{'spin as one' if several else 'spins'} about the line along {axis_words(row.axis)} "
+            f"through {names(row.joints)} without moving anything else",
+            joints=row.joints,
         )
     if reduction.cells and reduction.finite_mobility == 0:
         yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")

@@ -68,8 +68,8 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
     """The cure that some changes are, or None where they are none.
 
-    The changed mechanism is analysed from scratch: nothing may be redundant, and mobility may only
-    have grown by idle freedoms.
+    The changed mechanism is analysed from scratch: nothing may be redundant, and nothing but idle
+    freedoms may move that did not move before.
     """
     after = reduce(
         changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
@@ -78,7 +78,7 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | Non
         return None
     before = {body.name for body in idle_bodies(reduction)}
     idle = tuple(body.name for body in idle_bodies(after) if body.name not in before)
-    if after.mobility - reduction.mobility != len(idle):
+    if after.mobility - len(idle) != reduction.finite_mobility:
         return None
     order = [joint.name for joint in reduction.mechanism.joints]
     ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
@@ -110,9 +110,11 @@ def cures(
         tries: Largest number of candidates that are analysed to verify them.
 
     Returns:
-        Verified proposals; empty where nothing is redundant or none was found.
+        Verified proposals; empty where nothing is redundant or none was found. Shaky mechanisms
+        have none: freedoms enough to take all redundancy away make motions of velocities.
     """
-    if not reduction.redundant or not reduction.assembly.closed:
+    shaky = reduction.finite_mobility != reduction.mobility
+    if not reduction.redundant or not reduction.assembly.closed or shaky:
         return ()
     per_cell = []
     stressed = Stressed(reduction)
