@@ -26,7 +26,7 @@ Element: TypeAlias = tuple[EdgeId, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class AxisGeometry:
     """Axes of joints as directions, points of axes and points where they meet.
 
     Attributes:
@@ -58,7 +58,7 @@ class AxisRelations:
 
     edges: Mapping[EdgeId, Edge]
     screws: Mapping[EdgeId, Array]
-    geometry: Geometry
+    geometry: AxisGeometry
     direction: Mapping[Element, tuple[int, float]]
     axis: Mapping[Element, int]
     ball: Mapping[EdgeId, int]
@@ -119,7 +119,7 @@ class AxisRelations:
         return cls(
             edges={e.index: e for e in edges},
             screws=screws,
-            geometry=Geometry(
+            geometry=AxisGeometry(
                 vectors,
                 np.array(points, dtype=np.float64).reshape(-1, 3),
                 np.array([m.place for m in meeting], dtype=np.float64).reshape(-1, 3),
@@ -142,7 +142,7 @@ class AxisRelations:
         """A mechanism of these joints with other lengths and angles and the same relations."""
         g = self.geometry
         drawn = self._related(
-            Geometry(
+            AxisGeometry(
                 g.directions + 0.3 * rng.normal(size=g.directions.shape),
                 g.points + 0.2 * rng.normal(size=g.points.shape),
                 g.meeting + 0.2 * rng.normal(size=g.meeting.shape),
@@ -150,7 +150,7 @@ class AxisRelations:
         )
         return mechanism_of("other lengths", [self._joint(e, drawn) for e in self.edges])
 
-    def _joint(self, e: EdgeId, drawn: Geometry) -> Joint:
+    def _joint(self, e: EdgeId, drawn: AxisGeometry) -> Joint:
         """A joint as it was drawn, between bodies whose frames coincide."""
         edge = self.edges[e]
         kind, screws, frame = "composite", np.zeros((6, edge.freedoms)), IDENTITY
@@ -180,7 +180,7 @@ class AxisRelations:
             closure=welded,
         )
 
-    def _related(self, drawn: Geometry) -> Geometry:
+    def _related(self, drawn: AxisGeometry) -> AxisGeometry:
         """The nearest geometry that keeps the relations, by Newton's method."""
         shapes = [drawn.directions.shape, drawn.points.shape, drawn.meeting.shape]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
@@ -192,7 +192,7 @@ class AxisRelations:
             if np.max(np.abs(values), initial=0.0) < 1e-14:
                 break
             x = x - least_norm(rows[None], values[None], 1e-9)[0]
-        return Geometry(d, p, v)
+        return AxisGeometry(d, p, v)
 
     def _equations(
         self, d: Array, p: Array, v: Array, size: int, ends: Array

@@ -42,6 +42,7 @@ def render(report: Analysis) -> str:
         *_findings(report),
         *_loops(report, drawing),
         *_pairs("What moves", ("body", "motion"), view.moves(report, most=MOST_NAMES)),
+        *_pairs("Why", ("what", "reason"), view.why(report)),
         *_pairs(
             "Reactions that cannot be trusted",
             ("joint", "undetermined"),

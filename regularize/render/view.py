@@ -105,6 +105,13 @@ def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
     ]
 
 
+def why(report: Analysis) -> list[tuple[str, str]]:
+    """Why it is locked, goes no further or moves: subject and reason."""
+    locked = "it is locked" if report.reduction.finite_mobility == 0 else "it goes no further"
+    subjects = {"locked": locked, "moves": "it moves"}
+    return [(subjects[reason.subject], reason.text) for reason in report.reasons]
+
+
 def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
     """Joints, a number of them by name, and what is not determined of their reactions."""
     found: dict[str, list[str]] = {}

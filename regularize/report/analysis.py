@@ -18,6 +18,7 @@ from regularize.reduction.reduce import Reduction
 from regularize.report.findings import findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
+from regularize.report.reasons import Reason, reasons
 from regularize.report.words import LISTED
 from regularize.statics.cures import Cure, cures
 from regularize.statics.reactions import Reaction, reactions
@@ -83,6 +84,7 @@ class Analysis:
         reduction: The reduced constraints with all the evidence.
         loops: One entry per loop.
         moving: Motion of every body but the ground; empty where the loops cannot be closed.
+        reasons: Why it is locked, or moves against the count.
         passive: Bodies that spin without moving anything else, one entry per freedom.
         reactions: One entry per joint.
         cures: Changes of joint types after which nothing is redundant, the best first.
@@ -93,6 +95,7 @@ class Analysis:
     reduction: Reduction
     loops: tuple[LoopReport, ...]
     moving: tuple[BodyMotion, ...]
+    reasons: tuple[Reason, ...]
     passive: tuple[IdleBody, ...]
     reactions: tuple[Reaction, ...]
     cures: tuple[Cure, ...]
@@ -122,6 +125,7 @@ class Analysis:
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
+            reasons=reasons(reduction),
             passive=passive,
             reactions=found,
             cures=cures(reduction, limit=CURES, tries=TRIES) if few else (),
@@ -239,6 +243,7 @@ class Analysis:
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
             "moving": [body.as_dict() for body in self.moving],
+            "why": [reason.as_dict() for reason in self.reasons],
             "passive": [
                 {
                     "bodies": list(row.bodies),

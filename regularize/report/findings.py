@@ -145,16 +145,23 @@ def _part(
         reason = f"not with {tried} of lengths and the same relations of the axes"
         if not part.lengths_tried:
             reason = "other lengths were not tried, for gears or the like tie the joints together"
+        cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+        shaky = cell.finite != cell.actual
+        owed = f"owed to special dimensions ({reason})"
         yield Diagnostic(
             "REG202",
             "warning",
-            f"{counted(paradoxical, noun)} of {where} "
-            f"{'is' if paradoxical == 1 else 'are'} redundant at all configurations visited, owed "
-            f"to special dimensions ({reason}): kept, for the joint axes alone do not prove it",
+            f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
+            + (
+                f"redundant to first order, {owed}: kept, for the mechanism is held at second order"
+                if shaky
+                else f"redundant at all configurations visited, {owed}: kept, for the joint axes "
+                "alone do not prove it"
+            ),
             loop=loops[0].name if len(loops) == 1 else None,
             joints=joints,
             source=source,
-            help=(numerical,),
+            help=() if shaky else (numerical,),
         )
     if reduction.assembly.closed and not part.proved:
         yield Diagnostic(
@@ -213,12 +220,14 @@ def _mobility(reduction: Reduction, passive: Sequence[IdleBody]) -> Iterator[Dia
                 joints=joints,
             )
         elif cell.finite < cell.actual:
+            proof = (
+                "a self-stress forbids it" if cell.local.stress is not None else "none was found"
+            )
             yield Diagnostic(
                 "REG208",
                 "warning",
-                f"of {counted(cell.actual, 'freedom')} of velocity only {cell.finite} "
-                f"{'is' if cell.finite == 1 else 'are'} followed by a finite motion "
-                f"({names(joints)})",
+                f"no finite motion follows {cell.actual - cell.finite} of "
+                f"{counted(cell.actual, 'freedom')} of velocity: {proof} ({names(joints)})",
                 joints=joints,
             )
         if len(cell.modes) > 1:

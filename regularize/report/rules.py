@@ -224,7 +224,8 @@ RULES: tuple[Rule, ...] = (
         "REG208",
         "shaky",
         "warning",
-        "Velocities are possible that no finite motion follows.",
+        "Velocities are possible that no finite motion follows; the report says which self-stress "
+        "forbids them.",
         "The mechanism is infinitesimally mobile: clearances and forces are amplified.",
         "Two ball joints and a hinge with all in one plane.",
         "Move the joint out of the special position.",
@@ -466,6 +467,15 @@ RULES: tuple[Rule, ...] = (
         "A linkage that springs to another way of being assembled at a singular configuration.",
         "Ask for a smaller relative error (--rtol), or integrate all coordinates "
         "(--coordinates all).",
+    ),
+    Rule(
+        "REG316",
+        "held-at-second-order",
+        "note",
+        "A joint that can never move has a velocity to first order; in simulation it is held.",
+        "A self-stress makes the motion impossible, but no finite force in the joints stops it.",
+        "Three hinges on one line; a plate on three bars whose lines meet in a point.",
+        "Nothing. Or change a length, so that the equations of the loops hold it by themselves.",
     ),
     Rule(
         "REG320",
