@@ -152,3 +152,13 @@ def test_forces_that_nothing_balances_are_no_surprise() -> None:
     reduction = rg.reduce(load("mobility/hinges_on_a_line_3"))
     with pytest.raises(rg.ModelError, match="the mechanism is shaky"):
         rg.joint_forces(reduction)
+
+
+def test_a_shaky_mechanism_goes_along_its_path() -> None:
+    """One finite freedom, though two of velocity: along the path as in all coordinates."""
+    mechanism = load("shaky_7r")
+    times = np.linspace(0.0, 0.3, 4)
+    along = rg.path(mechanism).simulate(0.3, times=times)
+    free = rg.simulate(mechanism, duration=0.3, times=times, rtol=1e-11)
+    assert along.coordinates == pytest.approx(free.coordinates, abs=1e-7)
+    assert np.ptp(along.coordinates, axis=0).max() > 0.1

@@ -215,9 +215,9 @@ RULES: tuple[Rule, ...] = (
         "REG207",
         "idle-freedom",
         "note",
-        "A body spins about a line without moving anything else.",
+        "A body, or a leg of several, spins about a line without moving anything else.",
         "The freedom is real, counts in the mobility, and makes mass matrices ill-conditioned.",
-        "The rod between two ball joints of an RSSR linkage.",
+        "The rod between two ball joints of an RSSR linkage; a leg S-P-S or S-U-S.",
         "Replace one ball joint by a universal joint.",
     ),
     Rule(
