@@ -181,6 +181,15 @@ def _moves(reduction: Reduction, part: Part, left: int) -> Iterator[Reason]:
     """The stress that a part has at every configuration although it moves."""
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
+    if part.parallel:
+        groups = [names(group) for group in part.parallel]
+        rows = counted(left, "closure equation")
+        text = (
+            f"whatever the lengths, {rows} {'depends' if left == 1 else 'depend'} on the others as "
+            f"long as axes stay parallel: those of {'; of '.join(groups)}"
+        )
+        yield Reason("moves", joints, text)
+        return
     if len(part.cycles) > 1:
         across = [state for state in self_stress(reduction) if not state.one_loop]
         own = [state for state in across if set(state.joints) <= set(joints)]
