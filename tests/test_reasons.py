@@ -147,6 +147,14 @@ def test_nothing_makes_a_mechanism_of_a_rigid_frame(name: str) -> None:
     assert "REG316" in {finding.code for finding in motion.findings}
 
 
+@pytest.mark.parametrize("name", ["hinges_on_a_line_3", "plate_on_concurrent_bars"])
+def test_what_holds_at_second_order_is_no_numerical_redundancy(name: str) -> None:
+    mechanism = load(f"mobility/{name}")
+    proved, numerical = rg.reduce(mechanism), rg.reduce(mechanism, numerical=True)
+    assert (numerical.removed, numerical.remaining) == (proved.removed, proved.remaining)
+    assert numerical.remaining == 1 and all(part.proved for part in numerical.parts)
+
+
 def test_forces_that_nothing_balances_are_no_surprise() -> None:
     """Gravity pulls a stretched chain down: no finite tension holds it straight."""
     reduction = rg.reduce(load("mobility/hinges_on_a_line_3"))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from regularize.commands.files import add_model, load_model
+from regularize.reduction.reduce import Reduction
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     before, after = report.reduction, report.result
     lines = [
         f"redundant constraint equations: {before.redundant} before, {after.redundant} after",
-        f"mobility: {before.mobility} before, {after.mobility} after",
+        f"mobility: {_known(before)} before, {_known(after)} after",
         *(f"  {change}" for change in report.changes),
         f"wrote {written.model}  ({written.format})",
         f"wrote {written.reduction}",
@@ -36,3 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     for finding in written.findings:
         sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
     return int(any(finding.severity == "error" for finding in written.findings))
+
+
+def _known(reduction: Reduction) -> str:
+    """The finite mobility, as far as it is known."""
+    finite = reduction.finite_mobility
+    return "unknown" if finite is None else str(finite)

@@ -60,6 +60,8 @@ def verdict(report: Analysis) -> tuple[str, str]:
         )
     elif r.removed:
         sentence += f"{r.removed} can be dropped in every configuration, {r.remaining} cannot."
+    elif r.finite_mobility is not None and r.finite_mobility < r.mobility:
+        sentence += "kept, for to second order they hold the mechanism."
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
     return "warning", sentence
