@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from regularize.pinocchio_model.importing import from_pinocchio as from_pinocchio
     from regularize.pinocchio_model.isostatic import isostatic as isostatic
     from regularize.pinocchio_model.robot import Robot as Robot
+    from regularize.proofs.prove import prove as prove
+    from regularize.proofs.verifier import Verdict as Verdict
+    from regularize.proofs.verifier import verify as verify
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
@@ -64,6 +67,7 @@ _HOME = {
     "Report": "checking",
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
+    "Verdict": "proofs.verifier",
     "assemble": "solving",
     "augment": "pinocchio_model.augmenting",
     "check": "checking",
@@ -79,6 +83,7 @@ _HOME = {
     "minimal_dynamics": "dynamics.minimal.dynamics",
     "partition": "solving",
     "path": "dynamics.one_freedom.building",
+    "prove": "proofs.prove",
     "reactions": "statics.reactions",
     "reduce": "solving",
     "reduced_model": "metamodels.reduced_dynamics",
@@ -86,6 +91,7 @@ _HOME = {
     "self_stress": "statics.self_stress",
     "simulate": "dynamics.simulate",
     "to_pinocchio": "pinocchio_model.exporting",
+    "verify": "proofs.verifier",
     "with_density": "model.density",
 }
 

@@ -11,6 +11,7 @@ from regularize.adapters.urdf.objects import from_urdf_object
 from regularize.errors import UnknownFormat
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.verification.writing import write_verified
 
 
 def load(
@@ -46,7 +47,7 @@ def load(
 def save(
     mechanism: Mechanism, path: str | PathLike[str], *, format: str | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Write a mechanism.
+    """Write a mechanism; it is read back, compared, and only then put in its place.
 
     Args:
         mechanism: What to write.
@@ -54,12 +55,19 @@ def save(
         format: Name of the format; by default the one that the suffix belongs to.
 
     Returns:
-        What the format cannot hold.
+        What the format cannot hold, one finding for each datum.
 
     Raises:
         UnknownFormat: There is no writer for the format, or none for the suffix.
         MissingExtra: The format needs a package that is not installed.
+        UnsupportedExport: What the format holds of it is another machine, or the program that it
+            is for refuses the file; nothing is written then.
     """
+    return write_verified(mechanism, path, written_format(path, format))
+
+
+def written_format(path: str | PathLike[str], format: str | None) -> str:
+    """The format to write a file in; raises ``UnknownFormat`` where there is none."""
     writers = {name: a for name, a in adapters().items() if a.writer is not None}
     if format is None:
         suffix = Path(path).suffix.lower()
@@ -69,4 +77,4 @@ def save(
         format = matching[0]
     if format not in writers:
         raise UnknownFormat(format, sorted(writers))
-    return tuple(writers[format].load_writer()(mechanism, path))
+    return format

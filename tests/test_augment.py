@@ -12,7 +12,7 @@ import pytest
 from test_pinocchio_import import GROUND_PIVOT, closures, joint_models, open_fourbar
 
 import regularize as rg
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.pinocchio_model.constraints import close_loops
 
 #: Rows of a weld that each kind leaves out, in its own frame with the axis along Y.
@@ -140,6 +140,108 @@ def test_every_type_of_joint_in_a_loop(name: str) -> None:
     expected = dense_acceleration(model, anchor, [0, 1, 2], q, v, tau)
     a = robot.forward_dynamics(q, v, tau)
     assert a == pytest.approx(expected, abs=1e-10 * (1.0 + np.max(np.abs(expected))))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_universal_closures(turned: bool) -> None:
+    """A universal joint closes a loop without coordinates: as four rows found by differences."""
+    pin.seed(7)
+    rng = np.random.default_rng(8)
+    model, parent = pin.Model(), 0
+    for k in range(6):
+        axis = rng.normal(size=3)
+        joint = pin.JointModelRevoluteUnaligned(axis / np.linalg.norm(axis))
+        parent = model.addJoint(parent, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    q0, data, end = 0.5 * rng.normal(size=6), model.createData(), pin.SE3.Random()
+    pin.forwardKinematics(model, data, q0)
+    here = data.oMi[parent] * end
+    closure = (parent, end, 0, here) if turned else (0, here, parent, end)
+    robot = rg.augment(
+        model, [rg.Closure(*closure, kind="universal", axis=(1, 0, 0), axis2=(0, 0, 1))], q0
+    )
+    assert (robot.rows, robot.rank, robot.reduction.mobility) == (4, 4, 2)
+    assert robot.q0 == pytest.approx(q0, abs=1e-12)
+
+    def gap(q: Any) -> Any:
+        """The centres' distance, and the cosine between the axes, which stay at right angles."""
+        pin.forwardKinematics(model, data, q)
+        tip = data.oMi[parent] * end
+        ax = (tip if turned else here).rotation[:, 0]
+        bx = (here if turned else tip).rotation[:, 2]
+        return np.concatenate([here.actInv(tip).translation, [ax @ bx]])
+
+    q, v, tau = state(robot)
+    assert np.max(np.abs(gap(q))) < 1e-11 and np.max(np.abs(q - q0)) > 0.01
+    h = 1e-6
+    J = np.array([(gap(q + h * e) - gap(q - h * e)) / (2 * h) for e in np.eye(6)]).T
+    h = 1e-4
+    drift = (gap(q + h * v) - 2 * gap(q) + gap(q - h * v)) / h**2
+    M = np.triu(pin.crba(model, data, q))
+    M = M + np.triu(M, 1).T
+    force = tau - pin.nonLinearEffects(model, data, q, v)
+    kkt = np.block([[M, J.T], [J, np.zeros((4, 4))]])
+    expected = np.linalg.solve(kkt, np.concatenate([force, -drift]))[:6]
+    a = robot.forward_dynamics(q, v, tau)
+    assert a == pytest.approx(expected, abs=1e-5 * np.max(np.abs(expected)))
+    assert robot.constraint_forces(q, v, tau).generalized == pytest.approx(
+        pin.rnea(model, data, q, v, a) - tau
+    )
+
+
+def spatial(kind: str) -> tuple[Any, rg.Closure, Any]:
+    """Seven hinges in space, closed by a joint of some kind at a pose where they meet."""
+    pin.seed(9)
+    rng = np.random.default_rng(10)
+    model, parent = pin.Model(), 0
+    for k in range(7):
+        axis = rng.normal(size=3)
+        joint = pin.JointModelRevoluteUnaligned(axis / np.linalg.norm(axis))
+        parent = model.addJoint(parent, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    q0, data, end = 0.5 * rng.normal(size=7), model.createData(), pin.SE3.Random()
+    pin.forwardKinematics(model, data, q0)
+    axis = (0.6, 0.0, 0.8)
+    return model, rg.Closure(0, data.oMi[parent] * end, parent, end, kind=kind, axis=axis), q0
+
+
+@pytest.mark.parametrize("plane", [True, False])
+@pytest.mark.parametrize("kind", FREE)
+def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
+    """Anchors without damping and rigid constraints with their settings: as the rows."""
+    if plane:
+        model, tip, end = open_fourbar()
+        closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT, kind=kind, axis=(0, 1, 0)), None
+    else:
+        model, closure, q0 = spatial(kind)
+    before = model.copy()
+    robot = rg.augment(model, [closure], q0)
+    q, v, tau = state(robot)
+    expected = robot.forward_dynamics(q, v, tau)
+    bound = 1e-9 * (1.0 + np.max(np.abs(expected)))
+    anchored = rg.augment(model, [closure], q0, style="anchors")
+    assert {f.code for f in anchored.findings} <= {"REG218"}
+    assert len(anchored.constraint_models) >= (robot.rows > 0)
+    assert anchored.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=bound)
+    if kind in ("fixed", "revolute", "spherical"):
+        rigid = rg.augment(model, [closure], q0, style="legacy")
+        assert rigid.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=1e3 * bound)
+    assert model == before
+
+
+def test_rigid_constraints_cannot_slide() -> None:
+    model, closure, q0 = spatial("prismatic")
+    with pytest.raises(UnsupportedExport, match="prismatic"):
+        rg.augment(model, [closure], q0, style="legacy")
+    with pytest.raises(UnsupportedExport, match="known: rows, anchors, legacy"):
+        rg.augment(model, [closure], q0, style="slack")
+
+
+def test_names_are_the_callers() -> None:
+    model, tip, end = open_fourbar()
+    robot = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT, name="pivot")])
+    assert [robot.velocity_index(name) for name in list(model.names)[1:]] == [0, 1, 2]
+    assert [loop.joint for loop in robot.constraint_forces(*state(robot)).loops] == ["pivot"]
 
 
 def mimicking(scaling: float, offset: float) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import regularize as rg
 from regularize.lie.screw import exp, inverse, transform
 from regularize.model.body import Inertia
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Coupling, Mechanism
+from regularize.model.mechanism import Actuator, Coupling, JointDynamics, Mechanism
 from regularize.reduction.reduce import reduce
 from regularize.verification.differences import differences
 
@@ -73,7 +73,8 @@ def test_the_same_machine_in_other_frames_has_no_differences(gripper: Mechanism)
 def test_every_datum_that_differs_is_named_once(gripper: Mechanism) -> None:
     joint = gripper.joint("plunger")
     body = next(b for b in gripper.bodies if b.inertia is not None and b.inertia.mass)
-    inertia = body.inertia
+    inertia, limits = body.inertia, joint.limits
+    assert limits is not None
     assert inertia is not None
     nudge = transform(translation=[1e-5, 0, 0])
     mass = Inertia(2 * inertia.mass, inertia.center, inertia.matrix)
@@ -85,7 +86,20 @@ def test_every_datum_that_differs_is_named_once(gripper: Mechanism) -> None:
         ("REG322", body.name, with_body(gripper, body.name, inertia=centre)),
         ("REG322", body.name, with_body(gripper, body.name, inertia=matrix)),
         ("REG322", body.name, with_body(gripper, body.name, inertia=None)),
-        ("REG324", "plunger", with_joint(gripper, "plunger", limits=np.array([[-9.0, 9.0]]))),
+        *(
+            ("REG324", "plunger", with_joint(gripper, "plunger", limits=replace(limits, **bound)))
+            for bound in ({"upper": [9.0]}, {"velocity": [0.1]}, {"effort": [7.0]})
+        ),
+        *(
+            ("REG325", "plunger", with_joint(gripper, "plunger", dynamics=JointDynamics(**force)))
+            for force in (
+                {"damping": [0.5]},
+                {"friction": [0.2]},
+                {"stiffness": [3.0]},
+                {"armature": [0.01]},
+            )
+        ),
+        ("REG326", "motor", replace(gripper, actuators=(Actuator("motor", "pin_left"),))),
         ("REG326", "plunger", with_joint(gripper, "plunger", actuated=not joint.actuated)),
         ("REG329", "gravity", replace(gripper, gravity=[0.0, 0.0, -1.62])),
     ]

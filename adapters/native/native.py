@@ -76,7 +76,10 @@ def _plain(value: Any) -> Any:
         plain["screws"] = value.screws.T.tolist()  # one row each
         if value.limits is not None:
             plain["limits"] = _limits(value.limits)
-        plain["dynamics"] = {key: each.tolist() for key, each in value.dynamics.stated().items()}
+        stated = {key: each.tolist() for key, each in value.dynamics.stated().items()}
+        plain["dynamics"] = stated
+        if not stated:
+            del plain["dynamics"]
     if isinstance(value, Coupling):
         plain["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
     return plain

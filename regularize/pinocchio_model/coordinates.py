@@ -29,6 +29,8 @@ class ModelCoordinates:
         mimics: Whether the couplings are mimic joints of the model, and no rows.
 
     Attributes:
+        columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
+            joints; of ball joints the one that is nearest, shape (nv,).
         coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n).
         offset: Their right-hand sides, shape (C,).
 
@@ -54,6 +56,8 @@ class ModelCoordinates:
                     block = block[::-1]
                 self._map[row : row + edge.freedoms, list(edge.columns)] = block
                 row += edge.freedoms
+        nearest = np.argmax(np.abs(self._map), axis=1) if graph.freedoms else np.zeros(0, int)
+        self.columns = np.where(np.any(self._map, axis=1), nearest, -1)
         parts = [part for j in list(model.joints)[1:] for part in parts_of(j)]
         self._planar = [(p.idx_q, p.idx_v) for p in parts if p.short == "Planar"]
         self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
@@ -102,6 +106,11 @@ class ModelCoordinates:
         if not len(self.coupling):
             return np.zeros(0)
         return np.asarray(self.coupling @ self.of_tree(q) - self.offset)
+
+    @property
+    def rates(self) -> Array:
+        """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
+        return self._back
 
     def velocity_rows(self) -> Array:
         """Coupling rows on the model's velocities, shape (C, nv)."""

@@ -11,6 +11,7 @@ from regularize.errors import UnsupportedExport
 from regularize.lie.screw import read_only
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.joint_values import left_out, write_joint_values
 from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
 from regularize.pinocchio_model.solvers import is_massive
@@ -72,11 +73,14 @@ def _robot(
 ) -> Robot:
     model = builder.model
     coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
+    write_joint_values(model, coordinates)
     rows = ConstraintRows(model, closures, coordinates.velocity_rows())
     legacy = style == "legacy"
     q0 = read_only(coordinates.configuration(reduction.q))
     massive = is_massive(model, model.createData(), q0)
-    findings = (*builder.findings, *left_over(reduction, style))
+    cut = [c.edge.joint for c in closures if c.edge is not None]
+    lost = left_out(reduction.mechanism.joints, cut)
+    findings = (*builder.findings, *left_over(reduction, style), *lost)
     return Robot(
         model=model,
         constraints=rows,

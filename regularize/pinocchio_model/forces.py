@@ -79,11 +79,10 @@ def _loop_force(tree: ConstrainedTree, closure: ClosureRows, multipliers: Array)
     cut = closure.cut
     removed = np.hstack([cut.removed, cut.thinned, cut.numerical])
     removed[:3] /= cut.length
-    T_world_cut = (data.oMi[closure.first] * closure.T_first_cut).homogeneous
-    T_joint_cut = screw.transform(None, -second[:3, 3]) @ T_world_cut
+    T_joint_cut = screw.transform(None, -second[:3, 3]) @ closure.T_world_cut(data)
     return LoopForce(
         closure.cut.edge.joint.name,
-        read_only(closure.sign * (carry @ (closure.covectors.T @ multipliers))),
+        read_only(closure.sign * (carry @ (closure.current(data).T @ multipliers))),
         read_only(screw.adjoint(screw.inverse(T_joint_cut)).T @ removed),
     )
 

@@ -18,6 +18,7 @@ from regularize.model.mechanism import (
     Coupling,
     Inertia,
     Joint,
+    JointDynamics,
     JointLimits,
     Mechanism,
 )
@@ -29,6 +30,7 @@ from regularize.pinocchio_model.joint_reading import (
     movement,
     parts_of,
 )
+from regularize.pinocchio_model.joint_values import HELD
 
 GROUND = "universe"
 #: Joint models whose coordinates are those of one exponential: no part of a series of screws.
@@ -133,7 +135,17 @@ def _joints(model: Any, index: int, names: list[str], q: Array) -> Iterator[Join
             kind, screws, position = movement(part, name, q)
             T = T @ part.placement
             own = f"{name}/{k + 1}"
-            yield Joint(own, parent, child, kind, screws, T, position=position)
+            yield Joint(
+                own,
+                parent,
+                child,
+                kind,
+                screws,
+                T,
+                position=position,
+                limits=_limits(model, part),
+                dynamics=_dynamics(model, part),
+            )
             parent, T = child, IDENTITY
         return
     if len(parts) > 1:
@@ -141,9 +153,18 @@ def _joints(model: Any, index: int, names: list[str], q: Array) -> Iterator[Join
     else:
         T_child = IDENTITY
         kind, screws, position = movement(parts[0], name, q)
-    limits = _limits(model, joint)
+    whole = JointPart(joint, T, int(joint.idx_q), int(joint.idx_v))
     yield Joint(
-        name, parent, names[index], kind, screws, T, T_child, position=position, limits=limits
+        name,
+        parent,
+        names[index],
+        kind,
+        screws,
+        T,
+        T_child,
+        position=position,
+        limits=_limits(model, whole),
+        dynamics=_dynamics(model, whole),
     )
 
 
@@ -178,14 +199,30 @@ def _mimicking(
     return joint, [Coupling(f"mimic {name}", "mimic", terms, mimic.offset)]
 
 
-def _limits(model: Any, joint: Any) -> JointLimits | None:
-    """Bounds of a joint with one coordinate, None where there are none."""
-    if joint.nq != 1:
-        return None
-    lower = float(model.lowerPositionLimit[joint.idx_q])
-    upper = float(model.upperPositionLimit[joint.idx_q])
-    bounded = np.isfinite(lower) and np.isfinite(upper)
-    return JointLimits.of([lower, upper]) if bounded else None
+def _limits(model: Any, joint: JointPart) -> JointLimits | None:
+    """Bounds of a joint, None where there are none; those of quaternions and cosines are none."""
+    nq, nv = int(joint.model.nq), int(joint.model.nv)
+    q, v = slice(joint.idx_q, joint.idx_q + nq), slice(joint.idx_v, joint.idx_v + nv)
+    lower, upper = np.full((2, nv), [[-np.inf], [np.inf]])
+    if nq == nv:
+        lower, upper = _open(model.lowerPositionLimit[q]), _open(model.upperPositionLimit[q])
+    rated = {"velocity": _open(model.velocityLimit[v]), "effort": _open(model.effortLimit[v])}
+    rated = {key: bounds for key, bounds in rated.items() if np.any(np.isfinite(bounds))}
+    limits = JointLimits(lower, upper, **rated)
+    return limits if limits.bounded or rated else None
+
+
+def _open(bounds: Array) -> Array:
+    """Bounds with infinity for the largest numbers there are, by which Pinocchio means none."""
+    largest = np.finfo(np.float64).max
+    return np.where(np.abs(bounds) >= largest, np.sign(bounds) * np.inf, bounds)
+
+
+def _dynamics(model: Any, joint: JointPart) -> JointDynamics:
+    """Damping, friction and rotor inertia where they are not zero."""
+    v = slice(joint.idx_v, joint.idx_v + int(joint.model.nv))
+    values = {key: np.array(getattr(model, key)[v]) for key in HELD}
+    return JointDynamics(**{key: each for key, each in values.items() if np.any(each)})
 
 
 def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Joint:

@@ -17,11 +17,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint_motion import joint_position
 from regularize.pinocchio_model.batches import batch
+from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import (
@@ -30,6 +31,7 @@ from regularize.pinocchio_model.forces import (
     constraint_forces,
     inverse_dynamics,
 )
+from regularize.pinocchio_model.passive_forces import PassiveForces
 from regularize.pinocchio_model.solvers import Acceleration, ConstrainedTree, acceleration_of
 from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
@@ -192,14 +194,51 @@ class Robot(ConstrainedTree):
             q: Configuration, shape (nq,).
             v: Velocity, shape (nv,).
             tau: Joint forces and torques, shape (nv,).
+
+        Raises:
+            UnsupportedExport: The model has mimic joints, or a universal joint closes a loop.
         """
+        if isinstance(self.constraints, BodyRows):
+            raise UnsupportedExport(
+                "Pinocchio has no derivatives for mimic joints, nor for the rows of a universal "
+                "joint that closes a loop"
+            )
         a = self.expanded.forward_dynamics(q, v, tau)
         return dynamics_derivatives(self.expanded, q, v, a, tau)
 
     def energy(self, q: Array, v: Array) -> float:
-        """Kinetic and gravitational energy in J."""
-        kinetic = pin.computeKineticEnergy(self.model, self.data, q, v)
-        return float(kinetic + pin.computePotentialEnergy(self.model, self.data, q))
+        """Kinetic and gravitational energy, and what joint springs store, in J."""
+        kinetic, potential = self.energies(q, v)
+        return kinetic + potential
+
+    def energies(self, q: Array, v: Array) -> tuple[float, float]:
+        """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
+        model, data = self.model, self.data
+        if np.any(model.armature):
+            # Pinocchio's own function leaves the rotors of some types of joints out.
+            kinetic = 0.5 * float(v @ mass_matrix(model, data, q) @ v)
+        else:
+            kinetic = float(pin.computeKineticEnergy(model, data, q, v))
+        gravity = float(pin.computePotentialEnergy(model, data, q))
+        return kinetic, gravity + self.passive.energy(data, q)
+
+    @cached_property
+    def passive(self) -> PassiveForces:
+        """Damping, friction and springs of the mechanism's joints."""
+        return PassiveForces.of(self._coordinates, self.constraints.closures)
+
+    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+        """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
+
+        Joints that close loops are counted, though they have no coordinate in the model.
+
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            v: Velocity that keeps them closed, shape (nv,).
+            slip: Rate in rad/s and m/s below which dry friction falls off.
+        """
+        lost = self.passive.dissipative(self.data, q, v, slip)
+        return lost + self.passive.springs(self.data, q)
 
     def split(self, q: Array) -> Split:
         """Constrained and free directions at a configuration."""

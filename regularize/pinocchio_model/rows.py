@@ -47,6 +47,23 @@ class ClosureRows:
     sign: int
     T_first_cut: Any
 
+    def current(self, data: Any) -> Array:
+        """The covectors at the configuration of Pinocchio's data, shape (m, 6)."""
+        return self.covectors
+
+    def own_acceleration(self, data: Any, twist: Array) -> Array:
+        """What the closing joint's rates alone make of the relative acceleration, row frame, (6,).
+
+        Args:
+            data: Pinocchio's data with positions.
+            twist: Relative twist in the row frame, shape (6,).
+        """
+        return np.zeros(6)
+
+    def T_world_cut(self, data: Any) -> Array:
+        """The cut frame in the world, shape (4, 4)."""
+        return np.asarray((data.oMi[self.first] * self.T_first_cut).homogeneous)
+
     @cached_property
     def first(self) -> int:
         """Pinocchio joint that carries the row frame."""
@@ -195,7 +212,7 @@ class ConstraintRows:
             coupled: Errors of the couplings, shape (C,).
         """
         pin.forwardKinematics(self.model, data, q)
-        errors = [closure.covectors @ closure.error(data) for closure in self.closures]
+        errors = [closure.current(data) @ closure.error(data) for closure in self.closures]
         return np.concatenate([*errors, coupled])
 
 

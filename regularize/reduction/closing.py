@@ -62,6 +62,7 @@ def close_part(
     *,
     enough: int | None,
     cuts: frozenset[EdgeId] | None = None,
+    lock: bool = False,
     rng: np.random.Generator,
 ) -> ClosedPart:
     """Close all loops of a biconnected part with as few rows as the search finds.
@@ -75,6 +76,7 @@ def close_part(
         enough: Sum of dimensions that cannot be undercut: the rank at generic configurations.
             None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
+        lock: Whether joints that closed loops lock are rigid for the loops that follow.
         rng: Source of the random orders.
     """
     if cuts is not None:
@@ -82,7 +84,7 @@ def close_part(
     best: ClosedPart | None = None
     for cycles, greedy in _orders(graph, block, rng):
         part = _close_in_order(
-            Propagation(graph, spaces, freedoms), cycles, preference, greedy=greedy
+            Propagation(graph, spaces, freedoms), cycles, preference, greedy=greedy, lock=lock
         )
         if part is not None and (best is None or part.dimension < best.dimension):
             best = part
@@ -114,7 +116,12 @@ def _orders(
 
 
 def _close_in_order(
-    propagation: Propagation, cycles: Sequence[Cycle], preference: Preference, *, greedy: bool
+    propagation: Propagation,
+    cycles: Sequence[Cycle],
+    preference: Preference,
+    *,
+    greedy: bool,
+    lock: bool,
 ) -> ClosedPart | None:
     """Close the cycles one by one; None where at some point none closes exactly one loop."""
     closings: list[Closing] = []
@@ -133,6 +140,8 @@ def _close_in_order(
         )
         closings.append(closing)
         propagation.close(closing.cycle)
+        if lock:
+            propagation.lock([c.cycle for c in closings])
 
 
 def _close_at(

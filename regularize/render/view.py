@@ -18,6 +18,7 @@ from regularize.report.words import (
     plural,
 )
 from regularize.statics.cures import Cure
+from regularize.statics.stiffness import release_command
 
 
 def headline(report: Analysis) -> tuple[str, str]:
@@ -146,7 +147,13 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
                 "regularize.reduce(mechanism, numerical=True)",
             )
         )
-    if report.cures:
+    ways = [cure for cure in report.cures if cure.freed]
+    if ways:
+        words = f"make {freed_words(ways[0])}"
+        if len(ways) > 1:
+            words += "; other ways: " + ", or ".join(freed_words(cure) for cure in ways[1:])
+        found.insert(0, (words, release_command(r, ways[0])))
+    elif report.cures:
         # Universal joints may differ in their axes only, which words do not tell.
         first, *others = dict.fromkeys(_changes(cure) for cure in report.cures)
         words = f"or build it without redundancy: {first}"
@@ -154,6 +161,12 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
             words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
     return found
+
+
+def freed_words(cure: Cure) -> str:
+    """``D revolute (axis along Y), which gives mobility 1``."""
+    changes = listed([f"{change.joint} {change.words}" for change in cure.changes])
+    return f"{changes}, which gives mobility {cure.mobility}"
 
 
 def _changes(cure: Cure) -> str:

@@ -21,7 +21,9 @@ from regularize.report.motion import BodyMotion, moving
 from regularize.report.reasons import Reason, reasons
 from regularize.report.words import LISTED
 from regularize.statics.cures import Cure, cures
+from regularize.statics.joint_changes import JointChange
 from regularize.statics.reactions import Reaction, reactions
+from regularize.statics.releases import stiff_closures
 from regularize.version import SCHEMAS, __version__
 
 #: Changes of joint types that are proposed.
@@ -87,7 +89,8 @@ class Analysis:
         reasons: Why it is locked, or moves against the count.
         passive: Bodies that spin without moving anything else, one entry per freedom.
         reactions: One entry per joint.
-        cures: Changes of joint types after which nothing is redundant, the best first.
+        cures: Changes of joint types after which nothing is redundant, the best first; where
+            closures lock the mechanism, those that free it.
         diagnostics: The findings.
         seconds: How long the analysis took.
     """
@@ -121,6 +124,8 @@ class Analysis:
         passive = tuple(idle_bodies(reduction))
         # More changes than a list names are no help.
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
+        few = few or bool(stiff_closures(reduction))
+        ways = cures(reduction, limit=CURES, tries=TRIES) if few else ()
         return cls(
             reduction=reduction,
             loops=loops,
@@ -128,8 +133,8 @@ class Analysis:
             reasons=reasons(reduction),
             passive=passive,
             reactions=found,
-            cures=cures(reduction, limit=CURES, tries=TRIES) if few else (),
-            diagnostics=tuple(findings(reduction, loops, found, passive, near)),
+            cures=ways,
+            diagnostics=tuple(findings(reduction, loops, found, ways, passive, near)),
             seconds=time.perf_counter() - began,
         )
 
@@ -263,17 +268,23 @@ class Analysis:
             "cures": [
                 {
                     "changes": [
-                        {"joint": c.joint, "before": c.before, "after": c.after}
+                        {"joint": c.joint, "before": c.before, "after": c.after, "axis": _axis(c)}
                         for c in cure.changes
                     ],
                     "mobility": cure.mobility,
                     "idle": list(cure.idle),
+                    "freed": cure.freed,
                 }
                 for cure in self.cures
             ],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
             "summary": self.summary,
         }
+
+
+def _axis(change: JointChange) -> list[float] | None:
+    """Direction of the new joint's axis on the ground, where there is a choice."""
+    return None if change.choice is None else [float(x) for x in change.choice]
 
 
 def _gap(translation: float, rotation: float) -> dict[str, float]:

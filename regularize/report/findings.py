@@ -21,7 +21,9 @@ from regularize.report.words import (
     motion_words,
     names,
 )
+from regularize.statics.cures import Cure
 from regularize.statics.reactions import Reaction
+from regularize.statics.stiffness import too_stiff
 
 #: A change of a stored pose below these is rounding, not news: metres and radians.
 NOTICEABLE = (1e-6, 1e-6)
@@ -31,6 +33,7 @@ def findings(
     reduction: Reduction,
     loops: Sequence[LoopReport],
     reactions: Sequence[Reaction],
+    cures: Sequence[Cure],
     passive: Sequence[IdleBody],
     near: float,
 ) -> list[Diagnostic]:
@@ -46,6 +49,7 @@ def findings(
             )
         ),
         *_mobility(reduction, passive),
+        *too_stiff(reduction, cures),
         *_reactions(reactions),
         *reduction.mechanism.findings,
     ]

@@ -315,6 +315,19 @@ RULES: tuple[Rule, ...] = (
         "Move a joint a little and check again: in general position counting decides.",
     ),
     Rule(
+        "REG218",
+        "closure-too-stiff",
+        "warning",
+        "A closure locks joints that another joint in its place would let move: a weld where a "
+        "hinge belongs, six rows where three do.",
+        "Engines that close loops by whole frames or points leave no other choice to whoever wrote "
+        "the model. No redundant row is to blame, so removing rows frees nothing.",
+        "A planar four-bar that a 6D constraint closes in Pinocchio, or a weld in MJCF.",
+        "Make the closure what is proposed: `regularize fix MODEL --joint NAME=KIND:X,Y,Z`, or "
+        "rg.augment(model, closures, kinds={...}). The axis passes through the closure's origin; "
+        "its direction is that on the ground at the assembled pose.",
+    ),
+    Rule(
         "REG220",
         "indeterminate-reactions",
         "note",

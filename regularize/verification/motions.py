@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.verification.pairing import Pairing
+from regularize.verification.places import Placement
 
 #: Findings after which the joints can no longer be said to be the same ones.
 MOVING = ("REG321", "REG323", "REG327")
 
 
 def motion_differences(
-    pairing: Pairing, found: Sequence[Diagnostic], target: str, reduction: Reduction | None = None
+    places: Placement,
+    before: Mechanism,
+    found: Sequence[Diagnostic],
+    target: str,
+    reduction: Reduction | None = None,
 ) -> Iterator[Diagnostic]:
     """Compare what moves.
 
@@ -23,12 +33,13 @@ def motion_differences(
     there is a difference already, or joints became rows and bodies halves, all are computed.
 
     Args:
-        pairing: The two mechanisms.
+        places: The two mechanisms.
+        before: The first one with its stored coordinates, which the second one may have lost.
         found: What was found about their bodies, joints and couplings.
         target: What findings call the second one.
         reduction: That of the first one, if it is known.
     """
-    before, after = pairing.before, pairing.after
+    pairing = places.pairing
     serious = [f for f in found if f.code in MOVING and f.severity != "note"]
     if not serious and _one_to_one(pairing):
         return
@@ -37,8 +48,15 @@ def motion_differences(
         # What a lost coupling changes is said by that finding.
         kept = tuple(c for c in before.couplings if c.name not in lost)
         before, reduction = replace(before, couplings=kept), None
+    shorter = _without_idle_free_joints(before, pairing)
+    if shorter is not before:
+        before, reduction = shorter, None
     one = reduction if reduction is not None else reduce(before)
-    two = reduce(after)
+    two = reduce(_at_the_same_pose(places, before))
+    if not (one.assembly.closed and two.assembly.closed):
+        message = f"{target}: loops stay open, so that mobility and redundancy are not compared"
+        yield Diagnostic("REG320", "note", message)
+        return
     for what, a, b in (
         ("independent loops", one.graph.loops, two.graph.loops),
         ("mobility", one.mobility, two.mobility),
@@ -47,6 +65,40 @@ def motion_differences(
         if a != b:
             message = f"{target}: {what} {b} instead of {a}: this is another machine"
             yield Diagnostic("REG320", "error", message)
+
+
+def _without_idle_free_joints(before: Mechanism, pairing: Pairing) -> Mechanism:
+    """The first mechanism without free joints that are not in the file and hold nothing together.
+
+    Where other joints lead to a body, a free one beside them is no constraint, but a loop.
+    """
+    for joint in before.joints:
+        if joint.kind == "free" and not pairing.joints[joint.name]:
+            rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))
+            try:
+                build(rest)
+            except ModelError:
+                continue
+            before = rest
+    return before
+
+
+def _at_the_same_pose(places: Placement, before: Mechanism) -> Mechanism:
+    """The second mechanism, with the stored coordinates of the first one if it has lost them."""
+    positions: dict[str, Array] = {}
+    for joint in before.joints:
+        if np.array_equal(joint.position, places.pairing.before.joint(joint.name).position):
+            continue
+        freedoms = places.pairing.freedoms(joint)
+        if len(freedoms) != joint.freedoms:
+            continue
+        values = joint.position * places.factors(joint)
+        for (part, k), value in zip(freedoms, values, strict=True):
+            positions.setdefault(part.name, np.zeros(part.freedoms))[k] = value
+            slide = places.pairing.slides.get(part.name)
+            if slide is not None:
+                positions[slide.name] = np.array([value * places.pitch(part.name, slide.name)])
+    return places.pairing.after.with_positions(positions)
 
 
 def _one_to_one(pairing: Pairing) -> bool:

@@ -15,6 +15,9 @@ from regularize.adapters.common.serial import serial, slide_name, twin_name
 from regularize.model.joint_motion import reversed_joint
 from regularize.model.mechanism import Body, Joint, Mechanism
 
+#: Kinds of joints that some formats nest or leave out without naming them.
+UNNAMED = ("fixed", "free")
+
 
 class Freedom(NamedTuple):
     """A freedom of a joint of the file, which leads the same way as the model's own joint.
@@ -59,6 +62,11 @@ class Pairing:
         found = {*self.bodies.values()}
         return [body.name for body in self.before.bodies if body.name not in found]
 
+    def renamed_bodies(self) -> list[tuple[str, str]]:
+        """Bodies of ``before`` that no body of ``after`` has the name of, and what they became."""
+        there = {body.name for body in self.after.bodies}
+        return [(old, new) for new, old in self.bodies.items() if old not in there]
+
     def added_bodies(self) -> list[str]:
         """Bodies of ``after`` that are none of ``before``, nor links between joints in a row."""
         between = {part.child for parts in self.joints.values() for part in parts}
@@ -72,9 +80,9 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
     bodies = _bodies(before, after)
     there = {joint.name: joint for joint in after.joints}
     ends = {
-        frozenset((bodies.get(j.parent, j.parent), bodies.get(j.child, j.child))): j
+        (j.kind, bodies.get(j.parent, j.parent), bodies.get(j.child, j.child)): j
         for j in after.joints
-        if j.kind == "fixed"
+        if j.kind in UNNAMED
     }
     joints: dict[str, tuple[Joint, ...]] = {}
     slides: dict[str, Joint] = {}
@@ -87,8 +95,9 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
             slide = there.get(slide_name(part.name))
             if slide is not None and part.kind == "revolute" and _has_screw(joint):
                 slides[part.name] = slide
-        if not row and joint.kind == "fixed":  # some formats nest bodies without naming that
-            row = [each for each in (ends.get(frozenset((joint.parent, joint.child))),) if each]
+        for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            if not row and (joint.kind, a, b) in ends:
+                row = [ends[joint.kind, a, b]]
         joints[joint.name] = _led(joint, row, slides, bodies)
     used = {part.name for parts in joints.values() for part in parts}
     used |= {slide.name for slide in slides.values()}
@@ -114,7 +123,8 @@ def _row(joint: Joint) -> list[str]:
 
 def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
     names = {body.name for body in before.bodies}
-    twins = {twin_name(joint): joint.child for joint in before.joints}
+    turned = [reversed_joint(joint) for joint in before.joints]
+    twins = {twin_name(joint): joint.child for joint in (*before.joints, *turned)}
     found = {}
     for body in after.bodies:
         if body.name in names:
@@ -123,6 +133,7 @@ def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
             found[body.name] = before.ground
         elif body.name in twins:
             found[body.name] = twins[body.name]
+    _rename(before, after, found)
     # A link without mass that a fixed joint holds is a frame, which some formats need for a loop.
     bare = {b.name for b in after.bodies if b.name not in found and not b.geometry and _empty(b)}
     for joint in after.joints:
@@ -130,6 +141,24 @@ def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
             if joint.kind == "fixed" and not joint.closure and one in found and other in bare:
                 found.setdefault(other, found[one])
     return found
+
+
+def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
+    """Bodies that have another name, known by a joint to a body that has not."""
+    joints = {joint.name: joint for joint in before.joints}
+    for _ in after.joints:
+        known = len(found)
+        missing = {body.name for body in before.bodies} - {*found.values()}
+        for joint in after.joints:
+            own = joints.get(joint.name)
+            if own is None:
+                continue
+            for here, there in ((joint.parent, joint.child), (joint.child, joint.parent)):
+                far = own.child if found.get(here) == own.parent else own.parent
+                if found.get(here) in (own.parent, own.child) and far in missing:
+                    found.setdefault(there, far)
+        if len(found) == known:
+            return
 
 
 def _empty(body: Body) -> bool:

@@ -43,7 +43,10 @@ class Placement:
         Infinite where their number differs.
         """
         worst = 0.0
-        for child in (False, True):
+        # A twin of the child has its own place; whether it comes to lie there is the loop's matter.
+        ends = self.pairing.joints[joint.name][-1:]
+        twin = any(self.pairing.bodies.get(end.child, end.child) != end.child for end in ends)
+        for child in (False,) if twin else (False, True):
             one, two = self.before.screws(joint, child=child), self._screws(joint, child)
             if one.shape != two.shape:
                 return float("inf")
@@ -58,6 +61,11 @@ class Placement:
         """The largest distance of all joints that are paired."""
         joints = [joint for joint in self.pairing.before.joints if self.pairing.joints[joint.name]]
         return max((self.off(joint) for joint in joints), default=0.0)
+
+    def apart(self) -> float:
+        """How far bodies of one name lie from each other, summed up; says which pose was meant."""
+        there = {b for b in self.after.poses if b in self.before.poses}
+        return float(sum(np.abs(self.before.poses[b] - self.after.poses[b]).sum() for b in there))
 
     def factors(self, joint: Joint) -> Array:
         """The file's coordinates by those of the model, one per freedom, shape (freedoms,)."""
@@ -77,12 +85,12 @@ class Placement:
             slide = self.pairing.slides.get(part.name)
             if slide is not None:  # the hinge of a screw, which a slide follows
                 turned = part.parent != self.pairing.after.joint(part.name).parent
-                pitch = self._pitch(part.name, slide.name) * (-1.0 if turned else 1.0)
+                pitch = self.pitch(part.name, slide.name) * (-1.0 if turned else 1.0)
                 found = found + pitch * self.after.screws(slide)
             columns.append(found)
         return np.hstack(columns)
 
-    def _pitch(self, hinge: str, slide: str) -> float:
+    def pitch(self, hinge: str, slide: str) -> float:
         """Metres of the slide per radian of the hinge, by the coupling in the file."""
         for coupling in self.pairing.after.couplings:
             terms = {name: coefficient for name, _, coefficient in coupling.terms}

@@ -1,7 +1,7 @@
-r"""Constraint rows of models with mimic joints, which Pinocchio's constraint models refuse.
+r"""Constraint rows from the motion of bodies, where Pinocchio's constraint models do not reach.
 
-With the spatial velocities :math:`V` of two bodies and their accelerations, all in the world, the
-twist of the second against the first has the rate
+They refuse mimic joints, and their rows are constant on one body. With the spatial velocities
+:math:`V` of two bodies, all in the world, the twist of the second against the first has the rate
 :math:`\dot V_2 - \dot V_1 - [V_1, V_2 - V_1]` in a frame that moves with the first.
 """
 
@@ -17,13 +17,13 @@ from regularize.lie.screw import Array
 from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
 
 
-class MimicRows(ConstraintRows):
+class BodyRows(ConstraintRows):
     """Rows from the bodies' own Jacobians and accelerations; arguments as of the base class."""
 
     def current_jacobian(self, data: Any) -> Array:
         """Rows on velocities where the joint Jacobians are up to date, shape (m, nv)."""
         rows = [
-            closure.covectors
+            closure.current(data)
             @ _to_row(closure, data)
             @ (self._jacobian(data, closure.second) - self._jacobian(data, closure.first))
             for closure in self.closures
@@ -43,8 +43,10 @@ class MimicRows(ConstraintRows):
         for closure in self.closures:
             V1, A1 = _twists(data, closure.first)
             V2, A2 = _twists(data, closure.second)
-            rate = A2 - A1 - screw.ad(V1) @ (V2 - V1)
-            rates.append(closure.covectors @ (_to_row(closure, data) @ rate))
+            to_row = _to_row(closure, data)
+            rate = to_row @ (A2 - A1 - screw.ad(V1) @ (V2 - V1))
+            own = closure.own_acceleration(data, to_row @ (V2 - V1))
+            rates.append(closure.current(data) @ (rate - own))
         return np.concatenate([*rates, np.zeros(len(self.coupling))])
 
     def jacobian_and_bias(self, data: Any, q: Array, v: Array) -> tuple[Array, Array]:
