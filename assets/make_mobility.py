@@ -39,6 +39,7 @@ def linkages() -> list[Linkage]:
         branching.two_windows_flat(),
         branching.rhombus_on_a_sphere(),
         branching.origami_vertex_flat(),
+        branching.double_watt(),
         branching.wunderlich_12_bar(),
         branching.wunderlich_12_bar_turning(),
         branching.plate_on_four_rods(),

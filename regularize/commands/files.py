@@ -36,6 +36,16 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_branch(parser: argparse._ActionsContainer) -> None:
+    """The choice among motions that meet at the assembled pose."""
+    parser.add_argument(
+        "--branch",
+        type=int,
+        metavar="N",
+        help="begin on the Nth of the components of motion that meet at the assembled pose",
+    )
+
+
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
     from regularize.files import load
@@ -44,6 +54,10 @@ def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     if arguments.keyframe is not None:
         options["keyframe"] = arguments.keyframe
     mechanism = load(file, format=arguments.format, loops=arguments.loops, **options)
+    if getattr(arguments, "branch", None) is not None:
+        from regularize.reduction.reduce import on_branch
+
+        mechanism = on_branch(mechanism, arguments.branch)
     if arguments.density is None:
         return mechanism
     from regularize.model.density import with_density

@@ -28,7 +28,7 @@ from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot
-from regularize.reduction.reduce import Reduction
+from regularize.reduction.reduce import Reduction, on_branch
 from regularize.reduction.reduce import reduce as reduce_mechanism
 from regularize.reduction.steadied import steadied
 
@@ -54,6 +54,7 @@ def simulate(
     max_step: float = np.inf,
     conserve: bool = True,
     through: bool = False,
+    branch: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Simulation:
     """Let a mechanism move under gravity and joint forces.
@@ -88,6 +89,9 @@ def simulate(
             ``drive``.
         through: With ``coordinates="path"``, whether the motion goes straight on at singular
             configurations where it may branch; in minimal coordinates it always does.
+        branch: Which of the components that meet at the assembled pose to move on, by its place in
+            ``mobility.components`` of the report, the first being 1; a configuration on it takes
+            the place of the pose. Only of a mechanism.
         progress: Called after every step with the fraction done.
 
     Raises:
@@ -98,6 +102,10 @@ def simulate(
         StepTooSmall: The motion cannot be continued.
     """
     check_numbers(duration, rtol, torques, rates, atol=atol, max_step=max_step)
+    if branch is not None:
+        if not isinstance(model, Mechanism):
+            raise ModelError("branch= chooses where a mechanism begins; pass the mechanism itself")
+        model = on_branch(model, branch)
     if coordinates not in ("all", "minimal", "path"):
         raise ModelError(f"unknown coordinates {coordinates!r}; known: all, minimal, path")
     if through and coordinates != "path":

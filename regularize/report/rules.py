@@ -273,10 +273,10 @@ RULES: tuple[Rule, ...] = (
         "REG213",
         "several-modes",
         "note",
-        "Motions of different mobility start at the assembled pose.",
+        "Several motions start at the assembled pose, of the same mobility or of different ones.",
         "Which one a simulation follows depends on rounding.",
         "An N-four-bar folded flat.",
-        "Start from a pose on the branch that you mean.",
+        "Start on the branch that you mean: regularize simulate MODEL --branch N.",
     ),
     Rule(
         "REG214",
