@@ -18,10 +18,8 @@ RIGID = (
     "hinges_in_a_plane",
     "hinges_on_a_line_3",
     "hinges_on_a_line_4",
-    "k33_on_an_ellipse",
     "plate_on_concurrent_bars",
     "plate_on_parallel_bars",
-    "shaky_octahedron",
 )
 
 
@@ -112,6 +110,12 @@ def test_what_locks_a_shaky_frame(name: str, words: str) -> None:
     assert "at second order" in reason["text"]
     text = str(report)
     assert "Why it is locked" in text and "True mobility 0" in text and "Shaky" in text
+
+
+def test_what_no_stress_locks_is_locked_at_a_higher_order() -> None:
+    report = checked("mobility/watt_against_watt")
+    assert "terms of order 3 forbid it" in only(report)["text"]
+    assert report.as_dict()["mobility"]["finite"] == 0 and report.cures == ()
 
 
 def test_what_moves_is_what_finite_motions_move() -> None:

@@ -224,9 +224,11 @@ def _mobility(reduction: Reduction, passive: Sequence[IdleBody]) -> Iterator[Dia
                 joints=joints,
             )
         elif cell.finite < cell.actual:
-            proof = (
-                "a self-stress forbids it" if cell.local.stress is not None else "none was found"
-            )
+            proof = "none was found"
+            if cell.local.stress is not None:
+                proof = "a self-stress forbids it"
+            elif cell.local.evidence.startswith("order"):
+                proof = f"terms of {cell.local.evidence} forbid it"
             yield Diagnostic(
                 "REG208",
                 "warning",
