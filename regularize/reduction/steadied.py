@@ -43,7 +43,7 @@ def steadied(reduction: Reduction) -> Reduction:
         )
         findings.append(
             Diagnostic(
-                "REG316",
+                "REG318",
                 "note",
                 f"joint `{joint.name}` is held: its loops allow it a velocity, which no motion "
                 "follows, and no finite force in them stops it",

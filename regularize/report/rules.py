@@ -160,7 +160,8 @@ RULES: tuple[Rule, ...] = (
         "that the other joints allow never leaves a motion subgroup, or meets only part of it.",
         "Solvers meet singular matrices, and the forces in these directions are undetermined.",
         "A planar four-bar closed by a hinge: 3 of 5 equations.",
-        "Drop the equations: regularize reduce MODEL. Or change joint types as the report says.",
+        "Change the joints in your own file as the report says: regularize fix MODEL. Or drop the "
+        "equations in the simulation model: regularize reduce MODEL.",
         _MUELLER,
     ),
     Rule(
@@ -209,7 +210,7 @@ RULES: tuple[Rule, ...] = (
         "Joints can never move, whatever the configuration.",
         "They look like freedoms in the model but are none.",
         "The hinges of a triangle of bars.",
-        "Fix the joints, or free what locks them.",
+        "Make the joints fixed (regularize fix MODEL --joint NAME=fixed), or free what locks them.",
     ),
     Rule(
         "REG207",
@@ -483,6 +484,24 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "REG316",
+        "limits-not-enforced",
+        "note",
+        "Joints have limits of position, rate or force, which a simulation does not enforce.",
+        "The motion may go where the machine cannot.",
+        "A leg that swings past its stop.",
+        "Look whether the motion keeps to them, and let forces stop or drive the joints if not.",
+    ),
+    Rule(
+        "REG317",
+        "friction-regularised",
+        "note",
+        "Dry friction of joints falls off at low rates in a simulation.",
+        "A joint that would stick creeps at a small part of that rate.",
+        "A gripper that holds by the friction of its hinges.",
+        "Ask for a lower rate of slipping; steps become shorter then.",
+    ),
+    Rule(
+        "REG318",
         "held-at-second-order",
         "note",
         "A joint that can never move has a velocity to first order; in simulation it is held.",
