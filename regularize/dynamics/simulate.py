@@ -31,6 +31,7 @@ from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.reduce import Reduction, on_branch
 from regularize.reduction.reduce import reduce as reduce_mechanism
+from regularize.reduction.steadied import steadied
 
 #: Step in seconds of engines whose step is fixed.
 FIXED_STEP = 1e-4
@@ -207,7 +208,7 @@ def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:
         robot = model if model.style == style else to_pinocchio(model.reduction, style)
     else:
         reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
-        robot = to_pinocchio(reduction, style)
+        robot = to_pinocchio(steadied(reduction), style)
     if robot.model.nv == 0:
         raise ModelError("the mechanism has no joint that could move")
     assembly = robot.reduction.assembly
