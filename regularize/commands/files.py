@@ -24,12 +24,17 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say how a model is to be read."""
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say how a file is to be read."""
     parser.add_argument("--format", help="format of the model (default: by its content)")
     parser.add_argument("--loops", metavar="SIDECAR", help="file that describes the loops")
     parser.add_argument("--floating", action="store_true", help="free the root from the ground")
     parser.add_argument("--keyframe", metavar="NAME", help="reference pose of an MJCF model")
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say how a model is to be read and completed."""
+    add_reading_options(parser)
     parser.add_argument(
         "--density",
         type=float,
@@ -57,14 +62,19 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
     return int(any(finding.severity in counted for finding in findings))
 
 
+def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Options of the reader that are given."""
+    options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
+    options["floating"] = arguments.floating or None
+    options["keyframe"] = arguments.keyframe
+    return {key: value for key, value in options.items() if value is not None}
+
+
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
     from regularize.files import load
 
-    options: dict[str, Any] = {"floating": True} if arguments.floating else {}
-    if arguments.keyframe is not None:
-        options["keyframe"] = arguments.keyframe
-    mechanism = load(file, format=arguments.format, loops=arguments.loops, **options)
+    mechanism = load(file, **reading_options(arguments))
     if arguments.density is None:
         return mechanism
     from regularize.model.density import with_density

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.dynamics.inputs import JointForces
+from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot
 
 
@@ -42,3 +44,17 @@ class Loads:
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         """All joint forces, shape (nv,)."""
         return np.asarray(self.working(t, q, v) + self.springs(q))
+
+
+def style_with_rotors(robot: Robot) -> str:
+    """``anchors``, whose tree has all joints, if one that closes a loop has a rotor or a spring.
+
+    A rotor's inertia needs a coordinate, and a spring's angle is to be counted over whole turns.
+    """
+    passive, tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
+    if not np.any((passive.armature != 0.0) | (passive.stiffness != 0.0), where=~tree):
+        return robot.style
+    try:
+        return to_pinocchio(robot.reduction, "anchors").style
+    except UnsupportedExport:
+        return robot.style

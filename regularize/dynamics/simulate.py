@@ -16,14 +16,14 @@ from regularize.dynamics.inputs import (
     joint_forces,
 )
 from regularize.dynamics.integrator import Integrator
-from regularize.dynamics.loads import Loads
+from regularize.dynamics.loads import Loads, style_with_rotors
 from regularize.dynamics.minimal.motion import simulate_minimal
 from regularize.dynamics.mujoco_ import MujocoEngine
 from regularize.dynamics.one_freedom.building import path
 from regularize.dynamics.prescribed import Drive, Drives, prescribed
 from regularize.dynamics.recording import record, reported
 from regularize.dynamics.simulation import Simulation, recorded_times
-from regularize.errors import ModelError, NotClosed, UnsupportedExport
+from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.constraints import close_loops
@@ -153,8 +153,8 @@ def simulate(
     robot = _robot(_cut_elsewhere(model, named), "legacy" if engine == "mujoco" else engine)
     plain = q is None and v is None and forces is None
     if engine == "rows" and plain and not isinstance(model, Robot):
-        robot = _with_rotors(robot)
-        engine = robot.style
+        engine = style_with_rotors(robot)
+        robot = robot if engine == "rows" else to_pinocchio(robot.reduction, engine)
     q = robot.q0 if q is None else checked_array(q, robot.model.nq, "q")
     q = close_loops(robot, q) if robot.rows else np.array(q)
     applied = joint_forces(robot, torques or {}, forces)
@@ -191,20 +191,6 @@ def _cut_elsewhere(
         model.joint(name)
     joints = [replace(j, actuated=True) if j.name in named else j for j in model.joints]
     return replace(model, joints=tuple(joints))
-
-
-def _with_rotors(robot: Robot) -> Robot:
-    """The robot, with all joints in its tree if one that closes a loop has a rotor or a spring.
-
-    A rotor's inertia needs a coordinate, and a spring's angle is to be counted over whole turns.
-    """
-    passive, tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
-    if not np.any((passive.armature != 0.0) | (passive.stiffness != 0.0), where=~tree):
-        return robot
-    try:
-        return to_pinocchio(robot.reduction, "anchors")
-    except UnsupportedExport:
-        return robot
 
 
 def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:

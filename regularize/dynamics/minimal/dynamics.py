@@ -148,6 +148,7 @@ def minimal_dynamics(
     time: float = 0.0,
     rtol: float | None = None,
     slip: float | None = None,
+    style: str = "rows",
 ) -> MinimalDynamics:
     """Equations of motion in minimal coordinates.
 
@@ -160,6 +161,7 @@ def minimal_dynamics(
         time: Time at which the forced joints are looked up.
         rtol: Relative tolerance of ranks; by default the reduction's.
         slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
+        style: Export style of the robot; in ``anchors`` all joints have coordinates.
 
     Raises:
         NotClosed: The loops are open.
@@ -171,7 +173,7 @@ def minimal_dynamics(
     if not assembly.closed:
         worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
         raise NotClosed(worst.joint, worst.translation, worst.rotation)
-    robot = to_pinocchio(reduction)
+    robot = to_pinocchio(reduction, style)
     names = velocity_names(robot)
     motions = dict(forced or {})
     locked = tuple(independent)
@@ -207,14 +209,14 @@ def minimal_dynamics(
 def velocity_names(robot: Robot) -> tuple[str, ...]:
     """Name of the joint coordinate that every velocity of the model belongs to."""
     mechanism = robot.reduction.mechanism
-    cut = {c.edge.joint.name for c in robot.reduction.cuts}
+    present = np.any(robot.passive.coordinates.rates, axis=1).tolist()
     names = [""] * robot.model.nv
-    every = iter(coordinate_names(mechanism))
+    every, start = coordinate_names(mechanism), 0
     for joint in mechanism.joints:
-        for freedom in range(joint.freedoms):
-            name = next(every)
-            if joint.name not in cut:
-                names[robot.velocity_index(joint.name, freedom)] = name
+        if all(present[start : start + joint.freedoms]):
+            for freedom in range(joint.freedoms):
+                names[robot.velocity_index(joint.name, freedom)] = every[start + freedom]
+        start += joint.freedoms
     # Parts of a joint that is cut in the middle keep the model's own names.
     for j in range(1, robot.model.njoints):
         start = robot.model.idx_vs[j]

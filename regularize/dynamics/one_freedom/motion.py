@@ -49,7 +49,7 @@ class PathMotion:
         if gravity is not None:
             if np.shape(gravity) != (3,):
                 raise ModelError(f"gravity has shape {np.shape(gravity)}, but it is a vector: (3,)")
-            self.robot = to_pinocchio(self.robot.reduction)
+            self.robot = to_pinocchio(self.robot.reduction, self.robot.style)
             self.robot.model.gravity.linear = np.asarray(gravity)
         constant = {n: float(t) for n, t in torques.items() if not callable(t)}
         self._constant, self._amounts = path.columns(constant), np.array([*constant.values()])

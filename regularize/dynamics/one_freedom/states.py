@@ -14,7 +14,7 @@ class States:
     """Translates joint coordinates, those of the cuts included, to a robot's.
 
     Args:
-        robot: A robot of the style ``rows``.
+        robot: A robot of the style ``rows`` or ``anchors``.
     """
 
     def __init__(self, robot: Robot) -> None:
