@@ -16,7 +16,7 @@ import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from regularize.adapters.common.inertia import MASSLESS
-from regularize.adapters.common.names import unique
+from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import Writing, WrittenCoordinate, quaternion
 from regularize.adapters.urdf.row import in_a_row
@@ -86,6 +86,13 @@ class _UsdWriter(Writing):
         self.poses = reference_poses(mechanism, found.tree)
         for body in mechanism.bodies:
             self._body(body)
+        bare = [b.name for b in mechanism.bodies if b.inertia is None or not b.inertia.mass]
+        bare = [name for name in bare if name != mechanism.ground]
+        if bare:
+            self.lose(
+                "programs give bodies without mass properties those of their colliders: "
+                f"{listed(bare, len(bare))}; write some into the model, or give --density"
+            )
         for closing, joints in ((False, found.tree), (True, found.closures)):
             for joint in joints:
                 self._joint(joint, closing)
