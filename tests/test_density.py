@@ -126,11 +126,11 @@ def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
 
 
 def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "part.step").write_text("ISO-10303-21;")
-    monkeypatch.setattr("regularize.model.density._installed", lambda module: False)
+    (tmp_path / "part.dae").write_text("<COLLADA/>")
+    monkeypatch.setattr("regularize.model.meshes._installed", lambda module: False)
     monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
-    shape = Geometry("mesh", (1, 1, 1), uri="part.step")
-    with pytest.raises(MissingExtra, match=r"pip install 'pin-regularize\[step\]'"):
+    shape = Geometry("mesh", (1, 1, 1), uri="part.dae")
+    with pytest.raises(MissingExtra, match=r"pip install 'pin-regularize\[meshes\]'"):
         with_density(mechanism(shape, path=str(tmp_path / "m.urdf")), 1.0)
 
 

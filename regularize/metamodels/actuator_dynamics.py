@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regularize.errors import NoInertia
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.batches import CHUNK
 from regularize.manifold.kinematics import State
@@ -23,6 +24,7 @@ from regularize.metamodels.equation_of_motion import (
 )
 from regularize.metamodels.mass_properties import MassProperties
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.massless import no_inertia
 
 #: Length of the last step of a path, radians or lengths, where its exact end does not matter.
 NEARLY = 1e-3
@@ -77,6 +79,10 @@ class ReducedModel(EquationOfMotion):
     masses: MassProperties
     gravity: Array
     findings: tuple[Diagnostic, ...] = ()
+
+    def no_inertia(self) -> NoInertia:
+        """The error where the inertia matrix is singular."""
+        return no_inertia(self.equations.loops.graph.mechanism, self.inputs)
 
     @property
     def theta(self) -> Array:

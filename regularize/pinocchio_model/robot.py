@@ -1,13 +1,13 @@
 """Closed-loop mechanisms in Pinocchio, with independent loop constraints.
 
 The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model``; the kept rows
-of the cuts become constraints. Everything is computed by Pinocchio from the model; nothing is
-decomposed at run time.
+of the cuts become constraints. Everything is computed by Pinocchio from the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,7 @@ from regularize.pinocchio_model.forces import (
     constraint_forces,
     inverse_dynamics,
 )
+from regularize.pinocchio_model.massless_motion import naming, require_mass
 from regularize.pinocchio_model.rows import Closure, ConstraintRows
 from regularize.pinocchio_model.solvers import (
     Acceleration,
@@ -109,8 +110,14 @@ class Robot(ConstrainedTree):
 
         In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
+        ``NoInertia`` says which freedoms move no mass.
         """
-        return self._accelerate(q, v, tau)
+        with self.massive_motion():
+            return self._accelerate(q, v, tau)
+
+    def massive_motion(self) -> AbstractContextManager[None]:
+        """``NoInertia`` with names in place of ``MasslessMotion``."""
+        return naming(self.reduction, self._coordinates)
 
     def stabilized_dynamics(
         self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
@@ -131,7 +138,8 @@ class Robot(ConstrainedTree):
         values = -bias - 2.0 * damping * frequency * (jacobian @ v) - frequency**2 * error
         force = tau - pin.nonLinearEffects(self.model, self.data, q, v)
         M = mass_matrix(self.model, self.data, q)
-        return Split.of(jacobian, self.rank).response(M, force, values)
+        with self.massive_motion():
+            return Split.of(jacobian, self.rank).response(M, force, values)
 
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
         """Forces at the cuts, in physical units; arguments as of ``forward_dynamics``.
@@ -177,7 +185,8 @@ class Robot(ConstrainedTree):
             tau: Joint forces and torques, shape (nv,).
         """
         a = self.expanded.forward_dynamics(q, v, tau)
-        return dynamics_derivatives(self.expanded, q, v, a, tau)
+        with self.massive_motion():
+            return dynamics_derivatives(self.expanded, q, v, a, tau)
 
     def energy(self, q: Array, v: Array) -> float:
         """Kinetic and gravitational energy in J."""
@@ -195,6 +204,8 @@ class Robot(ConstrainedTree):
         """
         free = self.split(q).free
         M = mass_matrix(self.model, self.data, q)
+        with self.massive_motion():
+            require_mass(M, free)
         return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ np.asarray(v))))
 
     def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
@@ -222,7 +233,7 @@ class Robot(ConstrainedTree):
             left: Left singular vectors of the Jacobian there, shape (m, m).
         """
         if self.rank == self.rows or self.style == "legacy" or not self.massive:
-            return self._accelerate
+            return self.forward_dynamics
         combine = left[:, : self.rank].T
 
         def accelerate(q: Array, v: Array, tau: Array) -> Array:

@@ -45,7 +45,7 @@ class ConstrainedTree:
 def acceleration_of(tree: ConstrainedTree) -> Acceleration:
     """The acceleration of a tree under its rows, by the solver that suits its style."""
     model, data, rows = tree.model, tree.data, tree.constraints
-    if len(rows) == 0:
+    if len(rows) == 0 and tree.massive:
         return lambda q, v, tau: np.array(pin.aba(model, data, q, v, tau))
     if tree.style == "legacy" and tree.massive and not len(rows.coupling):
         return _proximal(tree)
@@ -68,7 +68,7 @@ def is_massive(model: Any, data: Any, q: Array) -> bool:
     if np.any(scale == 0.0):
         return False
     s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
-    return bool(s[-1] > 1e-11 * s[0])
+    return len(s) == 0 or bool(s[-1] > 1e-11 * s[0])
 
 
 def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Array) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.massless_motion import require_mass
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +56,13 @@ class Split:
             M: Mass matrix of the tree, shape (nv, nv); singular where massless links end it.
             forces: Shape (nv,) or (nv, K).
             values: Shape (m,) or (m, K).
+
+        Raises:
+            MasslessMotion: The accelerations are not determined.
         """
         particular, free = self.solve(values), self.free
         rest = free.T @ (forces - M @ particular)
+        require_mass(M, free)
         return np.asarray(particular + free @ np.linalg.solve(free.T @ M @ free, rest))
 
 
