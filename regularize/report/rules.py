@@ -117,6 +117,16 @@ RULES: tuple[Rule, ...] = (
         "Write measured mass properties into the model.",
     ),
     Rule(
+        "REG019",
+        "loop-offered",
+        "note",
+        "Two frames without mass on different branches of the model lie in the same place, and no "
+        "joint of the file closes a loop there.",
+        "Exporters mark loops so, for formats that hold trees only: then the analysis sees a tree.",
+        "Links link_3_cl1_1 and link_5_cl1_2 that a CAD exporter put where two parts are pinned.",
+        "Paste the line that is printed, if they mark a loop; if they do not, leave them.",
+    ),
+    Rule(
         "REG101",
         "loop-open",
         "error",
