@@ -40,6 +40,11 @@ class Adapter:
         sniff: Whether the first 4096 bytes of a file are this format.
         extra: Extra of ``pin-regularize`` that brings ``module``.
         module: Third-party module that the format needs.
+        closed: Whether files hold assembled poses only, and no gaps of open loops.
+        one_namespace: Whether bodies and joints have to differ in their names.
+        reserved: Names that only the ground may have.
+        meshes: Suffixes of the mesh files that it takes, which have to be there then; none: it
+            takes any reference.
     """
 
     name: str
@@ -50,6 +55,10 @@ class Adapter:
     sniff: Callable[[bytes], bool] | None = None
     extra: str | None = None
     module: str | None = None
+    closed: bool = False
+    one_namespace: bool = False
+    reserved: frozenset[str] = frozenset()
+    meshes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Check that the record is complete."""
@@ -58,6 +67,11 @@ class Adapter:
         for target in (self.reader, self.writer):
             if target is not None and target.count(":") != 1:
                 raise ValueError(f"adapter {self.name!r}: {target!r} is not 'module:function'")
+
+    @property
+    def label(self) -> str:
+        """The format in a message, such as ``URDF``."""
+        return self.name.upper()
 
     @property
     def installed(self) -> bool:
@@ -129,6 +143,9 @@ BUILTIN: tuple[Adapter, ...] = (
         reader="regularize.adapters.sdf.read:read",
         writer="regularize.adapters.sdf.write:write",
         sniff=has_root("sdf"),
+        closed=True,
+        one_namespace=True,
+        reserved=frozenset({"world"}),
     ),
     Adapter(
         name="mjcf",
@@ -139,6 +156,8 @@ BUILTIN: tuple[Adapter, ...] = (
         sniff=has_root("mujoco"),
         extra="mujoco",
         module="mujoco",
+        reserved=frozenset({"world"}),
+        meshes=frozenset({".stl", ".obj", ".msh"}),
     ),
     Adapter(
         name="usd",

@@ -33,10 +33,15 @@ if TYPE_CHECKING:
     from regularize.metamodels.reduced_dynamics import reduced_model as reduced_model
     from regularize.model.density import with_density as with_density
     from regularize.model.mechanism import Mechanism as Mechanism
+    from regularize.pinocchio_model.augmenting import augment as augment
+    from regularize.pinocchio_model.closure import Closure as Closure
+    from regularize.pinocchio_model.exporting import to_pinocchio as to_pinocchio
     from regularize.pinocchio_model.importing import from_pinocchio as from_pinocchio
     from regularize.pinocchio_model.isostatic import isostatic as isostatic
     from regularize.pinocchio_model.robot import Robot as Robot
-    from regularize.pinocchio_model.robot import to_pinocchio as to_pinocchio
+    from regularize.proofs.prove import prove as prove
+    from regularize.proofs.verifier import Verdict as Verdict
+    from regularize.proofs.verifier import verify as verify
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
@@ -54,6 +59,7 @@ from regularize.version import __version__ as __version__
 
 _HOME = {
     "Assembly": "manifold.assembly",
+    "Closure": "pinocchio_model.closure",
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
     "Path": "dynamics.one_freedom.path",
@@ -61,7 +67,9 @@ _HOME = {
     "Report": "checking",
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
+    "Verdict": "proofs.verifier",
     "assemble": "solving",
+    "augment": "pinocchio_model.augmenting",
     "check": "checking",
     "closed_form": "assembly_modes.closed_form",
     "configurations": "assembly_modes.configurations",
@@ -75,13 +83,15 @@ _HOME = {
     "minimal_dynamics": "dynamics.minimal.dynamics",
     "partition": "solving",
     "path": "dynamics.one_freedom.building",
+    "prove": "proofs.prove",
     "reactions": "statics.reactions",
     "reduce": "solving",
     "reduced_model": "metamodels.reduced_dynamics",
     "save": "files",
     "self_stress": "statics.self_stress",
     "simulate": "dynamics.simulate",
-    "to_pinocchio": "pinocchio_model.robot",
+    "to_pinocchio": "pinocchio_model.exporting",
+    "verify": "proofs.verifier",
     "with_density": "model.density",
 }
 

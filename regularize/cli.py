@@ -20,10 +20,11 @@ from regularize.commands import (
     show,
     simulate,
     solve,
+    verify,
 )
 from regularize.errors import RegularizeError
 
-VERBS = (check, reduce, export, simulate, solve, metamodel, show, explain, formats)
+VERBS = (check, verify, reduce, export, simulate, solve, metamodel, show, explain, formats)
 
 
 def parser() -> argparse.ArgumentParser:

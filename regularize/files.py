@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from regularize.errors import UnknownFormat
 from regularize.model.density import with_materials
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
-from regularize.model.meshes import INSIDE
+from regularize.verification.writing import write_verified
 
 
 def load(
@@ -53,7 +52,7 @@ def load(
 def save(
     mechanism: Mechanism, path: str | PathLike[str], *, format: str | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Write a mechanism.
+    """Write a mechanism; it is read back, compared, and only then put in its place.
 
     Args:
         mechanism: What to write.
@@ -61,12 +60,19 @@ def save(
         format: Name of the format; by default the one that the suffix belongs to.
 
     Returns:
-        What the format cannot hold.
+        What the format cannot hold, one finding for each datum.
 
     Raises:
         UnknownFormat: There is no writer for the format, or none for the suffix.
         MissingExtra: The format needs a package that is not installed.
+        UnsupportedExport: What the format holds of it is another machine, or the program that it
+            is for refuses the file; nothing is written then.
     """
+    return write_verified(mechanism, path, written_format(path, format))
+
+
+def written_format(path: str | PathLike[str], format: str | None) -> str:
+    """The format to write a file in; raises ``UnknownFormat`` where there is none."""
     writers = {name: a for name, a in adapters().items() if a.writer is not None}
     if format is None:
         suffix = Path(path).suffix.lower()
@@ -76,31 +82,4 @@ def save(
         format = matching[0]
     if format not in writers:
         raise UnknownFormat(format, sorted(writers))
-    writer = writers[format].load_writer()
-    if format == "json":
-        return tuple(writer(mechanism, path))
-    portable, findings = _without_inner_shapes(mechanism)
-    return (*findings, *writer(portable, path))
-
-
-def _without_inner_shapes(mechanism: Mechanism) -> tuple[Mechanism, tuple[Diagnostic, ...]]:
-    """The mechanism without the shapes that only its CAD file holds, which no engine opens."""
-    inner = [
-        body.name
-        for body in mechanism.bodies
-        if any(INSIDE in (shape.uri or "") for shape in body.geometry)
-    ]
-    if not inner:
-        return mechanism, ()
-    bodies = tuple(
-        replace(body, geometry=tuple(g for g in body.geometry if INSIDE not in (g.uri or "")))
-        for body in mechanism.bodies
-    )
-    finding = Diagnostic(
-        "REG302",
-        "note",
-        f"the shapes of {', '.join(f'`{name}`' for name in inner)} lie inside of the CAD file: "
-        "left out",
-        help=("export them from the CAD system as meshes",),
-    )
-    return replace(mechanism, bodies=bodies), (finding,)
+    return format

@@ -125,12 +125,44 @@ def test_limits(model: Model) -> None:
         return None if limits is None else limits.tolist()
 
     assert bounds("") is None
-    assert bounds('<limit effort="1" velocity="1"/>') is None
+    assert bounds('<limit effort="1" velocity="2"/>') == [[-np.inf, np.inf]]
     assert bounds('<limit lower="-1" upper="2"/>') == [[-1, 2]]
     assert bounds('<limit upper="2"/>', "prismatic") == [[0, 2]]
     assert bounds('<limit lower="-inf" upper="inf"/>') == [[-np.inf, np.inf]]
     assert bounds('<limit lower="-1" upper="2"/>', "continuous") is None
     fails(lambda: bounds('<limit lower="nan"/>'), "not finite")
+
+
+def test_rates_efforts_damping_and_friction(model: Model) -> None:
+    inner = (
+        '<limit lower="-1" upper="2" effort="30" velocity="4"/><dynamics damping="0.5"'
+        ' friction="0.2"/>'
+    )
+    for type_, bounds in (("revolute", [[-1, 2]]), ("continuous", [[-np.inf, np.inf]])):
+        found = model(joint("j", "a", "b", inner, type=type_)).joint("j")
+        assert found.limits is not None and found.limits.tolist() == bounds
+        assert found.limits.velocity == [4] and found.limits.effort == [30]
+        assert found.dynamics.damping == [0.5] and found.dynamics.friction == [0.2]
+        assert found.dynamics.stiffness is None and found.dynamics.armature is None
+    silent = model(joint("j", "a", "b", '<dynamics damping="1"/>')).joint("j")
+    assert silent.limits is None and silent.dynamics.friction is None
+
+
+def test_one_motor_per_joint(model: Model) -> None:
+    mechanism = model(
+        joint("j", "a", "b", type="revolute")
+        + joint("k", "b", "c", type="prismatic")
+        + """<transmission name="t"><joint name="j"><hardwareInterface>
+        hardware_interface/EffortJointInterface</hardwareInterface></joint><actuator name="m">
+        <mechanicalReduction>50</mechanicalReduction></actuator></transmission>
+        <ros2_control name="r" type="system"><joint name="k"><command_interface name="position">
+        <param name="min">-1</param><param name="max">2</param></command_interface>
+        <state_interface name="position"/></joint></ros2_control>"""
+    )
+    first, second = mechanism.actuators
+    assert (first.name, first.joint, first.kind, first.gear) == ("m", "j", "motor", 50)
+    assert (second.name, second.kind, second.control_range) == ("k", "position", (-1, 2))
+    assert all(mechanism.joint(a.joint).actuated for a in mechanism.actuators)
 
 
 def test_origin_is_the_frame_on_the_parent(model: Model) -> None:

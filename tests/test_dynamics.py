@@ -13,7 +13,8 @@ from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
 from regularize.pinocchio_model.constraints import close_loops
-from regularize.pinocchio_model.robot import Robot, mass_matrix, to_pinocchio
+from regularize.pinocchio_model.exporting import to_pinocchio
+from regularize.pinocchio_model.robot import Robot, mass_matrix
 
 NAMES = ["tilted", "RSSR", "3-PRRR", "Stewart", "Bricard", "RCSE"]
 

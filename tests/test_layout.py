@@ -57,10 +57,17 @@ def test_the_model_needs_no_more_than_screws() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["manifold", "reduction", "assembly_modes"])
+@pytest.mark.parametrize("package", ["manifold", "local_geometry", "reduction", "assembly_modes"])
 def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
     above = {"adapters", "commands", "render", "report", "pinocchio_model", "dynamics"}
     assert nx.descendants(package_imports(), package) & above == set()
+
+
+def test_what_is_written_is_verified_without_words_and_pictures() -> None:
+    """It stands beside the report: on adapters and the reduction, below the commands."""
+    graph = package_imports()
+    above = {"commands", "render", "report", "dynamics", "metamodels", "pinocchio_model"}
+    assert nx.descendants(graph, "verification") & above == set()
 
 
 def test_no_package_needs_one_that_needs_it() -> None:

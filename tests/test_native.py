@@ -23,7 +23,14 @@ from regularize.adapters.native.native import as_dict
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Coupling, PrescribedMotion
+from regularize.model.mechanism import (
+    Actuator,
+    ActuatorGains,
+    Coupling,
+    JointDynamics,
+    JointLimits,
+    PrescribedMotion,
+)
 
 SCHEMA = Path(regularize.__file__).parent / "schema" / "mechanism-1.json"
 
@@ -36,6 +43,7 @@ def everything() -> Any:
         "mesh", [1, 1, 2], rng.normal(size=(4, 4)), "a.stl", (0.1, 0.2, 1 / 3, 1), True
     )
     inertia = Inertia(0.1 + 0.2, rng.normal(size=3), rng.normal(size=(3, 3)))
+    gains = ActuatorGains(0.1, None, 1 / 3)
     joints = (
         Joint(
             "j",
@@ -48,8 +56,9 @@ def everything() -> Any:
             [1 / 3, -1e-300],
             True,
             False,
-            [[-np.inf, 1.0], [-2.0, np.inf]],
+            JointLimits([-np.inf, -2.0], [1.0, np.inf], [np.inf, 1 / 7], [30.0, np.inf]),
             source,
+            JointDynamics([0.1, 0.0], None, [2 / 3, 1e300], [-0.5, 0.5], [0.0, 1e-9]),
         ),
         Joint("k", "w", "ä", "revolute", rng.normal(size=(6, 1)), closure=True),
     )
@@ -63,6 +72,10 @@ def everything() -> Any:
         (Diagnostic("REG013", "note", "what", "loop", ("j",), source, ("do it",)),),
         files=("robot.yaml",),
         motions=(PrescribedMotion("m", "j", "sin(t)", source),),
+        actuators=(
+            Actuator("a", "j", 1, "position", 25.0, (-1.0, 1 / 3), (-np.inf, 2.0), gains, source),
+            Actuator("b", "k"),
+        ),
     )
 
 

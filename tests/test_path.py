@@ -27,7 +27,8 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
-from regularize.pinocchio_model.robot import mass_matrix, to_pinocchio
+from regularize.pinocchio_model.exporting import to_pinocchio
+from regularize.pinocchio_model.robot import mass_matrix
 
 G = 9.81
 #: Of ``PENDULUM``: gravity's torque over the moment of inertia.

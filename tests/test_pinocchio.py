@@ -20,12 +20,8 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
-from regularize.pinocchio_model.robot import (
-    STYLES,
-    Robot,
-    mass_matrix,
-    to_pinocchio,
-)
+from regularize.pinocchio_model.exporting import STYLES, to_pinocchio
+from regularize.pinocchio_model.robot import Robot, mass_matrix
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 GEPETTO = [

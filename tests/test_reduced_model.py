@@ -30,7 +30,7 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
-from regularize.pinocchio_model.robot import to_pinocchio
+from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.reduction.reduce import Reduction
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

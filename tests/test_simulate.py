@@ -16,7 +16,7 @@ import regularize as rg
 from regularize.dynamics.simulate import simulate
 from regularize.errors import ModelError, NotClosed, UnsupportedExport
 from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
-from regularize.pinocchio_model.robot import to_pinocchio
+from regularize.pinocchio_model.exporting import to_pinocchio
 
 PENDULUM = mechanism_of(
     "pendulum", [joint_in_world("hinge", "ground", "rod", "revolute", (0, 1, 0))]

@@ -16,7 +16,14 @@ from regularize.adapters.common.units import suspect
 from regularize.lie.screw import Array, inverse, log_rotation
 from regularize.model.diagnostic import Source
 from regularize.model.joint_motion import relative_pose
-from regularize.model.mechanism import STANDARD_GRAVITY, Body, Geometry, Inertia, Mechanism
+from regularize.model.mechanism import (
+    STANDARD_GRAVITY,
+    Body,
+    Geometry,
+    Inertia,
+    JointLimits,
+    Mechanism,
+)
 
 #: Misfits of saved placements above this are reported, in metres and radians.
 MISFIT = (1e-5, 1e-4)
@@ -136,9 +143,9 @@ class CadDraft(Draft):
         """Bound one freedom of a joint; infinite where it has no bound."""
         joint = self.joints[name]
         unlimited = np.tile([-np.inf, np.inf], (joint.freedoms, 1))
-        limits = np.array(unlimited if joint.limits is None else joint.limits)
-        limits[freedom] = max(limits[freedom, 0], lower), min(limits[freedom, 1], upper)
-        self.joints[name] = replace(joint, limits=limits)
+        bounds = np.array(unlimited if joint.limits is None else joint.limits)
+        bounds[freedom] = max(bounds[freedom, 0], lower), min(bounds[freedom, 1], upper)
+        self.joints[name] = replace(joint, limits=JointLimits.of(bounds))
 
     def finish(self, format: str, gravity: Array = STANDARD_GRAVITY) -> Mechanism:
         """The mechanism: mates merged, relations resolved, every part connected to the ground."""

@@ -21,9 +21,11 @@ from regularize.model.diagnostic import Diagnostic, Severity, Source
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
     STANDARD_GRAVITY,
+    Actuator,
     Body,
     Coupling,
     Joint,
+    JointLimits,
     Mechanism,
     PrescribedMotion,
 )
@@ -47,6 +49,7 @@ class Draft:
         joints: Joints by name, in file order.
         couplings: Relations between joint coordinates.
         motions: Motions that the file prescribes.
+        actuators: Motors.
         findings: What was noticed.
         files: Further files that were read.
         ignored: Elements that mean nothing to this package, by tag.
@@ -59,6 +62,7 @@ class Draft:
     joints: dict[str, Joint] = field(default_factory=dict)
     couplings: list[Coupling] = field(default_factory=list)
     motions: list[PrescribedMotion] = field(default_factory=list)
+    actuators: list[Actuator] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     ignored: dict[str, list[Located]] = field(default_factory=dict)
@@ -149,7 +153,7 @@ class Draft:
         second: Side,
         *,
         screws: Array | None = None,
-        limits: Array | None = None,
+        limits: JointLimits | None = None,
         actuated: bool | None = None,
         closure: bool = True,
     ) -> Joint:
@@ -193,6 +197,11 @@ class Draft:
         if name not in self.joints:
             raise at.error(f"there is no joint `{name}`{suggestion(name, self.joints)}")
         return self.joints[name]
+
+    def _moves(self, actuator: Actuator) -> bool:
+        """Whether the freedom that an actuator moves is still there when the model is read."""
+        joint = self.joints.get(actuator.joint)
+        return joint is not None and actuator.freedom < joint.freedoms
 
     def joint_name(self, wanted: str) -> str:
         """The name that is wanted for a joint, numbered if it is taken."""
@@ -287,6 +296,7 @@ class Draft:
             format=format,
             files=tuple(self.files),
             motions=tuple(self.motions),
+            actuators=tuple(a for a in self.actuators if self._moves(a)),
         )
 
 

@@ -55,12 +55,23 @@ def serial(joint: Joint) -> list[Joint]:
                 (joint.T_child_joint if last else np.eye(4)) @ place,
                 q[k : k + 1],
                 joint.actuated,
-                limits=None if joint.limits is None or joint.group else joint.limits[k : k + 1],
+                limits=None if joint.limits is None or joint.group else joint.limits.taken([k]),
                 source=joint.source,
+                dynamics=joint.dynamics.taken([k]),
             )
         )
         parent, T = child, np.eye(4)
     return parts
+
+
+def slide_name(hinge: str) -> str:
+    """Name of the slide that follows a hinge, where a format makes the two of a screw."""
+    return f"{hinge}_slide"
+
+
+def twin_name(joint: Joint) -> str:
+    """Name of what stands for a joint's child where the joint leads, if a loop is cut there."""
+    return f"{joint.child}__{joint.name}"
 
 
 def standard(joint: Joint) -> bool:

@@ -1,12 +1,13 @@
 """What the writers of XML share: elements, numbers, couplings, and what a format cannot hold.
 
 A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
-coordinate, and says what is lost on the way::
+coordinate, and says what it makes of things that the format has otherwise. What is lost need not be
+said here: ``regularize.verification`` reads the file back and finds it::
 
     writing = Writing("SDF", mechanism, etree.Element("sdf", version="1.11"))
     link = add(writing.root, "link", name="arm")
     add(link, "mass", 2.5)  # <mass>2.5</mass>
-    writing.lose("cannot say which joints are motors", "note")
+    writing.lose("has no universal joints: `J` becomes two hinges in a row", "note")
     return writing.save(path)
 """
 
@@ -23,10 +24,9 @@ from lxml import etree
 from scipy.spatial.transform import Rotation
 
 from regularize.adapters.common.files import write_text
-from regularize.adapters.common.names import listed
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic, Severity
-from regularize.model.mechanism import STANDARD_GRAVITY, Coupling, Geometry, Joint, Mechanism
+from regularize.model.mechanism import Coupling, Geometry, Joint, Mechanism
 
 
 class WrittenCoordinate(NamedTuple):
@@ -61,7 +61,7 @@ class Writing:
         target: Name of the format.
         mechanism: What is written.
         root: Root element of the file.
-        findings: What the format cannot hold, and what it forces upon the model.
+        findings: What the format forces upon the model.
         turned: Joints that the file passes from child to parent.
         coordinates: What each (joint, freedom) of the model is called in the file.
         joints: Element of each joint of the file.
@@ -78,7 +78,7 @@ class Writing:
     def lose(
         self, message: str, severity: Severity = "warning", *, joints: Iterable[str] = ()
     ) -> None:
-        """Say what the format cannot hold (REG302)."""
+        """Say what the format makes of something (REG302)."""
         message = f"{self.target} {message}"
         self.findings.append(Diagnostic("REG302", severity, message, joints=tuple(joints)))
 
@@ -87,41 +87,18 @@ class Writing:
         message = f"{self.target} has no equality {message}"
         self.findings.append(Diagnostic("REG301", "note", message, joints=(joint.name,)))
 
-    def lose_positions(self) -> None:
-        """Say that stored coordinates are lost, if there are any."""
-        moved = [joint.name for joint in self.mechanism.joints if np.any(joint.position)]
-        if moved:
-            self.lose(
-                f"cannot hold stored coordinates: those of {listed(moved)} are lost", joints=moved
-            )
-
-    def lose_gravity(self) -> None:
-        """Say that gravity is lost, if it is not the standard one."""
-        if not np.array_equal(self.mechanism.gravity, STANDARD_GRAVITY):
-            shown = " ".join(f"{value:g}" for value in self.mechanism.gravity)
-            self.lose(f"cannot hold gravity, which is {shown} m/s²")
-
     def call(self, joint: Joint, freedom: int, written: WrittenCoordinate) -> None:
         """Note what a coordinate is called; freedoms of turned joints count from their end."""
         if joint.name in self.turned:
             freedom = joint.freedoms - 1 - freedom
         self.coordinates[joint.name, freedom] = written
 
-    def mimics(self, between: str, holder: str) -> Iterator[Mimic]:
-        """The couplings that are one coordinate following another one; the others are lost.
-
-        Args:
-            between: What the format couples two of, for the message.
-            holder: What has one coupling at most, for the message.
-        """
+    def mimics(self) -> Iterator[Mimic]:
+        """The couplings that are one coordinate following another one; the others are left out."""
         taken = set()
         for coupling in self.mechanism.couplings:
             found = self._mimic(coupling)
-            if found is None:
-                self.lose(f"holds couplings of two {between} only: `{coupling.name}` is lost")
-            elif found.follower in taken:
-                self.lose(f"holds one coupling per {holder}: `{coupling.name}` is lost")
-            else:
+            if found is not None and found.follower not in taken:
                 taken.add(found.follower)
                 yield found
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from regularize.adapters.common.inertia import six
-from regularize.adapters.common.serial import ROUNDING, pitch_of, serial
+from regularize.adapters.common.names import listed
+from regularize.adapters.common.serial import ROUNDING, pitch_of, serial, slide_name, twin_name
 from regularize.adapters.common.spanning import Spanning
 from regularize.adapters.common.write import Writing, WrittenCoordinate, add
-from regularize.adapters.mjcf.elements import add_geom, place, wxyz
+from regularize.adapters.mjcf.elements import FORCES, add_geom, forces, limits, place, wxyz
+from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, adjoint, inverse
-from regularize.model.joint_motion import motion, relative_pose
+from regularize.model.joint_motion import motion, relative_pose, reversed_joint
 from regularize.model.mechanism import Body, Geometry, Inertia, Joint
 
 
@@ -25,7 +28,6 @@ class BodyTree(Writing):
     Attributes:
         spanning: Tree and closures of the mechanism.
         qpos: Coordinates of the pose, in MuJoCo's order.
-        motors: Joints that are driven.
         pitches: Slide, hinge and pitch of each screw.
         meshes: Name of each mesh by file and scale.
         elements: Element of each body, and of each half of one.
@@ -34,27 +36,31 @@ class BodyTree(Writing):
 
     spanning: Spanning = field(kw_only=True)
     qpos: list[float] = field(default_factory=list)
-    motors: list[str] = field(default_factory=list)
     pitches: list[tuple[str, str, float]] = field(default_factory=list)
     meshes: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
     elements: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
 
+    @cached_property
+    def cuts(self) -> tuple[Joint, ...]:
+        """Closures that MJCF has no equality for; each cuts its child, which is not the ground.
+
+        A half of the ground would be a moving body without mass.
+        """
+        found = [joint for joint in self.spanning.closures if is_cut(joint)]
+        ground = self.mechanism.ground
+        return tuple(reversed_joint(j) if j.child == ground else j for j in found)
+
     def add_bodies(self, world: Any) -> None:
         """Add everything below ``<worldbody>``."""
-        for joint in self.spanning.closures:
-            if is_cut(joint):
-                self.parts[joint.child] = self.parts.get(joint.child, 1) + 1
+        for joint in self.cuts:
+            self.parts[joint.child] = self.parts.get(joint.child, 1) + 1
         self._ground(world)
         self.elements[self.mechanism.ground] = world
         self._grow(world, self.mechanism.ground)
 
     def _ground(self, world: Any) -> None:
         body = self.mechanism.body(self.mechanism.ground)
-        if body.name != "world":
-            self.lose(f"calls the ground `world`, not `{body.name}`", "note")
-        if body.inertia is not None:
-            self.lose(f"cannot hold the mass properties of the ground `{body.name}`", "note")
         self._shapes(world, body)
 
     def _grow(self, element: Any, name: str) -> None:
@@ -62,50 +68,87 @@ class BodyTree(Writing):
         pending = [(element, joint) for joint in reversed(self._hanging(name))]
         while pending:
             above, joint = pending.pop()
-            body = self._body(above, joint, self.mechanism.body(joint.child), joint.child)
-            self.elements[joint.child] = body
-            pending += [(body, each) for each in reversed(self._hanging(joint.child))]
-            for cut in self.spanning.closures:
-                if cut.parent == joint.child and is_cut(cut):
+            row = [joint]
+            while self._between(row[-1]):
+                row += self._hanging(row[-1].child)
+            child = row[-1].child
+            body = self._body(above, row, self.mechanism.body(child), child)
+            self.elements[child] = body
+            pending += [(body, each) for each in reversed(self._hanging(child))]
+            for cut in self.cuts:
+                if cut.parent == child:
                     self._cut_body(body, cut)
-        for cut in self.spanning.closures:
-            if cut.parent == name and is_cut(cut):
+        for cut in self.cuts:
+            if cut.parent == name:
                 self._cut_body(element, cut)
 
     def _hanging(self, name: str) -> list[Joint]:
         return [joint for joint in self.spanning.tree if joint.parent == name]
 
+    def _between(self, joint: Joint) -> bool:
+        """Whether a joint and the only one after it can be joints of one body, as MuJoCo has them.
+
+        The link between them has neither mass nor shape, and MuJoCo does not move such bodies.
+        """
+        body, after = self.mechanism.body(joint.child), self._hanging(joint.child)
+        closing = {end for j in self.spanning.closures for end in (j.parent, j.child)}
+        empty = body.inertia is None or not (body.inertia.mass or np.any(body.inertia.matrix))
+        return (
+            len(after) == 1
+            and empty
+            and not body.geometry
+            and body.name not in closing
+            and not {joint.kind, after[0].kind} & {"free", "fixed", "spherical"}
+        )
+
     def _cut_body(self, above: Any, joint: Joint) -> None:
         """The half of a closure's child that stays with the closure's parent."""
         half = Body(joint.child, self.mechanism.body(joint.child).inertia)
-        self.elements[half_name(joint)] = self._body(above, joint, half, half_name(joint))
+        self.elements[twin_name(joint)] = self._body(above, [joint], half, twin_name(joint))
 
-    def _body(self, above: Any, joint: Joint, body: Body, name: str) -> Any:
-        base = joint.T_parent_joint @ inverse(joint.T_child_joint)
-        kept = joint.kind != "free" or above.tag == "worldbody"
+    def _body(self, above: Any, row: Sequence[Joint], body: Body, name: str) -> Any:
+        """A body that hangs on another one by a row of joints."""
+        steps = [joint.T_parent_joint @ inverse(joint.T_child_joint) for joint in row]
+        kept = row[0].kind != "free" or above.tag == "worldbody"
+        base = np.linalg.multi_dot([np.eye(4), *steps]) if len(steps) > 1 else steps[0]
         element = add(above, "body", name=name, **(place(base) if kept else {}))
-        if joint.kind == "free":
-            self._free(element, kept, joint)
-        else:
-            self._joints(element, joint)
-        self._inertial(element, body.inertia, joint, self.parts.get(body.name, 1))
+        for k, joint in enumerate(row):
+            if joint.kind == "free":
+                self._free(element, kept, joint)
+                continue
+            carry = np.eye(4)  # from the link that the joint leads to, to the body
+            for step in steps[k + 1 :]:
+                carry = inverse(step) @ carry
+            self._joints(element, replace(joint, T_child_joint=carry @ joint.T_child_joint))
+        self._inertial(element, body.inertia, self.parts.get(body.name, 1))
         self._shapes(element, body)
         return element
 
-    def _inertial(self, element: Any, inertia: Inertia | None, joint: Joint, parts: int) -> None:
-        if inertia is None:
-            if joint.freedoms:
-                self.lose(
-                    f"needs mass properties of every moving body: MuJoCo refuses `{joint.child}`, "
-                    "of which none are known",
-                    joints=[joint.name],
-                )
-        elif inertia.mass == 0.0:
-            if joint.freedoms:
-                self.lose(f"cannot move bodies without mass, such as `{joint.child}`")
-        else:
-            full, mass = six(inertia.matrix / parts), inertia.mass / parts
-            add(element, "inertial", pos=inertia.center, mass=mass, fullinertia=full)
+    def _inertial(self, element: Any, inertia: Inertia | None, parts: int) -> None:
+        if inertia is None or not (inertia.mass or np.any(inertia.matrix)):
+            return
+        mass, matrix = inertia.mass / parts, inertia.matrix / parts
+        moments, axes = np.linalg.eigh(matrix)
+        if moments[0] > 0.0:
+            add(element, "inertial", pos=inertia.center, mass=mass, fullinertia=six(matrix))
+            return
+        # Of full matrices MuJoCo takes definite ones only, of principal moments all.
+        axes[:, 0] *= np.sign(np.linalg.det(axes))
+        quat = wxyz(axes) if np.any(moments) else None
+        add(element, "inertial", pos=inertia.center, quat=quat, mass=mass, diaginertia=moments)
+
+    def refuse_massless(self) -> None:
+        """Raise ``UnsupportedExport`` for moving bodies that MuJoCo would refuse for their mass.
+
+        The mass of what hangs on a body by no joint counts as its own there.
+        """
+        moving = [e for e in self.root.iter("body") if e.find("joint") is not None]
+        bare = [e.get("name") for e in moving if not _has_mass(e)]
+        if bare:
+            raise UnsupportedExport(
+                f"MuJoCo moves no bodies without mass and rotational inertia, such as "
+                f"{listed(bare)}; write mass properties into the model, or give --density"
+            )
 
     # -- joints
 
@@ -117,16 +160,21 @@ class BodyTree(Writing):
                 joints=[joint.name],
             )
             return
-        add(element, "freejoint", name=joint.name)
+        values = self._even_forces(joint)
+        # Only the long form has room for damping and the like.
+        tag, form = ("joint", {"type": "free"}) if values else ("freejoint", {})
+        add(element, tag, name=joint.name, **form, **values)
         now = relative_pose(joint, joint.position)
         self.qpos += [*now[:3, 3], *wxyz(now[:3, :3])]
 
     def _joints(self, element: Any, joint: Joint) -> None:
         if joint.kind == "spherical":
             R, p = joint.T_child_joint[:3, :3], joint.T_child_joint[:3, 3]
-            add(element, "joint", name=joint.name, type="ball", pos=p)
+            values = self._even_forces(joint)
+            add(element, "joint", name=joint.name, type="ball", pos=p, **values)
             self.qpos += wxyz(R @ motion(joint, joint.position)[:3, :3] @ R.T)
-            self._motor(joint, joint.name)
+            for k in range(3):
+                self.call(joint, k, WrittenCoordinate(joint.name, k))
             return
         carried = adjoint(joint.T_child_joint)
         parts = serial(joint) if joint.freedoms else []
@@ -145,29 +193,20 @@ class BodyTree(Writing):
         size = float(np.linalg.norm(direction))
         if abs(size - 1.0) < ROUNDING:
             size = 1.0  # a unit axis, but for rounding
-        axis, span = direction / size, self._range(part, size)
-        add(element, "joint", name=part.name, type=kind, pos=point, axis=axis, range=span)
+        axis, values = direction / size, {**limits(part, size), **forces(part, size)}
+        add(element, "joint", name=part.name, type=kind, pos=point, axis=axis, **values)
         self.call(joint, k, WrittenCoordinate(part.name, factor=size))
         self.qpos.append(float(part.position[0]) * size)
-        self._motor(joint, part.name)
         if part.kind == "helical":
-            slide, pitch = f"{part.name}_slide", pitch_of(part)
+            slide, pitch = slide_name(part.name), pitch_of(part)
             add(element, "joint", name=slide, type="slide", axis=axis)
             self.qpos.append(float(part.position[0]) * size * pitch)
             self.pitches.append((slide, part.name, pitch))
 
-    def _range(self, part: Joint, size: float) -> Array | None:
-        """Bounds of a joint; None where MJCF has none to write."""
-        if part.limits is None or not np.any(np.isfinite(part.limits)):
-            return None
-        if not np.all(np.isfinite(part.limits)):
-            self.lose(f"has no one-sided limits: that of `{part.name}` is lost", "note")
-            return None
-        return np.asarray(part.limits[0] * size)
-
-    def _motor(self, joint: Joint, name: str) -> None:
-        if joint.actuated:
-            self.motors.append(name)
+    def _even_forces(self, joint: Joint) -> dict[str, Any]:
+        """Forces within a joint of several freedoms; MJCF has one value for all of them."""
+        even = {k: v for k, v in joint.dynamics.stated().items() if np.ptp(v) == 0.0}
+        return {tag: even[key][0] for key, tag in FORCES.items() if key in even}
 
     def _shapes(self, element: Any, body: Body) -> None:
         for shape in body.geometry:
@@ -178,14 +217,20 @@ class BodyTree(Writing):
         return self.meshes.setdefault(key, f"mesh_{len(self.meshes) + 1}")
 
 
+def _has_mass(element: Any) -> bool:
+    """Whether a body, or what is fixed to it, has mass and rotational inertia."""
+    inertial = element.find("inertial")
+    if inertial is not None and float(inertial.get("mass")) > 0.0:
+        moments = inertial.get("fullinertia") or inertial.get("diaginertia")
+        if inertial.get("fullinertia") or all(float(m) > 0.0 for m in moments.split()):
+            return True
+    fixed = [e for e in element.findall("body") if e.find("joint") is None]
+    return any(_has_mass(each) for each in fixed)
+
+
 def is_cut(joint: Joint) -> bool:
     """Whether MJCF has no equality for a closure, so that its child is cut in two."""
     return joint.kind not in ("spherical", "fixed", "revolute")
-
-
-def half_name(joint: Joint) -> str:
-    """Name of the half of a closure's child that stays with the closure's parent."""
-    return f"{joint.child}__{joint.name}"
 
 
 def _before(parts: Sequence[Joint], k: int) -> Array:

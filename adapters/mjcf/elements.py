@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.write import add, quaternion
+from regularize.adapters.common.write import WrittenCoordinate, add, quaternion
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Geometry
+from regularize.model.mechanism import Actuator, ActuatorGains, Geometry, Joint
 
 
 def place(T: Array) -> dict[str, Any]:
@@ -45,6 +45,62 @@ def add_geom(element: Any, shape: Geometry, mesh: str | None) -> None:
         rgba=shape.color,
         **untouched,
     )
+
+
+#: Attributes of a joint by what the mechanism calls its forces.
+FORCES = {"damping": "damping", "friction": "frictionloss", "armature": "armature"}
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def limits(joint: Joint, size: float) -> dict[str, Any]:
+    """Attributes for the bounds of a joint whose coordinate is ``size`` times the model's."""
+    if joint.limits is None:
+        return {}
+    found: dict[str, Any] = {}
+    if joint.limits.bounded:
+        # MuJoCo wants both; the largest number there is bounds nothing.
+        found["range"] = np.clip(np.asarray(joint.limits)[0] * size, -LARGEST, LARGEST)
+    effort = joint.limits.effort
+    if effort is not None and np.isfinite(effort[0]):
+        found["actuatorfrcrange"] = [-effort[0] / size, effort[0] / size]
+    return found
+
+
+def forces(joint: Joint, size: float) -> dict[str, Any]:
+    """Attributes for the forces within a joint whose coordinate is ``size`` times the model's."""
+    stated = {key: float(value[0]) for key, value in joint.dynamics.stated().items()}
+    found = {
+        tag: stated[key] / size ** (1 if key == "friction" else 2)
+        for key, tag in FORCES.items()
+        if key in stated
+    }
+    if stated.get("stiffness"):
+        found["stiffness"] = stated["stiffness"] / size**2
+        found["springref"] = stated.get("rest_position", 0.0) * size
+    return found
+
+
+def add_actuator(root: Any, actuator: Actuator, written: WrittenCoordinate, ball: bool) -> None:
+    """Add a motor of a coordinate of the file; a servo whose gains nobody states is a motor."""
+    gains = actuator.gains or ActuatorGains()
+    gear: Any = actuator.gear / written.factor
+    if ball:
+        gear = [gear if k == written.axis else 0.0 for k in range(3)]
+    values: dict[str, Any] = {
+        "joint": written.joint,
+        "gear": gear,
+        "ctrlrange": actuator.control_range,
+        "forcerange": actuator.force_range,
+    }
+    control = 1.0 if gains.control is None else gains.control
+    position, velocity = gains.position or 0.0, gains.velocity or 0.0
+    if control == 1.0 and not position and not velocity:
+        add(root, "motor", name=actuator.name, **values)
+        return
+    values |= {"gainprm": control}
+    if position or velocity:
+        values |= {"biastype": "affine", "biasprm": [0.0, -position, -velocity]}
+    add(root, "general", name=actuator.name, **values)
 
 
 def add_row(

@@ -20,8 +20,10 @@ import numpy as np
 
 from regularize.adapters.common.inertia import MASSLESS, principal
 from regularize.adapters.common.names import listed, suggestion, unique
+from regularize.adapters.mjcf.actuators import actuated, read_actuators
 from regularize.adapters.mjcf.compiled import MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
+from regularize.adapters.mjcf.joint_values import dynamics, limits, unread
 from regularize.adapters.mjcf.model import Model, poses
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
@@ -72,6 +74,7 @@ def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
     for i in range(1, m.nbody):
         _join(model, i, q)
     read_equalities(model)
+    read_actuators(model)
     if shown:
         model.motions += _held(model, shown)
     _report(model)
@@ -120,7 +123,7 @@ def _join(model: Model, i: int, q: Array) -> None:
     if count == 0:
         fixed, screws = model.joint_name(f"{name}_fixed"), joint_screws("fixed")
         model.joints[fixed] = Joint(fixed, parent, name, "fixed", screws, T, source=where)
-    moved = _actuated(m)
+    moved = actuated(m)
     for j in range(first, first + count):
         child = name
         if j < first + count - 1:
@@ -130,8 +133,9 @@ def _join(model: Model, i: int, q: Array) -> None:
         model.joints[joint.name] = replace(
             joint,
             actuated=j in moved if model.has_actuators else None,
-            limits=_limits(m, j),
+            limits=limits(m, j),
             source=model.compiled.source("joint", joint.name),
+            dynamics=dynamics(m, j),
         )
         parent, T = child, np.eye(4)
 
@@ -154,22 +158,6 @@ def _joint(model: Model, j: int, parent: str, child: str, T: Array, q: Array) ->
     return Joint(name, parent, child, what, screws, T @ place @ back, place, q[at : at + 1])
 
 
-def _actuated(m: Any) -> set[int]:
-    """Numbers of the joints that an actuator moves, directly or by a fixed tendon."""
-    moved = set()
-    direct = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
-    for i in range(m.nu):
-        target = int(m.actuator_trnid[i, 0])
-        if int(m.actuator_trntype[i]) in direct:
-            moved.add(target)
-        elif m.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON:
-            start = int(m.tendon_adr[target])
-            for w in range(start, start + int(m.tendon_num[target])):
-                if m.wrap_type[w] == mujoco.mjtWrap.mjWRAP_JOINT:
-                    moved.add(int(m.wrap_objid[w]))
-    return moved
-
-
 def _held(model: Model, keyframe: str) -> list[PrescribedMotion]:
     """Coordinates at which position servos hold their joints in a keyframe that sets them."""
     m, found = model.m, []
@@ -184,12 +172,6 @@ def _held(model: Model, keyframe: str) -> list[PrescribedMotion]:
             value = repr(float(ctrl[i]) / gear)
             found.append(PrescribedMotion(name, model.joint_names[j], value))
     return found
-
-
-def _limits(m: Any, j: int) -> Array | None:
-    if not m.jnt_limited[j] or m.jnt_type[j] not in Model.SCALAR:
-        return None
-    return np.array(m.jnt_range[j]).reshape(1, 2)
 
 
 def _body(model: Model, i: int) -> Body:
@@ -250,10 +232,7 @@ def _report(model: Model) -> None:
             "write an <inertial> into these bodies, or give a density",
         )
     ignored = {
-        "armature (rotor inertia) of joints": np.any(m.dof_armature),
-        "springs of joints": np.any(m.jnt_stiffness),
-        "damping of joints": np.any(m.dof_damping),
-        "friction of joints": np.any(m.dof_frictionloss),
+        **unread(m),
         "gravity compensation of bodies": np.any(m.body_gravcomp),
         "spatial tendons": np.any(m.wrap_type == mujoco.mjtWrap.mjWRAP_SITE),
         "bodies moved from outside (mocap), which are read as fixed": bool(m.nmocap),

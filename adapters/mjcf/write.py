@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.serial import serial
+from regularize.adapters.common.serial import serial, twin_name
 from regularize.adapters.common.spanning import spanning
 from regularize.adapters.common.write import add
-from regularize.adapters.mjcf.bodies import BodyTree, half_name, is_cut
-from regularize.adapters.mjcf.elements import add_row, find_or_add, place
+from regularize.adapters.mjcf.bodies import BodyTree, is_cut
+from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.lie.screw import Array, transform
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Actuator, Mechanism
 
 ARM = 0.1  # metres between the two points that close a hinge
 
@@ -27,7 +27,10 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     five-row equality), and any other closure cuts its child body in two halves that a weld joins.
 
     Returns:
-        What MJCF cannot hold (REG302), and rows that it forces upon the model (REG301).
+        Rows that MJCF forces upon the model (REG301), and what it makes of it else (REG302).
+
+    Raises:
+        UnsupportedExport: A moving body has no mass.
     """
     root, found = etree.Element("mujoco", model=mechanism.name), spanning(mechanism)
     tree = BodyTree("MJCF", mechanism, root, turned=found.turned, spanning=found)
@@ -39,11 +42,12 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
         _close(tree)
     _couple(tree)
     for (uri, scale), name in tree.meshes.items():
-        add(assets, "mesh", name=name, file=uri, scale=scale)
+        # Bodies state their mass, so that flat meshes need no volume.
+        add(assets, "mesh", name=name, file=uri, scale=scale, inertia="shell")
     if not len(assets):
         root.remove(assets)
-    for name in tree.motors:
-        add(find_or_add(root, "actuator"), "motor", name=name, joint=name)
+    _drive(tree)
+    tree.refuse_massless()
     if any(np.any(joint.position) for joint in found.tree):
         add(add(root, "keyframe"), "key", name="home", qpos=tree.qpos)
     return tree.save(path)
@@ -51,15 +55,16 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
 
 def _close(tree: BodyTree) -> None:
     """Add the equality constraints that close the loops."""
+    for joint in tree.cuts:
+        tree.force(
+            f"for the {joint.kind} closure `{joint.name}`: body `{joint.child}` is cut in "
+            f"halves `{joint.child}` and `{twin_name(joint)}`, and a weld joins them",
+            joint,
+        )
+        ends = (twin_name(joint), np.eye(4)), (joint.child, np.eye(4))
+        _equate(tree, "weld", f"{joint.name}_weld", *ends)
     for joint in tree.spanning.closures:
         if is_cut(joint):
-            tree.force(
-                f"for the {joint.kind} closure `{joint.name}`: body `{joint.child}` is cut in "
-                f"halves `{joint.child}` and `{half_name(joint)}`, and a weld joins them",
-                joint,
-            )
-            ends = (half_name(joint), np.eye(4)), (joint.child, np.eye(4))
-            _equate(tree, "weld", f"{joint.name}_weld", *ends)
             continue
         first, second = joint.T_parent_joint, joint.T_child_joint
         tag = "weld" if joint.kind == "fixed" else "connect"
@@ -77,13 +82,25 @@ def _close(tree: BodyTree) -> None:
             points = [(joint.name, first, second), (f"{joint.name}_z", first @ arm, second @ arm)]
         for name, T_parent, T_child in points:
             _equate(tree, tag, name, (joint.parent, T_parent), (joint.child, T_child))
-    kept = [joint for joint in tree.spanning.closures if not is_cut(joint)]
-    driven = [joint.name for joint in kept if joint.actuated]
-    if driven:
-        tree.lose(f"cannot drive closing joints: {', '.join(driven)}", joints=driven)
-    bounded = [joint.name for joint in kept if joint.limits is not None]
-    if bounded:
-        tree.lose(f"cannot limit closing joints: {', '.join(bounded)}", joints=bounded)
+
+
+def _drive(tree: BodyTree) -> None:
+    """Add the motors; a joint that is marked as driven and has none gets a plain one."""
+    mechanism, group = tree.mechanism, "actuator"
+    for actuator in mechanism.actuators:
+        written = tree.coordinates.get((actuator.joint, actuator.freedom))
+        if written is not None:
+            ball = mechanism.joint(actuator.joint).kind == "spherical"
+            add_actuator(find_or_add(tree.root, group), actuator, written, ball)
+    named = {actuator.joint for actuator in mechanism.actuators}
+    for joint in mechanism.joints:
+        freedoms = [tree.coordinates.get((joint.name, k)) for k in range(joint.freedoms)]
+        if joint.actuated and joint.name not in named:
+            for k, written in enumerate(each for each in freedoms if each is not None):
+                ball = joint.kind == "spherical"
+                name = written.joint if not ball else f"{joint.name}_{k + 1}"
+                plain = Actuator(name, joint.name, k)
+                add_actuator(find_or_add(tree.root, group), plain, written, ball)
 
 
 def _equate(tree: BodyTree, tag: str, name: str, *ends: tuple[str, Array]) -> None:
@@ -97,16 +114,15 @@ def _equate(tree: BodyTree, tag: str, name: str, *ends: tuple[str, Array]) -> No
 
 def _couple(tree: BodyTree) -> None:
     """Add the linear relations between coordinates."""
+    mechanism = tree.mechanism
     rows: list[tuple[str, Sequence[tuple[str, float]], float]] = [
         (slide, [(slide, 1.0), (hinge, -pitch)], 0.0) for slide, hinge, pitch in tree.pitches
     ]
-    for coupling in tree.mechanism.couplings:
+    for coupling in mechanism.couplings:
         found = [(tree.coordinates.get((j, k)), c) for j, k, c in coupling.terms]
+        balls = {name for name, _, _ in coupling.terms if mechanism.joint(name).group}
         terms = [(each.joint, c / each.factor) for each, c in found if each is not None]
-        if len(terms) < len(found):
-            tree.lose(
-                f"cannot couple coordinates of closing or ball joints: `{coupling.name}` is lost"
-            )
+        if len(terms) < len(found) or balls:
             continue
         rows.append((coupling.name, terms, coupling.offset))
     for name, linear, offset in rows:

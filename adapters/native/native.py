@@ -16,7 +16,7 @@ import numpy as np
 from regularize.adapters.common.files import write_text
 from regularize.adapters.native.read import MARK, VERSION, read
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Coupling, Joint, Mechanism
+from regularize.model.mechanism import Coupling, Joint, JointLimits, Mechanism
 
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")
@@ -51,6 +51,7 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
         "joints": _plain(mechanism.joints),
         "couplings": _plain(mechanism.couplings),
         **({"motions": _plain(mechanism.motions)} if mechanism.motions else {}),
+        "actuators": _plain(mechanism.actuators),
         "findings": _plain(mechanism.findings),
         "origin": {
             "path": mechanism.path,
@@ -66,17 +67,28 @@ def _plain(value: Any) -> Any:
         return [_plain(entry) for entry in value]
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # a bound that there is not
     if not is_dataclass(value):
         return value
     plain = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Joint):
         plain["screws"] = value.screws.T.tolist()  # one row each
         if value.limits is not None:
-            plain["limits"] = [[_bound(q) for q in pair] for pair in value.limits.tolist()]
+            plain["limits"] = _limits(value.limits)
+        stated = {key: each.tolist() for key, each in value.dynamics.stated().items()}
+        plain["dynamics"] = stated
+        if not stated:
+            del plain["dynamics"]
     if isinstance(value, Coupling):
         plain["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
     return plain
 
 
-def _bound(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _limits(limits: JointLimits) -> list[list[float | None]]:
+    """Rows of a lower and an upper bound, and of a rate and an effort where any is stated."""
+    columns = [limits.lower, limits.upper]
+    if limits.velocity is not None or limits.effort is not None:
+        none = np.full(len(limits.lower), np.inf)
+        columns += [none if v is None else v for v in (limits.velocity, limits.effort)]
+    return [[v if math.isfinite(v) else None for v in row] for row in np.array(columns).T.tolist()]

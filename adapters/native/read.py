@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import numpy as np
 
@@ -10,11 +11,15 @@ from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Source
 from regularize.model.mechanism import (
+    Actuator,
+    ActuatorGains,
     Body,
     Coupling,
     Geometry,
     Inertia,
     Joint,
+    JointDynamics,
+    JointLimits,
     Mechanism,
     PrescribedMotion,
 )
@@ -57,6 +62,7 @@ def _decode(root: Value) -> Mechanism:
         format="json",
         files=() if origin is None else tuple(f.text() for f in origin.each("files")),
         motions=tuple(_read_motion(motion) for motion in root.each("motions")),
+        actuators=tuple(_read_actuator(actuator) for actuator in root.each("actuators")),
     )
 
 
@@ -97,19 +103,36 @@ def _read_body(value: Value) -> Body:
     )
 
 
-def _read_limits(value: Value) -> Array:
+def _read_limits(value: Value) -> JointLimits:
+    """Rows of a lower and an upper bound, and perhaps of a rate and an effort."""
     rows = []
     for row in value.items():
-        pair = row.items()
-        if len(pair) != 2:
-            raise row.error(f"expected a lower and an upper bound, found {len(pair)} entries")
-        rows.append(
-            [
-                unbounded if bound.data is None else bound.number()
-                for bound, unbounded in zip(pair, (-math.inf, math.inf), strict=True)
-            ]
-        )
-    return np.array(rows).reshape(-1, 2)
+        bounds = row.items()
+        if len(bounds) not in (2, 4):
+            raise row.error(
+                f"expected a lower and an upper bound, or these, a rate and an effort; found "
+                f"{len(bounds)} entries"
+            )
+        unbounded = (-math.inf, math.inf, math.inf, math.inf)
+        rows.append([_bound(bound, none) for bound, none in zip(bounds, unbounded, strict=False)])
+        rows[-1] += [math.inf] * (4 - len(bounds))
+    lower, upper, velocity, effort = np.array(rows).reshape(-1, 4).T
+    rated = {"velocity": velocity, "effort": effort}
+    return JointLimits(lower, upper, **{k: v for k, v in rated.items() if np.isfinite(v).any()})
+
+
+def _bound(value: Value, unbounded: float) -> float:
+    return unbounded if value.data is None else value.number()
+
+
+def _read_dynamics(value: Value) -> JointDynamics:
+    return JointDynamics(
+        **{each.name: value.maybe(each.name, _read_values) for each in fields(JointDynamics)}
+    )
+
+
+def _read_values(value: Value) -> Array:
+    return value.numbers(-1)
 
 
 def _read_joint(value: Value) -> Joint:
@@ -128,6 +151,7 @@ def _read_joint(value: Value) -> Joint:
         value.maybe("closure", Value.flag, False),
         value.maybe("limits", _read_limits),
         value.maybe("source", _read_source),
+        value.maybe("dynamics", _read_dynamics, JointDynamics()),
     )
 
 
@@ -150,6 +174,31 @@ def _read_motion(value: Value) -> PrescribedMotion:
         value["joint"].text(),
         value["expression"].text(),
         value.maybe("source", _read_source),
+    )
+
+
+def _read_actuator(value: Value) -> Actuator:
+    return Actuator(
+        value["name"].text(),
+        value["joint"].text(),
+        value.maybe("freedom", Value.integer, 0),
+        value.maybe("kind", Value.text, "motor"),
+        value.maybe("gear", Value.number, 1.0),
+        value.maybe("control_range", _read_range),
+        value.maybe("force_range", _read_range),
+        value.maybe("gains", _read_gains),
+        value.maybe("source", _read_source),
+    )
+
+
+def _read_range(value: Value) -> tuple[float, float]:
+    low, high = value.items()
+    return _bound(low, -math.inf), _bound(high, math.inf)
+
+
+def _read_gains(value: Value) -> ActuatorGains:
+    return ActuatorGains(
+        **{each.name: value.maybe(each.name, Value.number) for each in fields(ActuatorGains)}
     )
 
 

@@ -17,7 +17,7 @@ from regularize.adapters.sdf.frames import WORLD
 from regularize.lie.screw import Array, inverse, log
 from regularize.model.joint import joint_screws
 from regularize.model.joint_motion import joint_position, motion
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointLimits
 
 KINDS = {
     "revolute": "revolute",
@@ -176,7 +176,7 @@ def thread_pitch(node: Node) -> float:
     return -1.0 / value
 
 
-def limits(node: Node, kind: str) -> Array | None:
+def limits(node: Node, kind: str) -> JointLimits | None:
     """Bounds of the coordinates of a joint; None where the file gives none."""
     tags = {"universal": ("axis", "axis2"), "spherical": (), "fixed": ()}.get(kind, ("axis",))
     rows, given = [], False
@@ -188,7 +188,7 @@ def limits(node: Node, kind: str) -> Array | None:
             given = given or bound is not None
             row.append(unbounded if abs(value) >= UNBOUNDED else value)
         rows.append(row)
-    return np.array(rows) if given else None
+    return JointLimits.of(rows) if given else None
 
 
 def _mimic(found: FoundJoint, freedom: int, node: Node, draft: SdfDraft) -> None:

@@ -46,7 +46,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     The pose of the file is the reference pose, where SDF counts all coordinates as zero.
 
     Returns:
-        What SDF cannot hold (REG302).
+        What SDF forces upon the model (REG302).
     """
     root = etree.Element("sdf", version=VERSION)
     return _SdfWriter("SDF", mechanism, root).write(path)
@@ -68,25 +68,14 @@ class _SdfWriter(Writing):
         mechanism = self.mechanism
         self.poses = reference_poses(mechanism, spanning(mechanism).tree)
         model = add(self.root, "model", name=mechanism.name)
-        self.lose_gravity()  # only a world has gravity, and would rename the links
         for body in mechanism.bodies:
             self._link(model, body)
         if mechanism.ground != WORLD:
             name = f"{mechanism.ground}_to_world"
             add_ends(add(model, "joint", name=name, type="fixed"), WORLD, mechanism.ground)
-        moved = [joint.name for joint in mechanism.joints if np.any(joint.position)]
-        if moved:
-            self.lose(
-                "counts coordinates from the pose of the file: those stored become zero",
-                "note",
-                joints=moved,
-            )
-        driven = [joint.name for joint in mechanism.joints if joint.actuated is not None]
-        if driven:
-            self.lose("cannot say which joints are motors", "note", joints=driven)
         for joint in mechanism.joints:
             self._joint(model, joint)
-        for mimic in self.mimics("axes", "axis"):
+        for mimic in self.mimics():
             self._mimic_axis(mimic)
         return self.save(path)
 
@@ -94,8 +83,6 @@ class _SdfWriter(Writing):
 
     def _link(self, model: Any, body: Body) -> None:
         if body.name == WORLD:
-            if body.inertia is not None or body.geometry:
-                self.lose("cannot hold mass and shapes of the world", "note")
             return
         element = add(model, "link", name=body.name)
         add_pose(element, self.poses[body.name])
@@ -139,15 +126,6 @@ class _SdfWriter(Writing):
         q = joint.position  # those of a closing joint need not lead from one frame to the other
         if float(np.max(np.abs(log(inverse(motion(joint, q)) @ T)))) > CLOSED:
             q = joint_position(joint, T)
-        gap = log(inverse(motion(joint, q)) @ T)
-        if float(np.max(np.abs(gap))) > CLOSED:
-            millimetres = 1e3 * float(np.linalg.norm(gap[:3]))
-            degrees = math.degrees(float(np.linalg.norm(gap[3:])))
-            self.lose(
-                f"cannot hold open loops: the gap of {millimetres:.3g} mm and {degrees:.3g}° at "
-                f"`{joint.name}` is lost",
-                joints=[joint.name],
-            )
         return q
 
     def _row(self, model: Any, joint: Joint, q: Array) -> None:
@@ -184,12 +162,8 @@ class _SdfWriter(Writing):
             self.zeros[written] = float(q[index])
             axis = add(element, AXES[index])
             add(axis, "xyz", direction)
-            if part.limits is not None:
-                limit = add(axis, "limit")
-                for tag, bound in zip(
-                    ("lower", "upper"), part.limits[index] - q[index], strict=True
-                ):
-                    add(limit, tag, bound)
+            add_limit(axis, part, index, float(q[index]))
+            add_dynamics(axis, part, index, float(q[index]))
 
     def _mimic_axis(self, mimic: Mimic) -> None:
         follower, leader = mimic.follower, mimic.leader
@@ -199,6 +173,35 @@ class _SdfWriter(Writing):
         add(element, "multiplier", mimic.multiplier)
         add(element, "offset", shifted)
         add(element, "reference", 0.0)
+
+
+def add_limit(axis: Any, joint: Joint, index: int, zero: float) -> None:
+    """Add the bounds of a freedom, counted from where the file has its zero."""
+    limits = joint.limits
+    if limits is None:
+        return
+    element = add(axis, "limit")
+    low, high = np.asarray(limits)[index] - zero
+    add(element, "lower", low)
+    add(element, "upper", high)
+    for tag, values in (("effort", limits.effort), ("velocity", limits.velocity)):
+        if values is not None:
+            add(element, tag, values[index])
+
+
+def add_dynamics(axis: Any, joint: Joint, index: int, zero: float) -> None:
+    """Add damping, friction and the spring of a freedom."""
+    stated = joint.dynamics.stated()
+    tags = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness"}
+    given = {tag: stated[key][index] for key, tag in tags.items() if key in stated}
+    if "stiffness" in stated:
+        rest = stated.get("rest_position", np.zeros(joint.freedoms))
+        given["spring_reference"] = rest[index] - zero
+    if given:
+        element = add(axis, "dynamics")
+        for tag in ("damping", "friction", "spring_reference", "spring_stiffness"):
+            if tag in given:
+                add(element, tag, given[tag])
 
 
 def add_ends(element: Any, parent: str, child: str) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from regularize.adapters.common.inertia import NAMES, six
 from regularize.adapters.common.write import add, rpy, sizes
-from regularize.lie.screw import Array
-from regularize.model.mechanism import Geometry, Inertia, Joint
+from regularize.lie.screw import Array, transform
+from regularize.model.mechanism import Actuator, Geometry, Inertia, Joint, JointLimits
 
 LARGEST = float(np.finfo(np.float64).max)
 
@@ -29,7 +30,14 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 
 
 def add_shape(link: Any, shape: Geometry) -> None:
-    """Add a shape to a link, to be seen or to be touched."""
+    """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls."""
+    if shape.kind == "capsule":
+        length, ball = float(shape.size[1]), shape.size[:1]
+        add_shape(link, replace(shape, kind="cylinder"))
+        for sign in (1, -1):
+            end = shape.T_body_geometry @ transform(translation=[0, 0, sign * length / 2])
+            add_shape(link, replace(shape, kind="sphere", size=ball, T_body_geometry=end))
+        return
     element = add(link, "collision" if shape.collision else "visual")
     add_origin(element, shape.T_body_geometry)
     geometry = add(element, "geometry")
@@ -41,13 +49,39 @@ def add_shape(link: Any, shape: Geometry) -> None:
         add(add(element, "material", name=""), "color", rgba=shape.color)
 
 
-def add_limit(element: Any, joint: Joint) -> bool:
-    """Add bounds to a joint of one freedom; returns whether a bound is open.
+def add_limit(element: Any, joint: Joint) -> None:
+    """Add the bounds of a joint of one freedom, if it has any.
 
-    URDF wants all four bounds, and its own parser refuses inf: an open one becomes the largest
-    number there is.
+    URDF wants effort and velocity along with lower and upper, and its own parser refuses inf: an
+    open bound becomes the largest number there is.
     """
-    low, high = (-np.inf, np.inf) if joint.limits is None else joint.limits[0]
-    bounds = {"lower": low, "upper": high, "effort": np.inf, "velocity": np.inf}
-    add(element, "limit", **{key: np.clip(v, -LARGEST, LARGEST) for key, v in bounds.items()})
-    return bool(np.isinf(low) or np.isinf(high))
+    limits = joint.limits or JointLimits.of([-np.inf, np.inf])
+    bounds: dict[str, Any] = {"lower": limits.lower, "upper": limits.upper}
+    if element.get("type") == "continuous":
+        if limits.effort is None and limits.velocity is None:
+            return
+        bounds = {}
+    for what in ("effort", "velocity"):
+        stated = getattr(limits, what)
+        bounds[what] = [np.inf] if stated is None else stated
+    add(element, "limit", **{k: np.clip(v[0], -LARGEST, LARGEST) for k, v in bounds.items()})
+
+
+def add_dynamics(element: Any, joint: Joint) -> None:
+    """Add damping and friction of a joint of one freedom, if it has any."""
+    stated = {key: joint.dynamics.stated().get(key) for key in ("damping", "friction")}
+    given = {key: value[0] for key, value in stated.items() if value is not None}
+    if given:
+        add(element, "dynamics", **given)
+
+
+def add_transmission(root: Any, actuator: Actuator, joint: str) -> None:
+    """Add the motor of a joint."""
+    element = add(root, "transmission", name=f"{actuator.name}_transmission")
+    add(element, "type", "transmission_interface/SimpleTransmission")
+    kind = {"position": "Position", "velocity": "Velocity"}.get(actuator.kind, "Effort")
+    interface = f"hardware_interface/{kind}JointInterface"
+    add(add(element, "joint", name=joint), "hardwareInterface", interface)
+    motor = add(element, "actuator", name=actuator.name)
+    add(motor, "hardwareInterface", interface)
+    add(motor, "mechanicalReduction", actuator.gear)

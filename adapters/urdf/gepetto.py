@@ -4,6 +4,7 @@
 
     closed_loop: [[frame_a, frame_b], ...]   # links or joints of the URDF file
     type: ['6d', '3d', ...]                  # one per pair; left out: 6d
+    name: [joint, ...]                       # one per pair; left out: both frames, frame_a-frame_b
     name_mot: [joint, ...]                   # the motors
     joint_name: [joint, ...]                 # joints whose URDF type is replaced ...
     joint_type: [SPHERICAL, UJOINT_XY, ...]  # ... by these
@@ -26,7 +27,7 @@ from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import IDENTITY
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointDynamics
 
 #: The key that tells such a file from other YAML files beside a model, at the top level.
 KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
@@ -47,13 +48,14 @@ def parse(path: str) -> Value:
         words = pair.texts()
         if len(words) != 2:
             raise pair.error(f"expected a pair of frames, found {len(words)}; write [frame, frame]")
-    for key in ("type", "joint_name", "joint_type", "name_mot"):
+    for key in ("type", "name", "joint_name", "joint_type", "name_mot"):
         root.maybe(key, Value.texts)
     for entry in root.each("type"):
         entry.one_of(entry.text().lower(), CLOSURES)
     pairs = [("joint_name", "joint_type")]
-    if root.get("type") is not None:
-        pairs.insert(0, ("closed_loop", "type"))
+    for key in ("name", "type"):
+        if root.get(key) is not None:
+            pairs.insert(0, ("closed_loop", key))
     for one, other in pairs:
         ones, others = len(root.each(one)), len(root.each(other))
         if ones != others:
@@ -77,7 +79,12 @@ def retype(root: Value, draft: UrdfDraft) -> None:
             first, second = (np.eye(3)["XYZ".index(letter)] for letter in letters)
             kind, screws = "universal", joint_screws("universal", first, second)
         draft.joints[joint.name] = replace(
-            joint, kind=kind, screws=screws, position=np.zeros(0), limits=None
+            joint,
+            kind=kind,
+            screws=screws,
+            position=np.zeros(0),
+            limits=None,
+            dynamics=JointDynamics(),
         )
     if root.get("name_mot") is None:
         return
@@ -100,18 +107,20 @@ def _known(entry: Value, key: str, draft: UrdfDraft) -> Joint | None:
 
 
 def close(root: Value, draft: UrdfDraft) -> None:
-    """Add the closing joints, named after their two frames."""
+    """Add the closing joints, named after their two frames unless the file names them."""
     pairs = [pair.items() for pair in root.each("closed_loop")]
     kinds = root.maybe("type", Value.texts, ["6d"] * len(pairs))
+    names = [f"{first.text()}-{second.text()}" for first, second in pairs]
+    names = root.maybe("name", Value.texts, names)
     motor = None if root.get("name_mot") is None else False
-    for (first, second), kind in zip(pairs, kinds, strict=True):
+    for (first, second), kind, wanted in zip(pairs, kinds, names, strict=True):
         one, other = _frame(first, draft), _frame(second, draft)
         if one[0] == other[0]:
             raise first.error(
                 f"`{first.text()}` and `{second.text()}` are both on link `{one[0]}`; name frames "
                 "of two links"
             )
-        name = draft.joint_name(f"{first.text()}-{second.text()}")
+        name = draft.joint_name(wanted)
         draft.close(first, name, CLOSURES[kind.lower()], one, other, actuated=motor)
 
 

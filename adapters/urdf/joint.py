@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.adapters.urdf.motors import read_motors
 from regularize.adapters.urdf.pose import pose
 from regularize.lie.screw import Array
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointDynamics, JointLimits
 
 #: Kind of each joint type that URDF, its extensions and its dialects write.
 TYPES = {
@@ -31,13 +29,14 @@ PLAIN_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floati
 BALL_TYPES = ("spherical", "ball")
 AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical")
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
+BOUNDS = ("lower", "upper", "velocity", "effort")
 
 
 def read_joints(draft: UrdfDraft) -> None:
     """Add every ``<joint>``, then the motors that transmissions name."""
     for node in draft.root.children("joint"):
         draft.add_joint(_joint(node, draft), node)
-    _read_motors(draft)
+    read_motors(draft)
 
 
 def _joint(node: Node, draft: UrdfDraft) -> Joint:
@@ -61,6 +60,7 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
         actuated=None if independent is None else independent in ("true", "True", "1"),
         limits=limits(node, kind),
         source=node.source,
+        dynamics=dynamics(node, kind),
     )
 
 
@@ -76,42 +76,29 @@ def axis(node: Node | None) -> Array:
     return node.direction(node.numbers("xyz", 3, DEFAULT_AXIS))
 
 
-def limits(node: Node, kind: str) -> Array | None:
+def limits(node: Node, kind: str) -> JointLimits | None:
     """Bounds of a joint of one freedom; None where the file gives none."""
     limit = node.child("limit")
-    if limit is None or kind not in ("revolute", "prismatic") or node.get("type") == "continuous":
+    if limit is None or kind not in ("revolute", "prismatic"):
         return None
-    if limit.get("lower") is None and limit.get("upper") is None:
+    given = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
+    if node.get("type") == "continuous":
+        given.pop("lower", None), given.pop("upper", None)
+    if not given:
         return None
-    bounds = [limit.number("lower", 0.0, finite=False), limit.number("upper", 0.0, finite=False)]
-    return np.array([bounds])
+    bounds = [-np.inf, np.inf]
+    if "lower" in given or "upper" in given:
+        bounds = [given.get("lower", 0.0), given.get("upper", 0.0)]
+    return JointLimits.of(bounds, velocity=given.get("velocity"), effort=given.get("effort"))
 
 
-def _read_motors(draft: UrdfDraft) -> None:
-    """Joints that a transmission, or a command interface of ros2_control, drives."""
-    for transmission in draft.root.children("transmission"):
-        _report_passive(transmission, draft)
-    nodes = [joint for t in draft.root.children("transmission") for joint in t.children("joint")]
-    for control in draft.root.children("ros2_control"):
-        nodes += [j for j in control.children("joint") if j.child("command_interface") is not None]
-    for node in nodes:
-        # Transmissions of joints that the file does not have are common, and harmless here.
-        joint = draft.joints.get(node.get("name") or "")
-        if joint is not None:
-            draft.joints[joint.name] = replace(joint, actuated=True)
-
-
-def _report_passive(node: Node, draft: UrdfDraft) -> None:
-    """Warn of joints that a transmission moves together, which is no part of the kinematics."""
-    passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
-    if passive:
-        draft.unread(
-            f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
-            "not read: the mobility may be counted too high",
-            node.source,
-            "write the coupling as <mimic> of these joints, or the loop as a URDF+ <loop>",
-            joints=tuple(passive),
-        )
+def dynamics(node: Node, kind: str) -> JointDynamics:
+    """Damping and friction of a joint of one freedom, as far as the file gives them."""
+    found = node.child("dynamics")
+    if found is None or kind not in ("revolute", "prismatic"):
+        return JointDynamics()
+    given = {key: np.array(found.number(key)) for key in ("damping", "friction") if found.get(key)}
+    return JointDynamics(**given)
 
 
 def read_mimics(draft: UrdfDraft) -> None:

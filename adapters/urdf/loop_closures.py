@@ -20,6 +20,7 @@ from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import Array, inverse, transform
 from regularize.model.joint import joint_screws
+from regularize.model.mechanism import JointLimits
 
 NAME = "loop_closures.yaml"
 KEY = re.compile(rb"^(?:closures|ball_loops|pin_loops)\s*:", re.M)
@@ -91,7 +92,7 @@ def close_loop(
     draft: UrdfDraft,
     *,
     axis: ArrayLike = (0, 0, 1),
-    limits: Array | None = None,
+    limits: JointLimits | None = None,
 ) -> None:
     """Add the closing joint of an entry, under the name that it has if that is free."""
     name = draft.joint_name(entry.maybe("name", Value.text, "") or f"{first[0]}-{second[0]}")

@@ -35,7 +35,7 @@ from regularize.adapters.common.pose import rotation_between
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.coupling import read_coupling
 from regularize.adapters.urdf.draft import UrdfDraft
-from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, kind_of, limits
+from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, dynamics, kind_of, limits
 from regularize.adapters.urdf.pose import pose
 from regularize.lie.screw import IDENTITY, Array, inverse, log_rotation, transform
 from regularize.model.joint import joint_screws
@@ -66,6 +66,7 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
         closure=True,
         limits=limits(node, kind),
         source=node.source,
+        dynamics=dynamics(node, kind),
     )
     if first.tag == "predecessor":
         joint = _aligned(joint, draft)

@@ -14,7 +14,15 @@ from regularize.adapters.urdf.joint import AXIAL, DEFAULT_AXIS, TYPES
 from regularize.errors import ModelError
 from regularize.lie.screw import IDENTITY, Array, unit
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Body, Geometry, Inertia, Joint, Mechanism
+from regularize.model.mechanism import (
+    Body,
+    Geometry,
+    Inertia,
+    Joint,
+    JointDynamics,
+    JointLimits,
+    Mechanism,
+)
 
 #: Attributes that hold the size of each shape, in the order of ``Geometry.size``.
 SHAPES: Mapping[str, tuple[str, ...]] = {
@@ -158,6 +166,7 @@ def _add_joints(robot: Any, draft: Draft) -> None:
             _frame(entry.origin),
             actuated=True if name in motors else None,
             limits=_limits(entry, kind, str(written)),
+            dynamics=_dynamics(entry, kind),
         )
 
 
@@ -172,13 +181,23 @@ def _axis(name: str, axis: Any) -> Array:
         raise ModelError(f"joint {name!r}: {error}") from None
 
 
-def _limits(entry: Any, kind: str, written: str) -> Array | None:
+def _limits(entry: Any, kind: str, written: str) -> JointLimits | None:
     limit = entry.limit
-    if limit is None or kind not in ("revolute", "prismatic") or written == "continuous":
+    if limit is None or kind not in ("revolute", "prismatic"):
         return None
-    if limit.lower is None and limit.upper is None:
-        return None
-    return np.array([[limit.lower or 0.0, limit.upper or 0.0]], dtype=np.float64)
+    bounds = [-np.inf, np.inf]
+    if written != "continuous" and (limit.lower is not None or limit.upper is not None):
+        bounds = [limit.lower or 0.0, limit.upper or 0.0]
+    rated = {key: getattr(limit, key, None) for key in ("velocity", "effort")}
+    return JointLimits.of(bounds, **rated)
+
+
+def _dynamics(entry: Any, kind: str) -> JointDynamics:
+    dynamics = getattr(entry, "dynamics", None)
+    if dynamics is None or kind not in ("revolute", "prismatic"):
+        return JointDynamics()
+    given = {key: getattr(dynamics, key) for key in ("damping", "friction")}
+    return JointDynamics(**{key: np.array(v) for key, v in given.items() if v is not None})
 
 
 def _add_couplings(robot: Any, draft: Draft) -> None:

@@ -37,6 +37,7 @@ from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
 from regularize.adapters.urdf.loop_closures import close_loop, loop_link
 from regularize.lie.screw import Array, inverse, transform, unit
+from regularize.model.mechanism import JointLimits
 
 NAME = "robot_data.yaml"
 #: The key of a list that is not empty: the exporter writes ``closing_joints: []`` for trees.
@@ -97,14 +98,15 @@ def _parallel(axis: Array, R_root_joint: Array, links: tuple[str, str], draft: U
     return axis
 
 
-def _limits(entry: Value, written: str) -> Array | None:
+def _limits(entry: Value, written: str) -> JointLimits | None:
     bounds = entry.get("limits")
     if bounds is None or written not in ("revolute", "prismatic"):
         return None
     lower, upper = bounds.maybe("lower", Value.number), bounds.maybe("upper", Value.number)
     if lower is None or upper is None:
         return None
-    return np.array([[lower, upper]])
+    rated = {key: bounds.maybe(key, Value.number) for key in ("velocity", "effort")}
+    return JointLimits.of([lower, upper], **rated)
 
 
 def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -> None:

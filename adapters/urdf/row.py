@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial
+from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, slide_name
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointDynamics
 
 
 def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
@@ -39,16 +39,17 @@ def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
         result.append(
             replace(part, child=between, kind="revolute", screws=hinge, T_child_joint=identity)
         )
-        slides[f"{part.name}_slide"] = (part.name, pitch_of(part))
+        slides[slide_name(part.name)] = (part.name, pitch_of(part))
         result.append(
             replace(
                 part,
-                name=f"{part.name}_slide",
+                name=slide_name(part.name),
                 parent=between,
                 kind="prismatic",
                 screws=slide,
                 T_parent_joint=identity,
                 limits=None,
+                dynamics=JointDynamics(),
                 actuated=None if part.actuated is None else False,
                 position=pitch_of(part) * part.position,
             )

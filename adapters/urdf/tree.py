@@ -8,7 +8,13 @@ from typing import Any
 
 from regularize.adapters.common.serial import axis_in_frame
 from regularize.adapters.common.write import Writing, WrittenCoordinate, add
-from regularize.adapters.urdf.elements import add_inertial, add_limit, add_origin, add_shape
+from regularize.adapters.urdf.elements import (
+    add_dynamics,
+    add_inertial,
+    add_limit,
+    add_origin,
+    add_shape,
+)
 from regularize.adapters.urdf.row import in_a_row
 from regularize.lie.screw import Array, inverse
 from regularize.model.mechanism import Body, Joint
@@ -38,6 +44,11 @@ class LinkTree(Writing):
         element = self.add_massless(body.name)
         if body.inertia is not None:
             add_inertial(element, body.inertia.transformed(T))
+        if any(shape.kind == "capsule" for shape in body.geometry):
+            self.lose(
+                f"has no capsules: those of `{body.name}` are cylinders with a ball at both ends",
+                "note",
+            )
         for shape in body.geometry:
             add_shape(element, replace(shape, T_body_geometry=T @ shape.T_body_geometry))
 
@@ -74,12 +85,13 @@ class LinkTree(Writing):
         add(element, "child", link=child)
 
     def _joint(self, joint: Joint) -> Any:
+        bounded = joint.limits is not None and joint.limits.bounded
         kind = {
             "fixed": "fixed",
             "free": "floating",
             "planar": "planar",
             "prismatic": "prismatic",
-            "revolute": "continuous" if joint.limits is None else "revolute",
+            "revolute": "revolute" if bounded else "continuous",
             "spherical": "spherical" if self.plus else "continuous",
         }[joint.kind]
         element = self.joints[joint.name] = add(self.root, "joint", name=joint.name, type=kind)
@@ -92,10 +104,7 @@ class LinkTree(Writing):
                 add(element, "axis", xyz="1 0 0")
         elif joint.kind in ("planar", "revolute", "prismatic"):
             add(element, "axis", xyz=axis_in_frame(joint, joint.freedoms - 1))
-        if kind in ("revolute", "prismatic") and add_limit(element, joint):
-            self.lose(
-                f"has no open bounds: `{joint.name}` gets the largest number there is",
-                "note",
-                joints=[joint.name],
-            )
+        if joint.kind in ("revolute", "prismatic"):
+            add_limit(element, joint)
+            add_dynamics(element, joint)
         return element

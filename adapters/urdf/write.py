@@ -12,12 +12,13 @@ import yaml
 from lxml import etree
 
 from regularize.adapters.common.files import write_text
-from regularize.adapters.common.serial import axis_in_frame, standard
+from regularize.adapters.common.names import unique
+from regularize.adapters.common.serial import axis_in_frame, standard, twin_name
 from regularize.adapters.common.spanning import spanning
 from regularize.adapters.common.write import add
-from regularize.adapters.urdf.elements import add_origin
+from regularize.adapters.urdf.elements import add_dynamics, add_limit, add_origin, add_transmission
 from regularize.adapters.urdf.tree import LinkTree
-from regularize.lie.screw import inverse
+from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
 
@@ -42,7 +43,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     a ``6d`` constraint holds to the child.
 
     Returns:
-        What URDF cannot hold (REG302).
+        What URDF forces upon the model (REG302).
     """
     return _UrdfWriter("URDF", mechanism, _robot(mechanism)).write(path)
 
@@ -60,14 +61,12 @@ def _robot(mechanism: Mechanism) -> Any:
 class _UrdfWriter(LinkTree):
     """Writes the whole file; ``pairs`` are the frames that the YAML file brings together."""
 
-    pairs: list[tuple[str, str, str]] = field(default_factory=list)
+    pairs: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def write(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
         mechanism = self.mechanism
         found = spanning(mechanism)
         self.turned = found.turned
-        self.lose_positions()
-        self.lose_gravity()
         self.frames[mechanism.ground] = np.eye(4)
         chains = [(joint, self.parts(joint)) for joint in found.tree]
         for body in sorted(mechanism.bodies, key=lambda b: b.name != mechanism.ground):
@@ -80,7 +79,7 @@ class _UrdfWriter(LinkTree):
             self._cut(joint)
         for joint in loops:
             self._close(joint)
-        for mimic in self.mimics("hinges or slides of the tree", "joint"):
+        for mimic in self.mimics():
             add(
                 self.joints[mimic.follower.joint],
                 "mimic",
@@ -98,6 +97,10 @@ class _UrdfWriter(LinkTree):
                 "warning" if self.plus else "note",
                 joints=self.balls,
             )
+        for actuator in mechanism.actuators:
+            called = self.coordinates.get((actuator.joint, actuator.freedom))
+            if called is not None:
+                add_transmission(self.root, actuator, called.joint)
         findings = self.save(path)
         if not self.plus:
             self._save_loops(path)
@@ -105,7 +108,7 @@ class _UrdfWriter(LinkTree):
 
     def _cut(self, joint: Joint) -> None:
         """Lead a closing joint to a massless twin of its child, and hold the two together."""
-        twin = f"{joint.child}__{joint.name}"
+        twin = twin_name(joint)
         self.add_chain(joint, self.parts(replace(joint, child=twin)))
         self.lose(
             f"has no loop closure of kind {joint.kind}: `{joint.name}` leads to the massless "
@@ -126,13 +129,21 @@ class _UrdfWriter(LinkTree):
 
     def _pair(self, joint: Joint) -> None:
         """Two links that mark the frames which a YAML constraint brings together."""
-        sides = (joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)
-        first, second = f"{joint.name}_1", f"{joint.name}_2"
-        for name, (link, T) in zip((first, second), sides, strict=True):
-            self.add_massless(name)
-            element = add(self.root, "joint", name=f"{name}_fixed", type="fixed")
-            self.add_ends(element, link, name, T)
-        self.pairs.append((first, second, GEPETTO[joint.kind]))
+        first = self._frame(f"{joint.name}_1", joint.parent, joint.T_parent_joint)
+        second = self._frame(f"{joint.name}_2", joint.child, joint.T_child_joint)
+        self.pairs.append((first, second, GEPETTO[joint.kind], joint.name))
+
+    def _frame(self, wanted: str, link: str, T: Array) -> str:
+        """A link that marks a frame of another one: that link itself where it is the frame."""
+        there = self.joints.get(link)
+        if np.array_equal(inverse(self.frames[link]) @ T, np.eye(4)) and there is None:
+            return link
+        name = unique(wanted, self.links)
+        self.add_massless(name)
+        held = unique(f"{name}_fixed", self.joints)
+        element = self.joints[held] = add(self.root, "joint", name=held, type="fixed")
+        self.add_ends(element, link, name, T)
+        return name
 
     def _loop(self, joint: Joint) -> None:
         kind = joint.kind
@@ -151,16 +162,18 @@ class _UrdfWriter(LinkTree):
             add_origin(add(element, tag, link=link), inverse(self.frames[link]) @ T)
         for k in range(URDF_PLUS[kind]):
             add(element, "axis", xyz=axis_in_frame(joint, k))
-        if joint.limits is not None and joint.freedoms == 1:
-            low, high = joint.limits[0]
-            add(element, "limit", lower=low, upper=high)
+        if joint.freedoms == 1:
+            if joint.limits is not None:
+                add_limit(element, joint)
+            add_dynamics(element, joint)
 
     def _save_loops(self, path: str | os.PathLike[str]) -> None:
         driven = [joint.name for joint in self.mechanism.joints if joint.actuated]
         known = any(joint.actuated is not None for joint in self.mechanism.joints)
         content: dict[str, Any] = {
-            "closed_loop": [[first, second] for first, second, _ in self.pairs],
-            "type": [kind for _, _, kind in self.pairs],
+            "closed_loop": [[first, second] for first, second, _, _ in self.pairs],
+            "type": [kind for _, _, kind, _ in self.pairs],
+            "name": [name for _, _, _, name in self.pairs],
         }
         if known:
             called = {name: self.coordinates.get((name, 0)) for name in driven}

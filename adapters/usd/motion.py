@@ -11,6 +11,7 @@ from pxr import UsdPhysics
 
 from regularize.adapters.common.freedoms import GENERIC, joint_of_freedoms
 from regularize.lie.screw import Array
+from regularize.model.mechanism import JointLimits
 
 #: Freedoms of joints by the type of their prim; ``?`` stands for the letter of its axis.
 FREEDOMS: dict[str, tuple[str, ...]] = {
@@ -34,7 +35,7 @@ class PrimMotion:
 
     kind: str
     screws: Array
-    limits: Array | None
+    limits: JointLimits | None
     names: tuple[str, ...]
 
 
@@ -61,7 +62,7 @@ def motion(prim: Any, unit: float) -> PrimMotion:
     scales = [unit if name.startswith("trans") else math.pi / 180.0 for name in names]
     scaled = np.array([*bounds.values()]).reshape(-1, 2) * np.array(scales)[:, None]
     bounded = kind not in ("spherical", "fixed", "free") and np.any(np.isfinite(scaled))
-    return PrimMotion(kind, screws, scaled if bounded else None, names)
+    return PrimMotion(kind, screws, JointLimits.of(scaled) if bounded else None, names)
 
 
 def _generic(prim: Any) -> dict[str, tuple[float, float]]:

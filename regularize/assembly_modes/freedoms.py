@@ -12,10 +12,11 @@ from regularize.assembly_modes.inputs import Inputs
 from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+from regularize.local_geometry.finite import followed_velocities
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
-from regularize.reduction.mobility import followed_velocities, generic_configurations
+from regularize.reduction.mobility import generic_configurations
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="write it to a file (html of several models: a folder)",
     )
+    report.add_argument(
+        "--proof", metavar="FILE", type=Path, help="write why rows can go, for `regularize verify`"
+    )
     report.add_argument("-v", dest="verbose", action="store_true", help="every loop by itself")
     report.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
     report.add_argument("--top", type=int, metavar="N", default=4, help="loops shown in full (4)")
@@ -102,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.commands.files import expanded
 
     paths = expanded(arguments.files)
+    if arguments.proof is not None and len(paths) > 1:
+        raise RegularizeError("--proof FILE holds the proof of one model: check one at a time")
     checking = Checking.of(arguments, single=len(paths) == 1)
     if arguments.output == "html" and len(paths) > 1 and arguments.out is None:
         raise RegularizeError("html reports of several models need a folder: add -o FOLDER")

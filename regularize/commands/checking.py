@@ -13,6 +13,7 @@ from typing import Any
 
 from regularize.checking import Report, check
 from regularize.commands.files import load_model
+from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.render import (
     concise,
@@ -104,6 +105,8 @@ class Checking:
         }
         try:
             report = check(load_model(path, self.arguments), **chosen)
+            if self.arguments.proof is not None:
+                write_proof(report.reduction, self.arguments.proof)
         except RegularizeError as error:
             return self.failed(path, str(error))
         report = report.selected(self.arguments.select, self.arguments.ignore)

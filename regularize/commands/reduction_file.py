@@ -95,6 +95,7 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
             "proved": report.proved,
             "remaining_redundant": reduction.remaining,
             "certified_configurations": reduction.certificate.configurations,
+            "distinct_configurations": reduction.certificate.distinct,
             "solved_configurations": reduction.certificate.solved,
             "worst_closure_error": reduction.certificate.worst,
             "rtol": reduction.rtol,

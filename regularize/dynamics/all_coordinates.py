@@ -153,9 +153,8 @@ class AllCoordinates:
         Returns:
             The velocity, shape (nv,), and the energy in J that had to be added.
         """
-        model, data = self.robot.model, self.robot.data
-        kinetic = float(pin.computeKineticEnergy(model, data, q, v))
-        missing = total - kinetic - float(pin.computePotentialEnergy(model, data, q))
+        kinetic, potential = self.robot.energies(q, v)
+        missing = total - kinetic - potential
         small = abs(missing) <= CORRECTED * kinetic
         if missing == 0.0 or not small or self._held is not None:
             return v, 0.0

@@ -26,8 +26,9 @@ from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.constraints import close_loops
+from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.massless_motion import require_mass
-from regularize.pinocchio_model.robot import Robot, mass_matrix, to_pinocchio
+from regularize.pinocchio_model.robot import Robot, mass_matrix
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_mechanism
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,10 @@ class Assembly:
     starts: int
     obstacles: tuple[Obstacle, ...] = ()
     reached: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Views of dictionaries cannot be pickled; the dictionary can."""
+        return {**self.__dict__, "reached": dict(self.reached)}
 
     @property
     def worst_before(self) -> tuple[float, float]:

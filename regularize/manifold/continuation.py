@@ -1,10 +1,21 @@
 r"""Continuation: following the manifold of configurations, many walkers at once.
 
 Every way of moving along the manifold is made of one step: along the tangent, then a projection. A
-step is taken only if it cannot have left its component: the projection converges, its first
-correction is short against the step, the corrections contract (Deuflhard, Newton Methods for
-Nonlinear Problems, section 5.1), and where the motion is driven by some coordinates, the others
-stay determined by them (``same_side``). Else it is halved.
+step is taken only if it cannot have left its component. Let :math:`r` be the rank where it begins:
+the :math:`r` clearest equations are solved at its end, where Newton's method starts from an error
+:math:`\eta`. With their inverse bounded by :math:`\beta` and their second derivative by
+:math:`\kappa`, :math:`h = \beta \kappa \eta < 1/2` makes the solution the only one nearby, for
+this step and all shorter ones (Newton and Kantorovich); and if the other equations hold at the end
+of a step in no particular direction, they hold all along the solutions of the :math:`r`, for they
+are analytic. The product is measured, not bounded: the corrections shrink by
+:math:`\Theta \le h / 2` (Deuflhard, Newton Methods for Nonlinear Problems, sections 2.1 and 5.1).
+
+Where loops allow velocities that no motion follows, the other equations do not hold at the end, and
+corrections by all of them only shrink by halves. Such a step counts if two halves of it lead to the
+same end, and the rank there is what it was.
+
+Where a motion is driven by some coordinates, the others stay determined by them (``same_side``). A
+step that does not count is halved.
 """
 
 from __future__ import annotations
@@ -17,8 +28,8 @@ from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 from regularize.manifold.constraints import ConstraintSet
-from regularize.manifold.least_norm import least_norm
-from regularize.manifold.projection import CONTRACTING, Mask, moved, project
+from regularize.manifold.least_norm import least_norm, ranks_of
+from regularize.manifold.projection import CONTRACTING, Convergence, Mask, moved, project
 from regularize.manifold.tolerances import EXACT, Tolerances
 
 #: First correction by the length of the step up to which the solution is the one next to it.
@@ -35,11 +46,13 @@ class Stepped:
         q: Those reached; where a step is not good, what the projection came to, shape (N, nq).
         good: Whether the step stayed on its component, shape (N,).
         easy: Whether a longer one would do, shape (N,).
+        shaky: Whether the independent equations could be solved and the others do not follow.
     """
 
     q: Array
     good: Mask
     easy: Mask
+    shaky: Mask
 
 
 class Continuation:
@@ -77,9 +90,44 @@ class Continuation:
         moving = size > 1e-9  # what is left of a direction in which nothing can move
         return np.where(moving, result / np.where(moving, size, 1.0), 0.0)
 
-    def step(self, q: Array, step: Array) -> Stepped:
-        """Go along scaled tangents (N, n), then back onto the manifold."""
-        return self.corrected(step, moved(self.constraints, q, step), self.held)
+    def ranks(self, q: Array) -> NDArray[np.intp]:
+        """Number of independent equations at configurations, shape (N,)."""
+        constraints = self.constraints
+        rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
+        return ranks_of(rows, self.tolerances.rank, self.held)
+
+    def step(self, q: Array, step: Array, ranks: NDArray[np.intp] | None = None) -> Stepped:
+        """Go along scaled tangents (N, n), then back onto the manifold.
+
+        Args:
+            q: Configurations on the manifold, shape (N, nq).
+            step: Scaled steps along the tangents, shape (N, n).
+            ranks: Number of independent equations at each, shape (N,); found where not given.
+        """
+        ranks = self.ranks(q) if ranks is None else ranks
+        reached = self.corrected(step, moved(self.constraints, q, step), self.held, ranks)
+        shaky = reached.shaky
+        if shaky.any():
+            found = self.departed(q[shaky], step[shaky])
+            same = self.ranks(found.q) == ranks[shaky]
+            reached.q[shaky], reached.good[shaky] = found.q, found.good & same
+            reached.easy[shaky] = found.easy & same
+        return reached
+
+    def departed(self, q: Array, step: Array) -> Stepped:
+        """Go along scaled tangents (N, n), then back by all equations, whatever their rank.
+
+        That is how to leave a configuration where motions branch. A step is good if two halves of
+        it lead to the same end.
+        """
+        found = self.corrected(step, moved(self.constraints, q, step), self.held)
+        half = self.corrected(0.5 * step, moved(self.constraints, q, 0.5 * step), self.held)
+        length = np.max(np.abs(step), axis=1, initial=0.0)[:, None]
+        rest = 0.5 * length * self.tangents(half.q, step)
+        again = self.corrected(rest, moved(self.constraints, half.q, rest), self.held)
+        apart = np.max(np.abs(found.q - again.q), axis=1, initial=0.0)
+        good = found.good & half.good & again.good & (apart <= ASIDE * length[:, 0])
+        return Stepped(found.q, good, good & found.easy, found.shaky)
 
     def driven(self, q: Array, columns: Sequence[int], goal: Array) -> Stepped:
         """Move some coordinates straight to a goal; the others follow from the equations.
@@ -105,15 +153,18 @@ class Continuation:
         before, state = rows[good][..., ~held], constraints.state(found.q[good])
         after = (constraints.residual_jacobian(state) * units)[..., ~held]
         good[good] = same_side(before, after, self.tolerances.singular)
-        return Stepped(found.q, good, found.easy & good)
+        return Stepped(found.q, good, found.easy & good, found.shaky)
 
-    def corrected(self, step: Array, trial: Array, held: Mask) -> Stepped:
+    def corrected(
+        self, step: Array, trial: Array, held: Mask, ranks: NDArray[np.intp] | None = None
+    ) -> Stepped:
         """Project the ends of steps, and see whether they are where the steps lead.
 
         Args:
             step: Scaled steps along the tangent, shape (N, n).
             trial: Configurations at their ends, shape (N, nq).
             held: Velocities that stay zero in the correction, shape (n,).
+            ranks: Number of equations that are solved, shape (N,); by default all of them.
         """
         length, same = np.max(np.abs(step), axis=1, initial=0.0), self.tolerances.same
         # Steps of more than a radian or a length are never taken.
@@ -124,9 +175,13 @@ class Continuation:
             held=held if held.any() else None,
             tolerances=self.tolerances,
             nearby=nearby,
+            ranks=ranks,
         )
-        good = found.closed & (found.first <= nearby) & (found.contraction <= CONTRACTING)
-        return Stepped(found.q, good, good & (found.first <= np.maximum(EASY * length, same)))
+        limit = CONTRACTING if ranks is None else 0.25  # where Kantorovich's h is one half
+        near = (found.first <= nearby) & (found.contraction <= limit)
+        easy = found.first <= np.maximum(EASY * length, same)
+        left = found.outcome == Convergence.NOISE
+        return Stepped(found.q, near & found.closed, near & found.closed & easy, near & left)
 
 
 def same_side(before: Array, after: Array, singular: float) -> NDArray[np.bool_]:
@@ -160,6 +215,7 @@ def random_walks(
     steps: int,
     rng: np.random.Generator,
     stride: float = 0.4,
+    shortest: float = 1e-2,
 ) -> Array:
     """Random walks from one configuration.
 
@@ -169,24 +225,43 @@ def random_walks(
         walkers: Number of walkers.
         steps: Steps of each.
         rng: Source of the random directions.
-        stride: Largest change of a coordinate per step, in radians or lengths.
+        stride: Largest change of a coordinate per step, in radians or lengths; a tenth more or
+            less from walker to walker.
+        shortest: Length at which a walker gives a step up, in the same units.
 
     Returns:
         Configurations after each step, shape (steps, walkers, nq). A walker that cannot step stays.
     """
     q = np.repeat(start[None], walkers, axis=0)
     shape = (walkers, len(continuation.constraints.units))
-    strides = np.full((walkers, 1), stride)
+    # With one freedom there are two directions, and equal strides would lead to the same places.
+    longest = stride * rng.uniform(0.9, 1.1, size=(walkers, 1))
+    strides = longest.copy()
     heading = rng.normal(size=shape)
+    ranks = np.repeat(continuation.ranks(start[None]), walkers)
     visited = np.zeros((steps, *q.shape))
     for k in range(steps):
         # Keeping most of the old heading carries a walker further than a random walk would.
         heading = continuation.tangents(q, heading + 0.5 * rng.normal(size=shape))
-        reached = continuation.step(q, strides * heading)
-        good = reached.good[:, None]
-        q = np.where(good, reached.q, q)
-        longer = np.where(reached.easy[:, None], 2.0 * strides, strides)
-        strides = np.where(good, np.minimum(stride, longer), 0.5 * strides)
-        heading = np.where(good, heading, rng.normal(size=shape))
+        before, length = q.copy(), strides.copy()
+        waiting, departing = np.flatnonzero(heading.any(axis=1)), False
+        while len(waiting):
+            at, step = before[waiting], length[waiting] * heading[waiting]
+            if departing:
+                reached = continuation.departed(at, step)
+            else:
+                reached = continuation.step(at, step, ranks[waiting])
+            found, good = waiting[reached.good], reached.good
+            q[found] = reached.q[good]
+            ranks[found] = continuation.ranks(q[found]) if departing else ranks[found]
+            strides[found] = length[found] * np.where(reached.easy[good], 2.0, 1.0)[:, None]
+            waiting = waiting[~good]
+            length[waiting] *= 0.5
+            waiting = waiting[length[waiting, 0] >= shortest]
+            if k == 0 and not len(waiting) and not departing and np.array_equal(q, before):
+                # No motion keeps the rank: motions of higher rank may meet here.
+                waiting, departing = np.flatnonzero(heading.any(axis=1)), True
+                length = strides.copy()
+        np.minimum(strides, longest, out=strides)
         visited[k] = q
     return visited

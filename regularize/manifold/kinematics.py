@@ -277,6 +277,22 @@ class LoopKinematics(LoopTree):
                 carrier = carrier + velocity[:, [column]] * screws[:, column]
         return rates
 
+    def displacements(self, start: State, end: State) -> Array:
+        """Largest way of a joint in metres and largest turn of a body in radians, shape (N, 2).
+
+        Args:
+            start: State at one configuration.
+            end: State at N of them.
+        """
+        joints = [self.graph.edges[e] for e in self.edges]
+        rows = [self.row(joint.parent) for joint in joints]
+        points = np.array([joint.T_parent[:, 3] for joint in joints])[..., None]
+        ways = (end.T_world_node - start.T_world_node)[:, rows] @ points
+        before, after = (state.T_world_node[..., :3, :3] for state in (start, end))
+        turns = screw.log_rotation(after @ np.swapaxes(before, -1, -2))
+        far = [np.linalg.norm(ways[..., :3, 0], axis=-1), np.linalg.norm(turns, axis=-1)]
+        return np.stack([sizes.max(axis=1, initial=0.0) for sizes in far], axis=1)
+
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
         return self.motions.integrate(q, velocity)

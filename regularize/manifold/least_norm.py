@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,11 @@ REGULAR = 1e-3
 
 
 def least_norm(
-    matrices: Array, values: Array, singular: float, held: NDArray[np.bool_] | None = None
+    matrices: Array,
+    values: Array,
+    singular: float,
+    held: NDArray[np.bool_] | None = None,
+    ranks: NDArray[np.intp] | None = None,
 ) -> Array:
     """Shortest solutions of many systems of equations, least squares where there is none.
 
@@ -27,12 +33,13 @@ def least_norm(
         values: Right-hand sides, shape (N, m), or k of them for each system, shape (N, m, k).
         singular: Singular values below this fraction of the largest are not divided by.
         held: Unknowns that stay zero, shape (n,).
+        ranks: Largest number of singular values of each system to divide by, shape (N,).
 
     Returns:
         Solutions, shape (N, n) or (N, n, k).
     """
     if held is not None and held.any():
-        part = least_norm(matrices[..., ~held], values, singular)
+        part = least_norm(matrices[..., ~held], values, singular, ranks=ranks)
         whole = np.zeros((len(part), len(held), *part.shape[2:]))
         whole[:, ~held] = part
         return whole
@@ -44,10 +51,43 @@ def least_norm(
             quick = (_square if m == n else _wide if m < n else _tall)(matrices, columns, result)
         except np.linalg.LinAlgError:
             quick = np.zeros(N, dtype=bool)
-        rest = ~quick
+        rest = ~quick if ranks is None else ~quick | (ranks < min(m, n))
         if rest.any():
-            result[rest] = np.linalg.pinv(matrices[rest], rcond=singular) @ columns[rest]
+            u, s, vt = np.linalg.svd(matrices[rest], full_matrices=False)
+            counted = s > singular * s[:, :1]
+            if ranks is not None:
+                counted &= np.arange(min(m, n)) < ranks[rest, None]
+            inverse = np.where(counted, 1.0 / np.where(counted, s, 1.0), 0.0)
+            along = inverse[..., None] * (np.swapaxes(u, 1, 2) @ columns[rest])
+            result[rest] = np.swapaxes(vt, 1, 2) @ along
     return result[..., 0] if values.ndim == 2 else result
+
+
+def ranks_of(
+    matrices: Array, singular: float, held: NDArray[np.bool_] | None = None
+) -> NDArray[np.intp]:
+    """How many singular values count, shape (N,).
+
+    Args:
+        matrices: Shape (N, m, n).
+        singular: Singular values below this fraction of the largest do not count.
+        held: Columns that are left out, shape (n,).
+    """
+    if held is not None and held.any():
+        matrices = matrices[..., ~held]
+    N, m, n = matrices.shape
+    ranks = np.full(N, min(m, n))
+    if N and m and n:
+        regular = np.zeros(N, dtype=bool)
+        if m < n:
+            gram = matrices @ np.swapaxes(matrices, 1, 2)
+            with suppress(np.linalg.LinAlgError):
+                regular = _regular(np.asarray(np.linalg.cholesky(gram)))
+        rest = ~regular
+        if rest.any():
+            s = np.linalg.svd(matrices[rest], compute_uv=False)
+            ranks[rest] = np.sum(s > singular * s[:, :1], axis=1)
+    return ranks
 
 
 def _square(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:

@@ -81,6 +81,7 @@ def project(
     tolerances: Tolerances = EXACT,
     until: float | None = None,
     nearby: Array | None = None,
+    ranks: NDArray[np.intp] | None = None,
     steps: int = 40,
 ) -> Projected:
     """Bring configurations onto the manifold.
@@ -95,6 +96,8 @@ def project(
         nearby: Lengths of the first corrections, scaled, beyond which a solution is another one
             than that wanted, shape (N,). Such projections are given up, and so are those whose
             corrections do not contract. By default none is.
+        ranks: Number of independent equations that are solved at each, the clearest ones; the
+            others are expected to follow, shape (N,). By default all that are independent.
         steps: Largest number of Newton steps: near a double root each only halves the distance.
     """
     q = np.array(q, dtype=np.float64)
@@ -132,7 +135,8 @@ def project(
             break
         active, state, residual = active[going], state[going], residual[going]
         rows = constraints.residual_jacobian(state) * constraints.units
-        step = -least_norm(rows, residual, tolerances.singular, held)
+        rank = None if ranks is None else ranks[active]
+        step = -least_norm(rows, residual, tolerances.singular, held, rank)
         length[active] = np.abs(step).max(axis=1, initial=0.0)
         if k == 0:
             first[active] = length[active]

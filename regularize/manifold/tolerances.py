@@ -35,6 +35,14 @@ class Tolerances:
     singular: float
     rank: float
 
+    @property
+    def apart(self) -> float:
+        """Distance of configurations above which they are different ones wherever solutions meet.
+
+        Where four meet, errors move them by their fourth root.
+        """
+        return math.sqrt(self.same)
+
     @classmethod
     def of(cls, rtol: float = RTOL, noise: float = ROUNDING) -> Tolerances:
         """Tolerances for a model.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from regularize.model.graph import EdgeId, Graph, NodeId, loop_count, nodes_of
 
@@ -124,6 +125,33 @@ def minimum_cycle_basis(graph: Graph, block: Sequence[EdgeId]) -> list[Cycle]:
         if len(cycles) == count or longest >= len(block):
             return cycles
         longest *= 2
+
+
+def summed_cycles(graph: Graph, basis: Sequence[Cycle], candidates: Sequence[Cycle]) -> list[Cycle]:
+    """The candidates and the simple cycles that are sums of two of the basis, shortest first.
+
+    Shortest paths between two bodies take one of several chains, so the loop of the other two is
+    never among the candidates; it is the sum of two that are.
+
+    Args:
+        graph: The mechanism's graph.
+        basis: Independent cycles.
+        candidates: Cycles that are known.
+    """
+    found = {frozenset(cycle.edges): cycle for cycle in candidates}
+    for one, two in combinations([frozenset(cycle.edges) for cycle in basis], 2):
+        both = one ^ two
+        if one & two and both not in found and _is_cycle(graph, both):
+            found[both] = walk(graph, sorted(both))
+    return [found[edges] for edges in sorted(found, key=lambda c: (len(c), sorted(c)))]
+
+
+def _is_cycle(graph: Graph, edges: frozenset[EdgeId]) -> bool:
+    """Whether the edges make one closed walk through distinct nodes."""
+    at = _incident(graph, edges)
+    if any(len(touching) != 2 for touching in at.values()):
+        return False
+    return len(nodes_of(graph, walk(graph, sorted(edges)).edges)) == len(at)
 
 
 def contract(graph: Graph, block: Sequence[EdgeId]) -> list[NodeChain]:

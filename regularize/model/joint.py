@@ -12,7 +12,7 @@ velocity of a group joint is its twist in the moving frame, as in Pinocchio.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,8 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.model.diagnostic import Source
+from regularize.model.joint_dynamics import JointDynamics
+from regularize.model.joint_limits import JointLimits
 
 #: Joint kinds and their numbers of freedoms (None: any number, given by the screws).
 KINDS: dict[str, int | None] = {
@@ -53,8 +55,10 @@ class Joint:
         position: Stored joint coordinates, shape (freedoms,); radians and metres.
         actuated: True or False where the model says so, else None.
         closure: True where the file itself marks the joint as closing a loop.
-        limits: Lower and upper bounds, shape (freedoms, 2), or None.
+        limits: Bounds of positions, rates and forces, or None where the model states none; bounds
+            of positions may be given as an array of shape (freedoms, 2).
         source: Where it stands in the user's files.
+        dynamics: Damping, friction, springs and rotor inertia.
     """
 
     name: str
@@ -67,8 +71,9 @@ class Joint:
     position: Array = field(default_factory=lambda: np.zeros(0))
     actuated: bool | None = None
     closure: bool = False
-    limits: Array | None = None
+    limits: JointLimits | None = None
     source: Source | None = None
+    dynamics: JointDynamics = field(default_factory=JointDynamics)
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
@@ -87,8 +92,22 @@ class Joint:
         object.__setattr__(self, "position", read_only(position))
         object.__setattr__(self, "T_parent_joint", read_only(self.T_parent_joint))
         object.__setattr__(self, "T_child_joint", read_only(self.T_child_joint))
+        if self.limits is not None and not isinstance(self.limits, JointLimits):
+            object.__setattr__(self, "limits", JointLimits.of(self.limits))
+        object.__setattr__(self, "dynamics", self.dynamics.spread(self.freedoms))
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Raise ``ModelError`` unless limits and dynamics have one value per freedom."""
+        values = self.dynamics.stated()
         if self.limits is not None:
-            object.__setattr__(self, "limits", read_only(self.limits).reshape(-1, 2))
+            values |= {f.name: getattr(self.limits, f.name) for f in fields(self.limits)}
+        for name, value in values.items():
+            if value is not None and len(value) != self.freedoms:
+                raise ModelError(
+                    f"joint {self.name!r}: {name} has {len(value)} values for "
+                    f"{self.freedoms} freedoms"
+                )
 
     @property
     def freedoms(self) -> int:

@@ -63,8 +63,23 @@ def reversed_joint(joint: Joint) -> Joint:
         T_parent_joint=joint.T_child_joint,
         T_child_joint=joint.T_parent_joint,
         position=joint.position[order],
-        limits=None if joint.limits is None else joint.limits[order],
+        limits=None if joint.limits is None else joint.limits.taken(order),
+        dynamics=joint.dynamics.taken(order),
     )
+
+
+def body_jacobian(joint: Moving, q: Array) -> Array:
+    """Twist of the child's frame, seen from itself, by the joint's velocities, shape (6, f).
+
+    Velocities of group joints are twists in the moving frame, so theirs are the screws.
+    """
+    if joint.group:
+        return joint.screws
+    columns, T = [np.zeros((6, 0))], np.eye(4)
+    for column, value in zip(joint.screws.T[::-1], q[::-1], strict=True):
+        columns.insert(1, (adjoint(inverse(T)) @ column)[:, None])
+        T = exp(column * value) @ T
+    return np.hstack(columns)
 
 
 def joint_position(joint: Moving, T_parent_child: Array) -> Array:
@@ -88,12 +103,8 @@ def joint_position(joint: Moving, T_parent_child: Array) -> Array:
     q = np.zeros(joint.freedoms)
     for _ in range(STEPS):
         # Newton on the twist that is still missing, seen from the moved frame.
-        columns, T = [], np.eye(4)
-        for column, value in zip(joint.screws.T[::-1], q[::-1], strict=True):
-            columns.append(adjoint(inverse(T)) @ column)
-            T = exp(column * value) @ T
-        error = log(inverse(T) @ T_parent_child)
-        step = np.linalg.lstsq(np.column_stack(columns[::-1]), error, rcond=None)[0]
+        error = log(inverse(motion(joint, q)) @ T_parent_child)
+        step = np.linalg.lstsq(body_jacobian(joint, q), error, rcond=None)[0]
         q = q + step
         if float(np.max(np.abs(step))) < 1e-14:
             break

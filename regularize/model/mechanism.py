@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
@@ -11,19 +11,26 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
+from regularize.model.actuator import Actuator, ActuatorGains
 from regularize.model.body import Body, Geometry, Inertia
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.joint import Joint, joint_screws
+from regularize.model.joint_dynamics import JointDynamics
+from regularize.model.joint_limits import JointLimits
 from regularize.model.prescribed_motion import PrescribedMotion
 
 #: A reader finds here all that a model consists of.
 __all__ = [
     "STANDARD_GRAVITY",
+    "Actuator",
+    "ActuatorGains",
     "Body",
     "Coupling",
     "Geometry",
     "Inertia",
     "Joint",
+    "JointDynamics",
+    "JointLimits",
     "Mechanism",
     "PrescribedMotion",
     "joint_in_world",
@@ -68,6 +75,7 @@ class Mechanism:
         format: Name of the format that it was read from.
         files: Further files that were read, such as a sidecar.
         motions: Motions that the file prescribes for joints; they are offered, not imposed.
+        actuators: Motors; they are listed, and never act by themselves.
     """
 
     name: str
@@ -81,11 +89,13 @@ class Mechanism:
     format: str = "python"
     files: tuple[str, ...] = ()
     motions: tuple[PrescribedMotion, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that every name is unique and every reference resolves."""
-        for field_name in ("bodies", "joints", "couplings", "findings", "files", "motions"):
-            object.__setattr__(self, field_name, tuple(getattr(self, field_name)))
+        for each in fields(self):
+            if isinstance(each.default, tuple) or each.name in ("bodies", "joints"):
+                object.__setattr__(self, each.name, tuple(getattr(self, each.name)))
         object.__setattr__(self, "gravity", read_only(self.gravity).reshape(3))
         bodies = unique_names("body", [body.name for body in self.bodies])
         joints = unique_names("joint", [joint.name for joint in self.joints])
@@ -97,14 +107,17 @@ class Mechanism:
                     raise ModelError(f"joint {joint.name!r} names the unknown body {end!r}")
             if joint.parent == joint.child:
                 raise ModelError(f"joint {joint.name!r} connects body {joint.child!r} to itself")
-        for coupling in self.couplings:
-            for name, freedom, _ in coupling.terms:
-                if name not in joints:
-                    raise ModelError(f"coupling {coupling.name!r} names unknown joint {name!r}")
-                if not 0 <= freedom < self.joints[joints[name]].freedoms:
-                    raise ModelError(
-                        f"coupling {coupling.name!r}: joint {name!r} has no freedom {freedom}"
-                    )
+        named = [
+            (f"coupling {coupling.name!r}", name, freedom)
+            for coupling in self.couplings
+            for name, freedom, _ in coupling.terms
+        ]
+        named += [(f"actuator {a.name!r}", a.joint, a.freedom) for a in self.actuators]
+        for what, name, freedom in named:
+            if name not in joints:
+                raise ModelError(f"{what} names unknown joint {name!r}")
+            if not 0 <= freedom < self.joints[joints[name]].freedoms:
+                raise ModelError(f"{what}: joint {name!r} has no freedom {freedom}")
 
     def body(self, name: str) -> Body:
         """The body of that name; raises ``ModelError`` naming the bodies there are."""

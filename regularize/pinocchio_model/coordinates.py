@@ -10,7 +10,8 @@ import pinocchio as pin
 
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
-from regularize.model.graph import Graph
+from regularize.model.graph import CouplingRow, Graph
+from regularize.pinocchio_model.joint_reading import angle_of, parts_of
 from regularize.pinocchio_model.tree import TreeJoint
 
 
@@ -25,8 +26,11 @@ class ModelCoordinates:
         graph: The mechanism's graph.
         model: The Pinocchio model.
         joints: How its joints stand for the mechanism's.
+        mimics: Whether the couplings are mimic joints of the model, and no rows.
 
     Attributes:
+        columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
+            joints; of ball joints the one that is nearest, shape (nv,).
         coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n).
         offset: Their right-hand sides, shape (C,).
 
@@ -34,7 +38,9 @@ class ModelCoordinates:
         UnsupportedExport: A coupling acts on a cut, which has no coordinate in the model.
     """
 
-    def __init__(self, graph: Graph, model: Any, joints: Sequence[TreeJoint]) -> None:
+    def __init__(
+        self, graph: Graph, model: Any, joints: Sequence[TreeJoint], *, mimics: bool = False
+    ) -> None:
         """Write the map and the couplings as matrices."""
         self.graph, self.model = graph, model
         self._neutral = pin.neutral(model)
@@ -50,18 +56,34 @@ class ModelCoordinates:
                     block = block[::-1]
                 self._map[row : row + edge.freedoms, list(edge.columns)] = block
                 row += edge.freedoms
-        self.coupling = self._couplings()
-        self.offset = read_only([c.offset for c in graph.couplings])
+        nearest = np.argmax(np.abs(self._map), axis=1) if graph.freedoms else np.zeros(0, int)
+        self.columns = np.where(np.any(self._map, axis=1), nearest, -1)
+        parts = [part for j in list(model.joints)[1:] for part in parts_of(j)]
+        self._planar = [(p.idx_q, p.idx_v) for p in parts if p.short == "Planar"]
+        self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
+        couplings = () if mimics else graph.couplings
+        for row in graph.couplings if mimics else ():
+            (own, primary), coefficients = row.columns, row.coefficients
+            self._back[own] = -coefficients[1] * self._back[primary]
+            self._start[own] = row.offset
+        self.coupling = self._couplings(couplings)
+        self.offset = read_only([c.offset for c in couplings])
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
         step = self._map @ np.asarray(coordinates)
-        return np.asarray(pin.integrate(self.model, self._neutral, step))
+        q = np.asarray(pin.integrate(self.model, self._neutral, step))
+        for k, i in self._planar:
+            # The coordinates here are two slides and a turn, not a step in the plane's group.
+            q[k : k + 4] = step[i], step[i + 1], np.cos(step[i + 2]), np.sin(step[i + 2])
+        return q
 
     def of_tree(self, q: Array) -> Array:
         """The mechanism's coordinates that the model has, zero at the cuts, shape (n,)."""
         step = pin.difference(self.model, self._neutral, np.asarray(q))
-        return np.asarray(self._map.T @ step)
+        for k, i in self._planar:
+            step[i : i + 3] = q[k], q[k + 1], angle_of(q[k + 2 : k + 4])
+        return np.asarray(self._back @ step + self._start)
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
         """Index in v, a and tau of a joint's freedom.
@@ -85,16 +107,21 @@ class ModelCoordinates:
             return np.zeros(0)
         return np.asarray(self.coupling @ self.of_tree(q) - self.offset)
 
+    @property
+    def rates(self) -> Array:
+        """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
+        return self._back
+
     def velocity_rows(self) -> Array:
         """Coupling rows on the model's velocities, shape (C, nv)."""
-        return read_only(self.coupling @ self._map.T)
+        return read_only(self.coupling @ self._back)
 
-    def _couplings(self) -> Array:
+    def _couplings(self, couplings: Sequence[CouplingRow]) -> Array:
         """Coupling rows over all joint coordinates, shape (C, n)."""
         graph = self.graph
-        rows = np.zeros((len(graph.couplings), graph.freedoms))
+        rows = np.zeros((len(couplings), graph.freedoms))
         present = np.any(self._map != 0.0, axis=0)
-        for row, coupling in zip(rows, graph.couplings, strict=True):
+        for row, coupling in zip(rows, couplings, strict=True):
             for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
                 if not present[column]:
                     name = next(e.name for e in graph.edges if column in e.columns)

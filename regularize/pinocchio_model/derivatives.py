@@ -16,7 +16,7 @@ import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
-from regularize.pinocchio_model.rows import Closure
+from regularize.pinocchio_model.rows import ClosureRows
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import Split, mass_matrix
 
@@ -96,7 +96,7 @@ class _LoopDerivatives:
     second: Array
 
 
-def _loop_derivatives(model: Any, data: Any, closure: Closure) -> _LoopDerivatives:
+def _loop_derivatives(model: Any, data: Any, closure: ClosureRows) -> _LoopDerivatives:
     local = pin.ReferenceFrame.LOCAL
     to_row = closure.anchor.joint1_placement.inverse()
     row = data.oMi[closure.first] * closure.anchor.joint1_placement

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
-from regularize.pinocchio_model.rows import Closure
+from regularize.pinocchio_model.rows import ClosureRows
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import Split
 
@@ -69,7 +69,7 @@ def constraint_forces(
     return ConstraintForces(read_only(multipliers), read_only(generalized), tuple(loops))
 
 
-def _loop_force(tree: ConstrainedTree, closure: Closure, multipliers: Array) -> LoopForce:
+def _loop_force(tree: ConstrainedTree, closure: ClosureRows, multipliers: Array) -> LoopForce:
     data = tree.data
     T_world_row = (data.oMi[closure.first] * closure.anchor.joint1_placement).homogeneous
     second = (data.oMi[closure.second] * closure.T_second_joint).homogeneous
@@ -79,19 +79,12 @@ def _loop_force(tree: ConstrainedTree, closure: Closure, multipliers: Array) -> 
     cut = closure.cut
     removed = np.hstack([cut.removed, cut.thinned, cut.numerical])
     removed[:3] /= cut.length
-    T_joint_cut = screw.transform(None, -second[:3, 3]) @ _cut_frame(tree, closure)
+    T_joint_cut = screw.transform(None, -second[:3, 3]) @ closure.T_world_cut(data)
     return LoopForce(
         closure.cut.edge.joint.name,
-        read_only(closure.sign * (carry @ (closure.covectors.T @ multipliers))),
+        read_only(closure.sign * (carry @ (closure.current(data).T @ multipliers))),
         read_only(screw.adjoint(screw.inverse(T_joint_cut)).T @ removed),
     )
-
-
-def _cut_frame(tree: ConstrainedTree, closure: Closure) -> Array:
-    """The cut frame in the world, shape (4, 4)."""
-    frame = tree.model.getFrameId(f"cut frame {closure.cut.edge.name}")
-    joint = tree.model.frames[frame].parentJoint
-    return np.asarray((tree.data.oMi[joint] * tree.model.frames[frame].placement).homogeneous)
 
 
 @dataclass(frozen=True, eq=False)

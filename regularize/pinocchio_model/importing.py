@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,20 +12,29 @@ import pinocchio as pin
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
-from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
     Body,
+    Coupling,
     Inertia,
     Joint,
+    JointDynamics,
+    JointLimits,
     Mechanism,
 )
+from regularize.pinocchio_model.closure import Closure
+from regularize.pinocchio_model.joint_reading import (
+    JointPart,
+    MimicJoint,
+    mimic_of,
+    movement,
+    parts_of,
+)
+from regularize.pinocchio_model.joint_values import HELD
 
 GROUND = "universe"
-AXES = dict(zip("XYZ", np.eye(3), strict=True))
-#: Kinds of the joints that move about or along one axis, by the first letter of Pinocchio's names.
-LETTERS = {"R": "revolute", "P": "prismatic", "H": "helical"}
-AXIAL = re.compile(r"(?:RUB|[RPH]|Revolute(?:Unbounded)?|Prismatic|Helical)([XYZ]|Unaligned)")
+#: Joint models whose coordinates are those of one exponential: no part of a series of screws.
+WHOLE = ("Spherical", "FreeFlyer")
 #: Rows of the constraint models that are read, and the joint that stands for each.
 CLOSURES = {3: "spherical", 6: "fixed"}
 
@@ -37,12 +45,14 @@ def from_pinocchio(
     """The mechanism of a Pinocchio model with its loops.
 
     Every joint of the model becomes a joint with a body behind it; a constraint model becomes a
-    weld (six rows) or a ball joint (three rows) that closes a loop.
+    weld (six rows) or a ball joint (three rows) that closes a loop. A mimic joint becomes a joint
+    with a coupling; a composite joint that turns about a point inside becomes a series of joints.
 
     Args:
         model: A ``pinocchio.Model``.
-        constraint_models: ``RigidConstraintModel``, ``PointAnchorConstraintModel`` and
-            ``FrameAnchorConstraintModel`` entries, or ``ConstraintModel`` around the latter.
+        constraint_models: ``regularize.Closure`` entries, ``RigidConstraintModel``,
+            ``PointAnchorConstraintModel`` and ``FrameAnchorConstraintModel`` entries, or
+            ``ConstraintModel`` around the latter.
         q: Configuration to start from, shape (nq,); by default the neutral one.
 
     Raises:
@@ -51,37 +61,34 @@ def from_pinocchio(
     q = pin.neutral(model) if q is None else np.array(q, dtype=np.float64)
     if q.shape != (model.nq,):
         raise ModelError(f"q has shape {q.shape}, but the model needs ({model.nq},)")
-    names = _body_names(model)
-    bodies = [Body(names[0])]
-    joints = []
+    names = body_names(model)
+    bodies, joints, couplings = [Body(names[0])], [], []
+    own: dict[int, Joint] = {}
     for i in range(1, model.njoints):
+        if model.joints[i].shortname() == "JointModelMimic":
+            mimic = mimic_of(model, i)
+            joint, follows = _mimicking(model, i, names, own[mimic.primary], mimic)
+            added = [joint]
+            couplings += follows
+        else:
+            added = list(_joints(model, i, names, q))
+            own[i] = added[0]
+        bodies += [Body(joint.child) for joint in added[:-1]]
         bodies.append(Body(names[i], _inertia(model.inertias[i])))
-        joints.append(_joint(model, i, names, q))
-    joints += [
-        _closure(model, constraint, k, names) for k, constraint in enumerate(constraint_models)
-    ]
-    findings = []
-    if getattr(model, "mimicking_joints", None) is not None and len(model.mimicking_joints):
-        findings.append(
-            Diagnostic(
-                "REG013",
-                "warning",
-                "mimic joints of the Pinocchio model are read as joints of their own, without "
-                "the coupling",
-            )
-        )
+        joints += added
+    joints += [_closure(model, c, k, names) for k, c in enumerate(constraint_models)]
     return Mechanism(
         name=str(model.name) or "pinocchio",
         bodies=tuple(bodies),
         joints=tuple(_unique(joints)),
+        couplings=tuple(couplings),
         ground=names[0],
         gravity=np.array(model.gravity.linear),
-        findings=tuple(findings),
         format="pinocchio",
     )
 
 
-def _body_names(model: Any) -> list[str]:
+def body_names(model: Any) -> list[str]:
     """Name of the body behind each joint: its first body frame's, or the joint's own."""
     names = [GROUND, *(f"{name} link" for name in list(model.names)[1:])]
     seen: set[int] = set()
@@ -116,98 +123,111 @@ def _inertia(inertia: Any) -> Inertia | None:
     return Inertia(float(inertia.mass), np.array(inertia.lever), np.array(inertia.inertia))
 
 
-def _joint(model: Any, index: int, names: list[str], q: Array) -> Joint:
-    joint = model.joints[index]
-    name = str(model.names[index])
-    mine = q[joint.idx_q : joint.idx_q + joint.nq]
-    T_child = IDENTITY
-    if joint.shortname() == "JointModelComposite":
-        kind, screws, position, T_child = _composite(joint, name, mine)
+def _joints(model: Any, index: int, names: list[str], q: Array) -> Iterator[Joint]:
+    """What one joint of the model becomes: several joints where it turns about points inside."""
+    name, T = str(model.names[index]), model.jointPlacements[index].homogeneous
+    joint, parent = model.joints[index], names[int(model.parents[index])]
+    parts = parts_of(joint)
+    if len(parts) > 1 and any(part.short in WHOLE for part in parts):
+        for k, part in enumerate(parts):
+            last = k == len(parts) - 1
+            child = names[index] if last else f"{name}/{k + 1} link"
+            kind, screws, position = movement(part, name, q)
+            T = T @ part.placement
+            own = f"{name}/{k + 1}"
+            yield Joint(
+                own,
+                parent,
+                child,
+                kind,
+                screws,
+                T,
+                position=position,
+                limits=_limits(model, part),
+                dynamics=_dynamics(model, part),
+            )
+            parent, T = child, IDENTITY
+        return
+    if len(parts) > 1:
+        kind, screws, position, T_child = _series(parts, name, q)
     else:
-        kind, screws, position = _motion(joint, name, mine)
-    return Joint(
+        T_child = IDENTITY
+        kind, screws, position = movement(parts[0], name, q)
+    whole = JointPart(joint, T, int(joint.idx_q), int(joint.idx_v))
+    yield Joint(
         name,
-        names[int(model.parents[index])],
+        parent,
         names[index],
         kind,
         screws,
-        model.jointPlacements[index].homogeneous,
+        T,
         T_child,
         position=position,
-        limits=_limits(model, joint),
+        limits=_limits(model, whole),
+        dynamics=_dynamics(model, whole),
     )
 
 
-def _motion(joint: Any, name: str, q: Array) -> tuple[str, Array, Array]:
-    """Kind, screws and coordinates of a joint model."""
-    short = joint.shortname().removeprefix("JointModel")
-    axial = AXIAL.fullmatch(short)
-    if axial is not None:
-        kind, inner = LETTERS[short[0]], joint.extract()
-        axis = AXES[axial[1]] if axial[1] in AXES else np.array(inner.axis)
-        pitch = float(inner.pitch) if kind == "helical" else 0.0
-        position = np.array([_angle(q)]) if joint.nq == 2 else q
-        return kind, joint_screws(kind, axis, pitch=pitch), position
-    if short == "Spherical":
-        return "spherical", joint_screws("spherical"), pin.log3(pin.Quaternion(q).matrix())
-    if short == "FreeFlyer":
-        return "free", joint_screws("free"), screw.log(pin.XYZQUATToSE3(q).homogeneous)
-    if short == "Translation":
-        return "composite", np.eye(6)[:, :3], q
-    if short == "SphericalZYX":
-        return "composite", np.column_stack([screw.revolute(AXES[axis]) for axis in "ZYX"]), q
-    if short == "Universal":
-        inner = joint.extract()
-        return "universal", joint_screws("universal", inner.axis1, inner.axis2), q
-    if short == "Planar":
-        position = np.array([q[0], q[1], _angle(q[2:])])
-        columns = [
-            screw.prismatic(AXES["X"]),
-            screw.prismatic(AXES["Y"]),
-            screw.revolute(AXES["Z"]),
-        ]
-        return "planar", np.column_stack(columns), position
-    raise ModelError(
-        f"joint {name!r}: Pinocchio's joint model {short!r} has no counterpart here; replace it "
-        "by a series of simpler joints"
-    )
-
-
-def _angle(q: Array) -> float:
-    """Angle from its cosine and sine."""
-    return float(np.arctan2(q[1], q[0]))
-
-
-def _composite(joint: Any, name: str, q: Array) -> tuple[str, Array, Array, Array]:
-    """A series of joints as one joint: kind, screws, coordinates, and its frame on the child."""
-    inner = joint.extract()
-    T, columns, start, coordinates = IDENTITY, [], 0, []
-    for part, placement in zip(inner.joints, inner.jointPlacements, strict=True):
-        short = part.shortname()
-        if short in ("JointModelSpherical", "JointModelFreeFlyer", "JointModelComposite"):
-            raise ModelError(
-                f"joint {name!r}: a composite joint with a part {short!r} has no counterpart here; "
-                "write it as a series of joints"
-            )
-        _, screws, position = _motion(part, name, q[start : start + part.nq])
-        start += part.nq
-        T = T @ placement.homogeneous
+def _series(parts: Sequence[JointPart], name: str, q: Array) -> tuple[str, Array, Array, Array]:
+    """A series of parts as one joint: kind, screws, coordinates, and its frame on the child."""
+    T, columns, coordinates = IDENTITY, [], []
+    for part in parts:
+        _, screws, position = movement(part, name, q)
+        T = T @ part.placement
         columns.append(screw.adjoint(T) @ screws)
         coordinates.append(position)
     # What the placements of the parts amount to lies behind the motion of all of them.
     return "composite", np.hstack(columns), np.concatenate(coordinates), screw.inverse(T)
 
 
-def _limits(model: Any, joint: Any) -> Array | None:
-    """Bounds of a joint with one coordinate, None where there are none."""
-    if joint.nq != 1:
-        return None
-    lower = float(model.lowerPositionLimit[joint.idx_q])
-    upper = float(model.upperPositionLimit[joint.idx_q])
-    return np.array([[lower, upper]]) if np.isfinite(lower) and np.isfinite(upper) else None
+def _mimicking(
+    model: Any, index: int, names: list[str], primary: Joint, mimic: MimicJoint
+) -> tuple[Joint, list[Coupling]]:
+    """A mimic joint as a joint of its own, and the relation to the joint that it follows."""
+    name, T = str(model.names[index]), model.jointPlacements[index].homogeneous
+    ends = (names[int(model.parents[index])], names[index])
+    if mimic.screw is None:
+        data = model.createData()
+        pin.forwardKinematics(model, data, pin.neutral(model))
+        fixed = joint_screws("fixed")
+        return Joint(name, *ends, "fixed", fixed, data.liMi[index].homogeneous), []
+    _, _, pitch = screw.axis_of(mimic.screw)
+    kind = "prismatic" if pitch is None else "helical" if abs(pitch) > 1e-12 else "revolute"
+    position = mimic.scaling * primary.position + mimic.offset
+    joint = Joint(name, *ends, kind, mimic.screw[:, None], T, position=position)
+    terms = ((name, 0, 1.0), (primary.name, 0, -mimic.scaling))
+    return joint, [Coupling(f"mimic {name}", "mimic", terms, mimic.offset)]
+
+
+def _limits(model: Any, joint: JointPart) -> JointLimits | None:
+    """Bounds of a joint, None where there are none; those of quaternions and cosines are none."""
+    nq, nv = int(joint.model.nq), int(joint.model.nv)
+    q, v = slice(joint.idx_q, joint.idx_q + nq), slice(joint.idx_v, joint.idx_v + nv)
+    lower, upper = np.full((2, nv), [[-np.inf], [np.inf]])
+    if nq == nv:
+        lower, upper = _open(model.lowerPositionLimit[q]), _open(model.upperPositionLimit[q])
+    rated = {"velocity": _open(model.velocityLimit[v]), "effort": _open(model.effortLimit[v])}
+    rated = {key: bounds for key, bounds in rated.items() if np.any(np.isfinite(bounds))}
+    limits = JointLimits(lower, upper, **rated)
+    return limits if limits.bounded or rated else None
+
+
+def _open(bounds: Array) -> Array:
+    """Bounds with infinity for the largest numbers there are, by which Pinocchio means none."""
+    largest = np.finfo(np.float64).max
+    return np.where(np.abs(bounds) >= largest, np.sign(bounds) * np.inf, bounds)
+
+
+def _dynamics(model: Any, joint: JointPart) -> JointDynamics:
+    """Damping, friction and rotor inertia where they are not zero."""
+    v = slice(joint.idx_v, joint.idx_v + int(joint.model.nv))
+    values = {key: np.array(getattr(model, key)[v]) for key in HELD}
+    return JointDynamics(**{key: each for key, each in values.items() if np.any(each)})
 
 
 def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Joint:
+    if isinstance(constraint, Closure):
+        return constraint.joint(model, names, number)
     extract = getattr(constraint, "extract", None)
     inner = constraint if extract is None else extract()
     name = str(getattr(constraint, "name", "")) or str(getattr(inner, "name", ""))

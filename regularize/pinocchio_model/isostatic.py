@@ -81,7 +81,11 @@ def _lowered(
         if joint.kind != "fixed" or not joint.closure or reduction.redundant < 3:
             continue
         ball = replace(
-            joint, kind="spherical", screws=joint_screws("spherical"), position=np.zeros(3)
+            joint,
+            kind="spherical",
+            screws=joint_screws("spherical"),
+            position=np.zeros(3),
+            limits=None,
         )
         joints = tuple(ball if j.name == joint.name else j for j in mechanism.joints)
         candidate = replace(mechanism, joints=joints)

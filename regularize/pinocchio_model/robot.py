@@ -6,7 +6,8 @@ of the cuts become constraints. Everything is computed by Pinocchio from the mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,12 +18,13 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.screw import Array, read_only
+from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint_motion import joint_position
+from regularize.pinocchio_model.batches import batch
+from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
-from regularize.pinocchio_model.findings import left_over, massless_tips
 from regularize.pinocchio_model.forces import (
     ConstraintForces,
     InverseDynamics,
@@ -30,26 +32,12 @@ from regularize.pinocchio_model.forces import (
     inverse_dynamics,
 )
 from regularize.pinocchio_model.massless_motion import naming, require_mass
-from regularize.pinocchio_model.rows import Closure, ConstraintRows
-from regularize.pinocchio_model.solvers import (
-    Acceleration,
-    ConstrainedTree,
-    acceleration_of,
-    is_massive,
-)
+from regularize.pinocchio_model.passive_forces import PassiveForces
+from regularize.pinocchio_model.solvers import Acceleration, ConstrainedTree, acceleration_of
 from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
-from regularize.pinocchio_model.styles import (
-    PROXIMAL,
-    anchor_models,
-    rigid_models,
-    row_closures,
-    weld_closures,
-)
-from regularize.pinocchio_model.tree import TreeBuilder, TreeJoint
+from regularize.pinocchio_model.tree import TreeJoint
 from regularize.reduction.reduce import Reduction
-
-STYLES = ("rows", "anchors", "slack", "legacy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +56,18 @@ class Robot(ConstrainedTree):
     joints: tuple[TreeJoint, ...]
     findings: tuple[Diagnostic, ...]
     _coordinates: ModelCoordinates = field(repr=False)
+    _made: Callable[..., Robot] = field(repr=False)
+
+    def __reduce__(self) -> tuple[Callable[..., Robot], tuple[()]]:
+        """Copies are made anew, each with its own data."""
+        return self._made, ()
+
+    def __repr__(self) -> str:
+        """The robot in one line."""
+        return (
+            f"<Robot {self.model.name!r}: nq {self.model.nq}, nv {self.model.nv}, "
+            f"{self.rows} rows of rank {self.rank}, style {self.style!r}>"
+        )
 
     @property
     def rows(self) -> int:
@@ -83,41 +83,60 @@ class Robot(ConstrainedTree):
         """The same robot without composite joints; coordinates are the same."""
         if not any(joint.shortname() == "JointModelComposite" for joint in self.model.joints):
             return self
-        return to_pinocchio(self.reduction, self.style, composite=False)
+        return self._made(composite=False)
 
-    def residual(self, q: Array) -> Array:
-        """Errors of the rows, zero where the loops are closed, shape (m,)."""
-        return self.constraints.residual(self.data, q, self._coordinates.coupled(q))
+    def residual(self, q: Array, data: Any = None) -> Array:
+        """Errors of the rows, zero where the loops are closed, shape (m,).
 
-    def jacobian(self, q: Array) -> Array:
-        """Rows on velocities, shape (m, nv)."""
-        return self.constraints.jacobian(self.data, q)
+        Args:
+            q: Configuration, shape (nq,).
+            data: The caller's ``pinocchio.Data`` of the model to compute in; by default the robot's
+                own, which every thread has for itself.
+        """
+        return self.constraints.residual(
+            self.data if data is None else data, q, self._coordinates.coupled(q)
+        )
 
-    def bias(self, q: Array, v: Array) -> Array:
+    def jacobian(self, q: Array, data: Any = None) -> Array:
+        """Rows on velocities, shape (m, nv); arguments as of ``residual``."""
+        return self.constraints.jacobian(self.data if data is None else data, q)
+
+    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
         """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
 
         On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
         """
-        return self.constraints.bias(self.data, q, v)
+        return self.constraints.bias(self.data if data is None else data, q, v)
 
-    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Acceleration under the constraints, shape (nv,).
+    def forward_dynamics(
+        self, q: Array, v: Array, tau: Array, *, executor: Executor | None = None
+    ) -> Array:
+        """Acceleration under the constraints, shape (nv,) or (N, nv).
 
         Args:
-            q: Configuration with closed loops, shape (nq,).
-            v: Velocity that keeps them closed, shape (nv,).
-            tau: Joint forces and torques, N and N m, shape (nv,).
+            q: Configuration with closed loops, shape (nq,) or (N, nq).
+            v: Velocity that keeps them closed, shape (nv,) or (N, nv).
+            tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv).
+            executor: Where a batch is computed: anything with the interface of
+                ``concurrent.futures.Executor``; by default here.
 
         In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
         ``NoInertia`` says which freedoms move no mass.
         """
         with self.massive_motion():
-            return self._accelerate(q, v, tau)
+            if np.ndim(q) == np.ndim(v) == np.ndim(tau) == 1:
+                return self._accelerate(q, v, tau)
+            return batch(self.accelerations, (q, v, tau), executor)
 
     def massive_motion(self) -> AbstractContextManager[None]:
         """``NoInertia`` with names in place of ``MasslessMotion``."""
         return naming(self.reduction, self._coordinates)
+
+    def accelerations(self, q: Array, v: Array, tau: Array) -> Array:
+        """``forward_dynamics`` of configurations (N, nq), one after the other, shape (N, nv)."""
+        each = [self._accelerate(*state) for state in zip(q, v, tau, strict=True)]
+        return np.array(each).reshape(len(q), self.model.nv)
 
     def stabilized_dynamics(
         self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
@@ -183,15 +202,52 @@ class Robot(ConstrainedTree):
             q: Configuration, shape (nq,).
             v: Velocity, shape (nv,).
             tau: Joint forces and torques, shape (nv,).
+
+        Raises:
+            UnsupportedExport: The model has mimic joints, or a universal joint closes a loop.
         """
+        if isinstance(self.constraints, BodyRows):
+            raise UnsupportedExport(
+                "Pinocchio has no derivatives for mimic joints, nor for the rows of a universal "
+                "joint that closes a loop"
+            )
         a = self.expanded.forward_dynamics(q, v, tau)
         with self.massive_motion():
             return dynamics_derivatives(self.expanded, q, v, a, tau)
 
     def energy(self, q: Array, v: Array) -> float:
-        """Kinetic and gravitational energy in J."""
-        kinetic = pin.computeKineticEnergy(self.model, self.data, q, v)
-        return float(kinetic + pin.computePotentialEnergy(self.model, self.data, q))
+        """Kinetic and gravitational energy, and what joint springs store, in J."""
+        kinetic, potential = self.energies(q, v)
+        return kinetic + potential
+
+    def energies(self, q: Array, v: Array) -> tuple[float, float]:
+        """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
+        model, data = self.model, self.data
+        if np.any(model.armature):
+            # Pinocchio's own function leaves the rotors of some types of joints out.
+            kinetic = 0.5 * float(v @ mass_matrix(model, data, q) @ v)
+        else:
+            kinetic = float(pin.computeKineticEnergy(model, data, q, v))
+        gravity = float(pin.computePotentialEnergy(model, data, q))
+        return kinetic, gravity + self.passive.energy(data, q)
+
+    @cached_property
+    def passive(self) -> PassiveForces:
+        """Damping, friction and springs of the mechanism's joints."""
+        return PassiveForces.of(self._coordinates, self.constraints.closures)
+
+    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+        """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
+
+        Joints that close loops are counted, though they have no coordinate in the model.
+
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            v: Velocity that keeps them closed, shape (nv,).
+            slip: Rate in rad/s and m/s below which dry friction falls off.
+        """
+        lost = self.passive.dissipative(self.data, q, v, slip)
+        return lost + self.passive.springs(self.data, q)
 
     def split(self, q: Array) -> Split:
         """Constrained and free directions at a configuration."""
@@ -287,64 +343,3 @@ class Robot(ConstrainedTree):
         mechanism = self.reduction.mechanism
         pairs = [(name, k) for name in joints for k in range(mechanism.joint(name).freedoms)]
         return np.array([self.velocity_index(name, k) for name, k in pairs], dtype=np.intp)
-
-
-def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool = True) -> Robot:
-    """A Pinocchio model with the reduced constraints.
-
-    Args:
-        reduction: From ``regularize.reduce``.
-        style: ``rows``: the kept rows themselves, through ``Robot.jacobian``, ``Robot.bias`` and
-            ``Robot.forward_dynamics``. ``anchors``: ``pinocchio.ConstraintModel`` entries for
-            ``ConstraintCholeskyDecomposition`` without damping. ``slack``: slack joints and plain
-            6-row welds. ``legacy``: ``RigidConstraintModel`` entries, redundant rows included, with
-            the ``ProximalSettings`` that they need.
-        composite: Whether a joint of several freedoms is one joint of the model. Pinocchio's
-            analytical derivatives are right only where it is a series of joints; coordinates are
-            the same either way.
-
-    Raises:
-        UnsupportedExport: The style is unknown or cannot express the rows.
-    """
-    if style not in STYLES:
-        raise UnsupportedExport(f"unknown style {style!r}; known: {', '.join(STYLES)}")
-    if style == "rows":
-        builder, closures = row_closures(reduction, composite=composite)
-        models: Any = []
-    else:
-        builder, closures, welds = weld_closures(
-            reduction,
-            slack=style == "slack",
-            every_row=style == "legacy",
-            composite=composite,
-        )
-        make = rigid_models if style == "legacy" else anchor_models
-        models = make(builder.model, closures, welds)
-    return _robot(reduction, style, builder, closures, models)
-
-
-def _robot(
-    reduction: Reduction, style: str, builder: TreeBuilder, closures: list[Closure], models: Any
-) -> Robot:
-    model, data = builder.model, builder.model.createData()
-    coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
-    rows = ConstraintRows(model, closures, coordinates.velocity_rows())
-    legacy = style == "legacy"
-    q0 = read_only(coordinates.configuration(reduction.q))
-    massive = is_massive(model, data, q0)
-    findings = (*builder.findings, *left_over(reduction, style))
-    return Robot(
-        model=model,
-        data=data,
-        constraints=rows,
-        style=style,
-        constraint_models=models,
-        proximal_settings=pin.ProximalSettings(*PROXIMAL) if legacy else None,
-        rank=model.nv - reduction.mobility if legacy else len(rows) - reduction.remaining,
-        massive=massive,
-        reduction=reduction,
-        q0=q0,
-        joints=tuple(builder.joints),
-        findings=findings if massive else (*findings, massless_tips()),
-        _coordinates=coordinates,
-    )

@@ -8,6 +8,7 @@ of the twist is divided by the length of the part (see ``reduction.Cut``).
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from regularize.reduction.cuts import Cut
 
 
 @dataclass(frozen=True, eq=False)
-class Closure:
+class ClosureRows:
     """One closed loop of the model.
 
     Attributes:
@@ -34,6 +35,7 @@ class Closure:
         T_first_joint: The joint frame on the first body seen from that body's Pinocchio joint.
         T_second_joint: The same on the second body.
         sign: 1 where the second body is the child of the cut joint, else -1.
+        T_first_cut: The cut frame seen from the first body's Pinocchio joint.
     """
 
     cut: Cut
@@ -43,6 +45,24 @@ class Closure:
     T_first_joint: Any
     T_second_joint: Any
     sign: int
+    T_first_cut: Any
+
+    def current(self, data: Any) -> Array:
+        """The covectors at the configuration of Pinocchio's data, shape (m, 6)."""
+        return self.covectors
+
+    def own_acceleration(self, data: Any, twist: Array) -> Array:
+        """What the closing joint's rates alone make of the relative acceleration, row frame, (6,).
+
+        Args:
+            data: Pinocchio's data with positions.
+            twist: Relative twist in the row frame, shape (6,).
+        """
+        return np.zeros(6)
+
+    def T_world_cut(self, data: Any) -> Array:
+        """The cut frame in the world, shape (4, 4)."""
+        return np.asarray((data.oMi[self.first] * self.T_first_cut).homogeneous)
 
     @cached_property
     def first(self) -> int:
@@ -99,6 +119,22 @@ class Closure:
         return np.asarray(frame.actInv(gap).vector)
 
 
+class AnchorData(threading.local):
+    """What Pinocchio computes of the anchors: every thread has its own.
+
+    Args:
+        anchors: Pinocchio's models of the frames that meet.
+    """
+
+    def __init__(self, anchors: Any) -> None:
+        """Make room for one thread."""
+        self.datas = pin.StdVec_ConstraintData()
+        for anchor in anchors:
+            self.datas.append(anchor.createData())
+        self.pairs = list(zip(anchors, self.datas, strict=True))
+        self.inner = [data.extract() for data in self.datas]
+
+
 class ConstraintRows:
     """All rows of a model: those of the closures, then those of the couplings.
 
@@ -108,16 +144,13 @@ class ConstraintRows:
         coupling: Rows of the couplings on velocities, shape (C, nv).
     """
 
-    def __init__(self, model: Any, closures: Sequence[Closure], coupling: Array) -> None:
+    def __init__(self, model: Any, closures: Sequence[ClosureRows], coupling: Array) -> None:
         """Stack the covectors of all closures."""
         self.model, self.closures = model, tuple(closures)
         self.anchors = pin.StdVec_ConstraintModel()
-        self.datas = pin.StdVec_ConstraintData()
         for closure in closures:
             self.anchors.append(pin.ConstraintModel(closure.anchor))
-            self.datas.append(pin.ConstraintModel(closure.anchor).createData())
-        self._pairs = list(zip(self.anchors, self.datas, strict=True))
-        self._inner = [data.extract() for data in self.datas]
+        self._own = AnchorData(self.anchors)
         total = sum(len(c.covectors) for c in closures)
         self.projection = np.zeros((total, 6 * len(closures)))
         row = 0
@@ -141,24 +174,24 @@ class ConstraintRows:
         """Rows on velocities where the joint Jacobians are up to date, shape (m, nv)."""
         if not self.closures:
             return self.coupling
-        for anchor, anchor_data in self._pairs:
+        for anchor, anchor_data in self._own.pairs:
             anchor.calc(self.model, data, anchor_data)
-        twists = pin.getConstraintsJacobian(self.model, data, self.anchors, self.datas)
+        twists = pin.getConstraintsJacobian(self.model, data, self.anchors, self._own.datas)
         rows = self.projection @ twists
         return np.vstack([rows, self.coupling]) if len(self.coupling) else rows
 
     def bias(self, data: Any, q: Array, v: Array) -> Array:
         """Rate of the rows at zero acceleration, shape (m,)."""
         pin.forwardKinematics(self.model, data, q, v, self._no_acceleration)
-        for anchor, anchor_data in self._pairs:
+        for anchor, anchor_data in self._own.pairs:
             anchor.calc(self.model, data, anchor_data)
         return self.current_bias()
 
     def current_bias(self) -> Array:
         """Rate of the rows at zero acceleration where the anchors are up to date, shape (m,)."""
-        if not self._inner:
+        if not self.closures:
             return np.zeros(len(self.coupling))
-        rates = [data.constraint_acceleration_error for data in self._inner]
+        rates = [data.constraint_acceleration_error for data in self._own.inner]
         drift = self.projection @ (rates[0] if len(rates) == 1 else np.concatenate(rates))
         if not len(self.coupling):
             return np.asarray(drift)
@@ -179,7 +212,7 @@ class ConstraintRows:
             coupled: Errors of the couplings, shape (C,).
         """
         pin.forwardKinematics(self.model, data, q)
-        errors = [closure.covectors @ closure.error(data) for closure in self.closures]
+        errors = [closure.current(data) @ closure.error(data) for closure in self.closures]
         return np.concatenate([*errors, coupled])
 
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.rows import ConstraintRows
+from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
 
 #: Acceleration from configuration, velocity and joint forces.
 Acceleration = Callable[[Array, Array, Array], Array]
+
+
+class Workspace(threading.local):
+    """What Pinocchio writes to while it computes: every thread has its own.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """Make room for one thread."""
+        self.data = model.createData()
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +37,6 @@ class ConstrainedTree:
 
     Attributes:
         model: The spanning tree.
-        data: Pinocchio's data of the model.
         constraints: The rows.
         style: One of ``robot.STYLES``; see ``styles``.
         constraint_models: Constraints for Pinocchio's own solvers; empty in the style ``rows``.
@@ -33,7 +46,6 @@ class ConstrainedTree:
     """
 
     model: Any
-    data: Any = field(repr=False)
     constraints: ConstraintRows = field(repr=False)
     style: str
     constraint_models: Any
@@ -41,12 +53,21 @@ class ConstrainedTree:
     rank: int
     massive: bool
 
+    @cached_property
+    def _workspace(self) -> Workspace:
+        return Workspace(self.model)
+
+    @property
+    def data(self) -> Any:
+        """Pinocchio's data of the model, of each thread its own."""
+        return self._workspace.data
+
 
 def acceleration_of(tree: ConstrainedTree) -> Acceleration:
     """The acceleration of a tree under its rows, by the solver that suits its style."""
-    model, data, rows = tree.model, tree.data, tree.constraints
+    model, rows = tree.model, tree.constraints
     if len(rows) == 0 and tree.massive:
-        return lambda q, v, tau: np.array(pin.aba(model, data, q, v, tau))
+        return lambda q, v, tau: np.array(pin.aba(model, tree.data, q, v, tau))
     if tree.style == "legacy" and tree.massive and not len(rows.coupling):
         return _proximal(tree)
     if tree.rank < len(rows) or not tree.massive:
@@ -55,6 +76,7 @@ def acceleration_of(tree: ConstrainedTree) -> Acceleration:
         return _cholesky(tree)
 
     def exact(q: Array, v: Array, tau: Array) -> Array:
+        data = tree.data
         jacobian, bias = rows.jacobian_and_bias(data, q, v)
         return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
 
@@ -83,40 +105,66 @@ def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Arra
     return Split.of(jacobian, tree.rank).response(M, force, -bias)
 
 
+class Factorisation(threading.local):
+    """Pinocchio's factorisation of mass matrix and anchors; every thread has its own.
+
+    Args:
+        model: The model.
+        anchors: ``ConstraintModel`` entries.
+    """
+
+    def __init__(self, model: Any, anchors: Any) -> None:
+        """Make room for one thread."""
+        self.data = model.createData()
+        self.rows = AnchorData(anchors)
+        self.cholesky = pin.ConstraintCholeskyDecomposition(
+            model, self.data, anchors, self.rows.datas
+        )
+
+
 def _cholesky(tree: ConstrainedTree) -> Acceleration:
     """Pinocchio's factorisation of mass matrix and anchors, without damping."""
-    model, data, models = tree.model, tree.data, tree.constraint_models
-    datas = pin.StdVec_ConstraintData()
-    for constraint in models:
-        datas.append(constraint.createData())
-    pairs = list(zip(models, datas, strict=True))
-    inner = [constraint_data.extract() for constraint_data in datas]
-    cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
-    zero = np.zeros(model.nv)
+    model, models = tree.model, tree.constraint_models
+    zero, own = np.zeros(model.nv), Factorisation(model, models)
 
     def accelerate(q: Array, v: Array, tau: Array) -> Array:
+        data, rows = own.data, own.rows
         pin.crba(model, data, q, pin.Convention.WORLD)
         pin.forwardKinematics(model, data, q, v, zero)
-        for constraint, constraint_data in pairs:
+        for constraint, constraint_data in rows.pairs:
             constraint.calc(model, data, constraint_data)
-        cholesky.compute(model, data, models, datas, 0.0)
-        drift = [-d.constraint_acceleration_error for d in inner]
+        own.cholesky.compute(model, data, models, rows.datas, 0.0)
+        drift = [-d.constraint_acceleration_error for d in rows.inner]
         force = tau - pin.nonLinearEffects(model, data, q, v)
-        return np.asarray(cholesky.solve(np.concatenate([*drift, force]))[-model.nv :])
+        return np.asarray(own.cholesky.solve(np.concatenate([*drift, force]))[-model.nv :])
 
     return accelerate
 
 
+class ProximalData(threading.local):
+    """Data of Pinocchio's constrained dynamics; every thread has its own.
+
+    Args:
+        model: The model.
+        constraints: ``RigidConstraintModel`` entries.
+    """
+
+    def __init__(self, model: Any, constraints: Any) -> None:
+        """Make room for one thread."""
+        self.data = model.createData()
+        self.datas = pin.StdVec_RigidConstraintData()
+        for constraint in constraints:
+            self.datas.append(constraint.createData())
+        pin.initConstraintDynamics(model, self.data, constraints, self.datas)
+
+
 def _proximal(tree: ConstrainedTree) -> Acceleration:
     """Pinocchio's constrained dynamics, iterated on redundant rows."""
-    model, data, models = tree.model, tree.data, tree.constraint_models
-    datas = pin.StdVec_RigidConstraintData()
-    for constraint in models:
-        datas.append(constraint.createData())
-    pin.initConstraintDynamics(model, data, models, datas)
-    settings = tree.proximal_settings
+    model, models = tree.model, tree.constraint_models
+    own, settings = ProximalData(model, models), tree.proximal_settings
 
     def accelerate(q: Array, v: Array, tau: Array) -> Array:
+        data, datas = own.data, own.datas
         return np.array(pin.constraintDynamics(model, data, q, v, tau, models, datas, settings))
 
     return accelerate

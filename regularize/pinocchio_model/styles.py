@@ -18,7 +18,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,8 +27,9 @@ import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.model.graph import NodeId
 from regularize.pinocchio_model.coordinate_rows import coordinate_frame, point_frame, weld_rows
-from regularize.pinocchio_model.rows import Closure
+from regularize.pinocchio_model.rows import ClosureRows
 from regularize.pinocchio_model.tips import Tip
 from regularize.pinocchio_model.tree import TreeBuilder
 from regularize.reduction.cuts import Cut, independent_rows, outside
@@ -75,21 +76,29 @@ class Weld:
 
 def row_closures(
     reduction: Reduction, *, composite: bool = True
-) -> tuple[TreeBuilder, list[Closure]]:
+) -> tuple[TreeBuilder, list[ClosureRows]]:
     """The tree without the cut joints, closed by the kept rows."""
     builder = TreeBuilder(reduction.graph, set(reduction.tree), composite=composite)
     closures = []
     for cut in reduction.cuts:
-        covectors = cut.rows.T.copy()
-        covectors[:, :3] /= cut.length
+        covectors = row_covectors(cut)
         builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
-        closures.append(_joint_closure(builder, cut, cut.T_node_frame, covectors))
+        closures.append(
+            joint_closure(builder.model, builder.place, cut, cut.T_node_frame, covectors)
+        )
     return builder, closures
+
+
+def row_covectors(cut: Cut) -> Array:
+    """The kept rows in the cut frame, linear parts in units of 1/length, shape (m, 6)."""
+    covectors = cut.rows.T.copy()
+    covectors[:, :3] /= cut.length
+    return np.asarray(covectors)
 
 
 def weld_closures(
     reduction: Reduction, *, slack: bool = False, every_row: bool = False, composite: bool = True
-) -> tuple[TreeBuilder, list[Closure], list[Weld]]:
+) -> tuple[TreeBuilder, list[ClosureRows], list[Weld]]:
     """The tree with the cut joints, closed by welds of cut bodies.
 
     Args:
@@ -118,13 +127,17 @@ def weld_closures(
         rows = range(weld.size) if slack or every_row else weld.rows
         builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
         if weld.point:
-            closures.append(_joint_closure(builder, cut, weld.T_node_frame, weld.covectors(rows)))
+            closures.append(
+                joint_closure(
+                    builder.model, builder.place, cut, weld.T_node_frame, weld.covectors(rows)
+                )
+            )
         else:
             closures.append(_tip_closure(builder, weld, weld.covectors(rows)))
     return builder, closures, welds
 
 
-def anchor_models(model: Any, closures: Sequence[Closure], welds: Sequence[Weld]) -> Any:
+def anchor_models(model: Any, closures: Sequence[ClosureRows], welds: Sequence[Weld]) -> Any:
     """Pinocchio's constraint models of the welds, with the compliance of implied rows."""
     models = pin.StdVec_ConstraintModel()
     for closure, weld in zip(closures, welds, strict=True):
@@ -141,7 +154,7 @@ def anchor_models(model: Any, closures: Sequence[Closure], welds: Sequence[Weld]
     return models
 
 
-def rigid_models(model: Any, closures: Sequence[Closure], welds: Sequence[Weld]) -> Any:
+def rigid_models(model: Any, closures: Sequence[ClosureRows], welds: Sequence[Weld]) -> Any:
     """Pinocchio's older constraint models of the welds, all rows rigid."""
     models = pin.StdVec_RigidConstraintModel()
     for closure, weld in zip(closures, welds, strict=True):
@@ -160,7 +173,7 @@ def rigid_models(model: Any, closures: Sequence[Closure], welds: Sequence[Weld])
     return models
 
 
-def _second(closure: Closure, weld: Weld) -> Any:
+def _second(closure: ClosureRows, weld: Weld) -> Any:
     """Placement on the second body of the frame or the point that meets the first one."""
     if not weld.point:
         return closure.anchor.joint2_placement
@@ -168,23 +181,35 @@ def _second(closure: Closure, weld: Weld) -> Any:
     return closure.T_second_joint * relative
 
 
-def _joint_closure(
-    builder: TreeBuilder, cut: Cut, T_node_frame: Array, covectors: Array
-) -> Closure:
-    """A closure between the two bodies of a cut joint that is not in the tree."""
+def joint_closure(
+    model: Any,
+    place: Mapping[NodeId, tuple[int, Array]],
+    cut: Cut,
+    T_node_frame: Array,
+    covectors: Array,
+) -> ClosureRows:
+    """A closure between the two bodies of a cut joint that is not in the tree.
+
+    Args:
+        model: The Pinocchio model of the tree.
+        place: Joint that carries each node, and the node's frame in that joint's frame.
+        cut: The cut.
+        T_node_frame: The row frame on the cut's body, shape (4, 4).
+        covectors: Rows in that frame, linear parts in units of 1/length, shape (m, 6).
+    """
     edge = cut.edge
     other = edge.other(cut.node)
-    first, second = builder.place[cut.node], builder.place[other]
+    first, second = place[cut.node], place[other]
     own, far = (edge.T_child, edge.T_parent) if cut.on_child else (edge.T_parent, edge.T_child)
     anchor = pin.FrameAnchorConstraintModel(
-        builder.model,
+        model,
         first[0],
         pin.SE3(first[1] @ T_node_frame),
         second[0],
         pin.SE3(second[1] @ far),
     )
     sign = -1 if cut.on_child else 1
-    return Closure(
+    return ClosureRows(
         cut,
         edge,
         anchor,
@@ -192,15 +217,17 @@ def _joint_closure(
         pin.SE3(first[1] @ own),
         pin.SE3(second[1] @ far),
         sign,
+        pin.SE3(first[1] @ cut.T_node_frame),
     )
 
 
-def _tip_closure(builder: TreeBuilder, weld: Weld, covectors: Array) -> Closure:
+def _tip_closure(builder: TreeBuilder, weld: Weld, covectors: Array) -> ClosureRows:
     """A closure between a body and its copy."""
     first, second = builder.place[weld.cut.node], builder.tip_place[weld.cut.edge.index]
     one, two = (pin.SE3(place[1] @ weld.T_node_frame) for place in (first, second))
     anchor = pin.FrameAnchorConstraintModel(builder.model, first[0], one, second[0], two)
-    return Closure(weld.cut, None, anchor, covectors, one, two, 1)
+    T_first_cut = pin.SE3(first[1] @ weld.cut.T_node_frame)
+    return ClosureRows(weld.cut, None, anchor, covectors, one, two, 1, T_first_cut)
 
 
 def chosen_welds(reduction: Reduction) -> list[Weld]:

@@ -13,6 +13,8 @@ from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import Edge, EdgeId, Graph, NodeId
+from regularize.model.joint import Joint
+from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.joints import elementary_models
 from regularize.pinocchio_model.tips import SINGLE, SharedInertia, Tip
 
@@ -70,6 +72,7 @@ class TreeBuilder:
         self.findings: list[Diagnostic] = []
         self.place: dict[NodeId, tuple[int, Array]] = {graph.ground: (0, np.eye(4))}
         self.tip_place: dict[EdgeId, tuple[int, Array]] = {}
+        self._rank = alphabetical(graph.mechanism)
         self._add_bodies(graph.ground)
         self._descend(graph.ground)
 
@@ -92,11 +95,12 @@ class TreeBuilder:
             stack.append((child, iter(self._downward(child))))
 
     def _downward(self, node: NodeId) -> list[Edge]:
-        return [
+        edges = [
             self.graph.edges[e]
             for e in self.graph.adjacency[node]
             if e in self.tree and self.graph.edges[e].other(node) not in self.place
         ]
+        return sorted(edges, key=lambda edge: self._rank.get(edge.joint.name, 0))
 
     def _series(self, node: NodeId, edge: Edge) -> list[Edge]:
         """The edge with the following parts of the same joint, where they hang on each other."""
@@ -209,3 +213,25 @@ class TreeBuilder:
     def _unused(self, name: str) -> str:
         taken = {frame.name for frame in self.model.frames}
         return name if name not in taken else f"{name}/body"
+
+
+def alphabetical(mechanism: Mechanism) -> dict[str, int]:
+    """Place of every joint of a URDF model in the order of Pinocchio's reader; else nothing.
+
+    It goes down from the root, at every link in the alphabetical order of the joints there; models
+    of other formats keep the order of their files.
+    """
+    if mechanism.format not in ("urdf", "xacro"):
+        return {}
+    below: dict[str, list[Joint]] = {}
+    for joint in sorted(mechanism.joints, key=lambda joint: joint.name, reverse=True):
+        if not joint.closure:
+            below.setdefault(joint.parent, []).append(joint)
+    rank: dict[str, int] = {}
+    stack = [*below.get(mechanism.ground, ())]
+    while stack:
+        joint = stack.pop()
+        if joint.name not in rank:
+            rank[joint.name] = len(rank)
+            stack += below.get(joint.child, ())
+    return rank

@@ -45,12 +45,17 @@ class Certificate:
         holds: Whether every closure equation stayed fulfilled.
         solved: How many of the configurations come from the closed form of the loops. At those the
             velocities that the kept rows allow were checked; the others were walked to.
+        distinct: How many of the configurations are different ones.
+        travelled: Largest way of a joint, in metres, and largest turn of a body, in radians, from
+            the assembled pose to any of them.
     """
 
     configurations: int
     worst: float
     holds: bool
     solved: int = 0
+    distinct: int = 0
+    travelled: tuple[float, float] = (0.0, 0.0)
 
 
 class Certifier:
@@ -79,20 +84,36 @@ class Certifier:
         many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
         visited = self._walked(loops, rows, CONFIGURATIONS if many else self.configurations, rng)
-        worst, solved = _closure_error(loops, visited), 0
+        worst, found = _closure_error(loops, visited), np.zeros((0, loops.freedoms))
         if many and sampler is not None and self._small(worst):
-            q = self._solved(loops, visited, sampler)
-            solved = len(q)
-            for start in range(0, solved, CHUNK):
-                part = q[start : start + CHUNK]
+            found = self._solved(loops, visited, sampler)
+            for start in range(0, len(found), CHUNK):
+                part = found[start : start + CHUNK]
                 worst = max(worst, _velocity_error(rows, part, self.setting.tolerances, rng))
-            missing = self.configurations - solved - _count(visited)
+            missing = self.configurations - len(found) - _count(visited)
             if missing > 0:
                 more = self._walked(loops, rows, missing, rng)
                 visited = np.concatenate([visited, more], axis=1)
                 worst = max(worst, _closure_error(loops, more))
-        checked = _count(visited) + solved if self.configurations > 0 else 0
-        return visited, Certificate(checked, worst, self._small(worst), solved)
+        checked = _count(visited) + len(found) if self.configurations > 0 else 0
+        everywhere = np.concatenate([visited.reshape(_count(visited), loops.freedoms), found])
+        distinct, travelled = self._spread(loops, everywhere) if checked else (0, (0.0, 0.0))
+        holds = self._small(worst)
+        return visited, Certificate(checked, worst, holds, len(found), distinct, travelled)
+
+    def _spread(self, loops: LoopKinematics, q: Array) -> tuple[int, tuple[float, float]]:
+        """Number of different configurations, and how far they are from the assembled one."""
+        start, tolerances = self.setting.assembly.q[loops.columns], self.setting.tolerances
+        steps = (q - start) / loops.units
+        steps[np.max(np.abs(steps), axis=1, initial=0.0) <= tolerances.apart] = 0.0
+        distinct = len(np.unique(np.round(steps / tolerances.same), axis=0))
+        home = loops.state(start)
+
+        def ways(part: Array) -> Array:
+            return loops.displacements(home, loops.state(part))
+
+        farthest = in_parts(ways, q).max(axis=0)
+        return distinct, (float(farthest[0]), float(farthest[1]))
 
     def _small(self, worst: float) -> bool:
         return worst <= SLACK * self.setting.rtol

@@ -18,6 +18,7 @@ from regularize.model.cycles import (
     candidate_cycles,
     independent,
     minimum_cycle_basis,
+    summed_cycles,
     walk,
 )
 from regularize.model.graph import (
@@ -61,6 +62,7 @@ def close_part(
     *,
     enough: int | None,
     cuts: frozenset[EdgeId] | None = None,
+    lock: bool = False,
     rng: np.random.Generator,
 ) -> ClosedPart:
     """Close all loops of a biconnected part with as few rows as the search finds.
@@ -74,6 +76,7 @@ def close_part(
         enough: Sum of dimensions that cannot be undercut: the rank at generic configurations.
             None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
+        lock: Whether joints that closed loops lock are rigid for the loops that follow.
         rng: Source of the random orders.
     """
     if cuts is not None:
@@ -81,7 +84,7 @@ def close_part(
     best: ClosedPart | None = None
     for cycles, greedy in _orders(graph, block, rng):
         part = _close_in_order(
-            Propagation(graph, spaces, freedoms), cycles, preference, greedy=greedy
+            Propagation(graph, spaces, freedoms), cycles, preference, greedy=greedy, lock=lock
         )
         if part is not None and (best is None or part.dimension < best.dimension):
             best = part
@@ -104,14 +107,21 @@ def _orders(
     if count == 1 or len(block) > LARGEST_SEARCH:
         return
     candidates = candidate_cycles(graph, block, 2 * max(c.length for c in basis))
-    yield candidates, True
-    for _ in range(TRIES):
-        order = [candidates[i] for i in rng.permutation(len(candidates))]
-        yield independent(order, count), False
+    sums = summed_cycles(graph, basis, candidates)
+    for known in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
+        yield known, True
+        for _ in range(TRIES):
+            order = [known[i] for i in rng.permutation(len(known))]
+            yield independent(order, count), False
 
 
 def _close_in_order(
-    propagation: Propagation, cycles: Sequence[Cycle], preference: Preference, *, greedy: bool
+    propagation: Propagation,
+    cycles: Sequence[Cycle],
+    preference: Preference,
+    *,
+    greedy: bool,
+    lock: bool,
 ) -> ClosedPart | None:
     """Close the cycles one by one; None where at some point none closes exactly one loop."""
     closings: list[Closing] = []
@@ -130,6 +140,8 @@ def _close_in_order(
         )
         closings.append(closing)
         propagation.close(closing.cycle)
+        if lock:
+            propagation.lock([c.cycle for c in closings])
 
 
 def _close_at(

@@ -15,7 +15,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.assembly import with_coordinates
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import joint_screws, perpendiculars
-from regularize.model.mechanism import Joint, Mechanism
+from regularize.model.mechanism import Joint, JointDynamics, Mechanism
 from regularize.reduction.idle import idle_bodies
 from regularize.reduction.reduce import Reduction
 
@@ -65,4 +65,5 @@ def _universal(reduction: Reduction, joint: Joint, axis: Array) -> Joint:
         T_child_joint=joint.T_child_joint @ screw.inverse(motion),
         position=np.zeros(2),
         limits=None,
+        dynamics=JointDynamics(),
     )

@@ -17,7 +17,8 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.batches import in_parts
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.projection import Mask, moved, project
+from regularize.manifold.local_mobility import LocalMobility
+from regularize.manifold.projection import moved
 from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId
@@ -67,8 +68,10 @@ class CellMobility:
         equations: Six per loop and one per coupling.
         here: Rank at the assembled pose.
         generic: Rank at generic configurations.
-        finite: Dimension of the set of configurations.
+        local: Dimension of the set of configurations, and what it rests on.
         modes: Mobility of each kind of configuration found and the number of walkers on it.
+        components: Mobility (None where it is not known) and rank of the components that meet at
+            the assembled pose, that of the generic rank first.
         configurations: Those that were visited, the assembled one first, shape (N, n).
     """
 
@@ -77,9 +80,15 @@ class CellMobility:
     equations: int
     here: Rank
     generic: Rank
-    finite: int
+    local: LocalMobility
     modes: tuple[tuple[int, int], ...]
+    components: tuple[tuple[int | None, int], ...]
     configurations: Array
+
+    @property
+    def finite(self) -> int | None:
+        """Dimension of the set of configurations; None where it is not known."""
+        return self.local.mobility
 
     @property
     def actual(self) -> int:
@@ -144,6 +153,9 @@ def cell_mobility(
         configurations, walkers = configurations[-1:, :FEW], min(walkers, FEW)
     every = int(np.prod(configurations.shape[:-1]))
     flat = np.concatenate([q[None], configurations.reshape(every, loops.freedoms)])
+    # Where walkers come to rest that cannot move at all is the assembled pose and rounding.
+    away = np.max(np.abs(flat - q) / loops.units, axis=1, initial=0.0) > EXACT.apart
+    flat[~away] = q
     values = singular_values(loops, flat, cycles)
     ranks = np.sum(values > rtol * values[:, :1], axis=1)
     # The rank can only drop at special configurations, so the largest one is generic; the
@@ -154,14 +166,17 @@ def cell_mobility(
         last_counted = values[:, largest - 1] / values[:, 0]
         clearest = int(np.argmax(np.where(ranks == largest, last_counted, 0.0)))
     found = [loops.freedoms - int(rank) for rank in ranks[-walkers:]] if walkers else []
+    local = local_mobility(loops, flat[clearest], largest, cycles, rtol, rng)
+    others = sorted({int(rank) for rank in ranks[away]} - {largest}, reverse=True)
     return CellMobility(
         edges=loops.edges,
         freedoms=loops.freedoms,
         equations=6 * len(loops.chords) + len(loops.coupling),
         here=decide_rank(values[0], rtol),
         generic=decide_rank(values[clearest], rtol),
-        finite=finite_mobility(loops, flat[clearest], largest, cycles, rtol, rng),
+        local=local,
         modes=tuple(sorted({m: found.count(m) for m in found}.items())),
+        components=((local.mobility, largest), *((loops.freedoms - r, r) for r in others)),
         configurations=read_only(flat),
     )
 
@@ -184,64 +199,43 @@ def generic_configurations(
     for tolerances in (exact, replace(exact, closed=rtol, singular=rtol)):
         along = Continuation(loops, tolerances)
         visited = random_walks(along, q, walkers=walkers, steps=steps, rng=rng)
-        if np.any(np.abs(visited[-1] - q) > 1e-3 * loops.units):
+        if np.any(np.abs(visited[-1] - q) > tolerances.apart * loops.units):
             return visited
     # Nothing moves: the assembled configuration is the only one.
     visited[:] = q
     return visited
 
 
-def finite_mobility(
+def local_mobility(
     loops: LoopKinematics,
     q: Array,
     rank: int,
     cycles: Sequence[Cycle],
     rtol: float,
     rng: np.random.Generator,
-) -> int:
-    """Dimension of the set of configurations near a generic one.
+) -> LocalMobility:
+    """Dimension of the set of configurations near a generic one, and what it rests on.
 
     Where the rank stays the same off the closed configurations too, it follows from the theorem of
-    constant rank. Elsewhere small steps are corrected back onto the loops without any truncation:
-    directions in which nothing really moves shrink with the square of the step.
+    constant rank; where steps in any direction that the equations allow stay closed, from these.
+    Elsewhere some velocities may not be followed by any motion.
     """
-    tangent_dimension = loops.freedoms - rank
-    if tangent_dimension == 0:
-        return 0
-    nearby = loops.integrate(
-        np.repeat(q[None], 3, axis=0), 0.05 * rng.normal(size=(3, loops.freedoms)) * loops.units
-    )
-    off_loop = [decide_rank(s, rtol).rank for s in singular_values(loops, nearby, cycles)]
-    if max(off_loop) == rank:
-        return tangent_dimension
-    start = np.repeat(q[None], 3 * tangent_dimension + 6, axis=0)
-    along = Continuation(loops, Tolerances.of(rtol))
-    headings = along.tangents(start, rng.normal(size=start.shape))
-    return min(tangent_dimension, len(followed_velocities(loops, q, headings)))
+    k = loops.freedoms - rank
+    steps = 0.05 * rng.normal(size=(3, loops.freedoms))
+    start = np.repeat(q[None], 3, axis=0)
+    settled = k == 0
+    if not settled:
+        nearby = singular_values(loops, moved(loops, start, steps), cycles)
+        settled = max(decide_rank(s, rtol).rank for s in nearby) == rank
+    if not settled:
+        along = Continuation(loops, Tolerances.of(rtol))
+        steps = 0.05 * along.tangents(start, steps)
+        ranks = np.full(3, rank)
+        reached = along.corrected(steps, moved(loops, start, steps), along.held, ranks)
+        settled = bool(reached.good.all())
+    if settled:
+        nothing = np.zeros((loops.freedoms, 0))
+        return LocalMobility(k, "counted", read_only(q), nothing, nothing)
+    from regularize.local_geometry.finite import finite_mobility  # where counts do not settle it
 
-
-def followed_velocities(
-    loops: LoopKinematics, q: Array, headings: Array, held: Mask | None = None
-) -> Array:
-    """A basis of the velocities that motions really follow, scaled, shape (k, n).
-
-    Where a mechanism is shaky, loops allow velocities that no motion follows: corrections of small
-    steps take nearly all of them back.
-
-    Args:
-        loops: Kinematics of the loops.
-        q: A closed configuration, shape (n,).
-        headings: Velocities that the loops allow, in general position among them, largest entry
-            one, scaled, shape (m, n).
-        held: Velocities that stay zero, shape (n,).
-    """
-    step = 0.01
-    start = np.repeat(q[None], len(headings), axis=0)
-    untruncated = replace(EXACT, singular=1e-13)
-    ends = moved(loops, start, step * headings)
-    reached = project(loops, ends, held=held, tolerances=untruncated)
-    followed = (reached.q - start)[reached.closed] / (step * loops.units)
-    if len(followed) == 0:
-        return followed
-    _, sizes, V = np.linalg.svd(followed / np.sqrt(len(followed)), full_matrices=False)
-    return np.asarray(V[sizes > 0.1 * max(1.0 / np.sqrt(loops.freedoms), float(sizes[0]))])
+    return finite_mobility(loops, q, rank, Tolerances.of(rtol), rng)

@@ -59,7 +59,7 @@ class MotionSpaces:
 
     def join(self, a: SpaceId, b: SpaceId) -> SpaceId:
         """Lie closure of the sum of two subalgebras."""
-        return self._larger(_join, a, b)
+        return self._larger(closure_of_sum, a, b)
 
     def add(self, a: SpaceId, b: SpaceId) -> SpaceId:
         """Sum of two subspaces, not closed under the bracket."""
@@ -101,6 +101,6 @@ class MotionSpaces:
         )
 
 
-def _join(a: Array, b: Array, rtol: float) -> Array:
+def closure_of_sum(a: Array, b: Array, rtol: float) -> Array:
     """Lie closure of the sum of two subalgebras."""
     return subalgebra.lie_closure(np.hstack([a, b]), rtol)

@@ -40,13 +40,16 @@ class Part:
         screws: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
         cycles: Short independent loops.
         cuts: One per independent loop.
+        order: Edges of the cuts in the order in which their loops were closed.
         rank: Rank of its closure equations at generic configurations.
         dimension: Rows kept plus freedoms of the cuts, before thinning.
         locked: Edges that can never move.
         trivial: Equations beyond the dimension of each short loop's own motion algebra.
-        topological: Redundancy between locked loops that holds for any lengths.
+        topological: Redundancy between loops that other lengths do not change.
         rtol: Tolerance at which the motion spaces were computed; 0 where nothing was removed
             because the loops are open or the certificate failed.
+        lengths_tried: Number of mechanisms with other lengths and the same relations of the axes
+            that were counted to tell topological from paradoxical; 0 where none was.
     """
 
     edges: tuple[EdgeId, ...]
@@ -55,12 +58,14 @@ class Part:
     screws: dict[EdgeId, Array]
     cycles: tuple[Cycle, ...]
     cuts: tuple[Cut, ...]
+    order: tuple[EdgeId, ...]
     rank: int
     dimension: int
     locked: tuple[EdgeId, ...]
     trivial: int
     topological: int
     rtol: float
+    lengths_tried: int = 0
 
     @property
     def proved(self) -> bool:
@@ -69,7 +74,12 @@ class Part:
 
 
 def reduce_part(
-    setting: Setting, block: Sequence[EdgeId], tolerance: float, enough: int | None = None
+    setting: Setting,
+    block: Sequence[EdgeId],
+    tolerance: float,
+    enough: int | None = None,
+    *,
+    lock: bool = False,
 ) -> Part:
     """Reduce one biconnected part.
 
@@ -78,6 +88,7 @@ def reduce_part(
         block: Edges of the part.
         tolerance: Tolerance of the motion spaces; zero keeps every constraint.
         enough: Stop searching orders when the dimensions add up to this; None takes the first.
+        lock: Whether joints that closed loops lock are rigid for the loops that follow.
     """
     graph, rtol = setting.graph, setting.rtol
     center, length = setting.frame(block)
@@ -95,6 +106,7 @@ def reduce_part(
         setting.preference,
         enough=enough,
         cuts=None if setting.prescribed is None else setting.prescribed & set(block),
+        lock=lock,
         rng=setting.rng(),
     )
     cuts = [
@@ -119,6 +131,7 @@ def reduce_part(
         screws=screws,
         cycles=tuple(basis),
         cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
+        order=tuple(closing.edge for closing in closed.closings),
         rank=0,
         dimension=closed.dimension,
         locked=tuple(locked),
@@ -162,10 +175,15 @@ def with_rigid_joints(setting: Setting, part: Part) -> Part:
 
 
 def searched(setting: Setting, part: Part, mobility: CellMobility) -> Part:
-    """The part reduced in a better order, where rows are left over and there are orders."""
+    """The part reduced in a better order, where rows are left over and there are orders.
+
+    Locked joints are made rigid for the loops that follow, but where all that is left is
+    topological redundancy, which is reported as such.
+    """
     if part.dimension == part.rank or len(part.cycles) == 1 or setting.prescribed is not None:
         return part
-    better = reduce_part(setting, part.edges, part.rtol, part.rank)
+    lock = bool(part.locked) and part.dimension > part.rank + part.topological
+    better = reduce_part(setting, part.edges, part.rtol, part.rank, lock=lock)
     return part if better.dimension >= part.dimension else with_rank(setting, better, mobility)
 
 

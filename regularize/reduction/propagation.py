@@ -26,22 +26,43 @@ What is proved, on the connected set of configurations that contains the referen
   eq. 27, has the sum without saturation; without it the rows can be too few in shaky loops).
 * Only loops that are closed already enter ``A`` and ``P`` while a joint is judged, so the argument
   is an induction over the loops and not a circle.
-* A joint with one freedom whose screw is not in :math:`A_{ib} + A_{bj}` for some b is locked: its
-  rate is zero at the reference pose, and as long as it does not move that sum does not change.
-  Locked joints are looked for after all loops are closed and do not enter the spaces.
+* A joint with one freedom whose screw is not in :math:`A_{ib} + A_{bj}` for some b is locked: the
+  products of motions in the two groups form a manifold with that sum as its tangent space at the
+  reference pose, which the joint's own motion meets in separate places only. Where locked joints
+  are looked for while loops are still open, they are rigid for the loops that follow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import networkx as nx
 
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """What is known of the relative motion of two bodies, and why.
+
+    Attributes:
+        bodies: The two bodies; a space that is no algebra is seen from the first.
+        space: Number of the algebra, or of the space of relative twists.
+        rule: ``joint``: the joint moves so; ``path``: product over a third body; ``meet``: both
+            facts hold; ``walk``: seen from the next body; ``locked``: no way around lets it move.
+        of: Facts that it rests on.
+        edge: The joint of the rules ``joint`` and ``locked``.
+    """
+
+    bodies: tuple[NodeId, NodeId]
+    space: SpaceId
+    rule: Literal["joint", "path", "meet", "walk", "locked"]
+    of: tuple[Fact, ...] = ()
+    edge: EdgeId | None = None
 
 
 @dataclass(frozen=True)
@@ -53,12 +74,15 @@ class Closing:
         node: Body in whose frame the space does not move; one of the cut's two.
         space: Number of the space Δ of relative twists that the cut can see.
         cycle: The loop.
+        of: Facts that make the space smaller, seen from the node and from the far body, relative to
+            one body of the loop each; None where that is the body itself.
     """
 
     edge: EdgeId
     node: NodeId
     space: SpaceId
     cycle: Cycle
+    of: tuple[tuple[Fact | None, Fact | None], ...]
 
 
 class Propagation:
@@ -74,33 +98,50 @@ class Propagation:
         """Start with no joint in place."""
         self.graph, self.spaces, self.freedoms = graph, spaces, freedoms
         self.present: set[EdgeId] = set()
-        self._relation: dict[tuple[NodeId, NodeId], SpaceId] = {}
+        self._facts: dict[tuple[NodeId, NodeId], Fact] = {}
         self._neighbours: dict[NodeId, set[NodeId]] = {}
         self._parts: Any = nx.utils.UnionFind()
         self._closed: set[NodeId] = set()
 
-    def relation(self, i: NodeId, j: NodeId) -> SpaceId:
-        """Number of the algebra that holds the relative motion of two bodies."""
-        return self._relation.get((min(i, j), max(i, j)), MotionSpaces.FULL)
+    def fact(self, i: NodeId, j: NodeId) -> Fact | None:
+        """What is known of the relative motion of two bodies."""
+        return self._facts.get((min(i, j), max(i, j)))
 
-    def _tighten(
-        self, i: NodeId, j: NodeId, algebra: SpaceId, queue: list[tuple[NodeId, NodeId]]
-    ) -> None:
-        pair = (min(i, j), max(i, j))
-        old = self._relation.get(pair)
-        new = algebra if old is None else self.spaces.meet(old, algebra)
-        if new != old:
-            self._relation[pair] = new
+    def of_joint(self, index: EdgeId) -> Fact:
+        """What a joint says of its bodies."""
+        edge = self.graph.edges[index]
+        return Fact((edge.parent, edge.child), self.freedoms[index], "joint", edge=index)
+
+    def both(self, one: Fact, other: Fact) -> Fact:
+        """What two facts about the same bodies say together."""
+        space = self.spaces.meet(one.space, other.space)
+        if space == one.space:
+            return one
+        return other if space == other.space else Fact(one.bodies, space, "meet", (one, other))
+
+    def path(self, bodies: tuple[NodeId, NodeId], one: Fact, other: Fact) -> Fact:
+        """What two algebras say of the bodies at the ends of two that share a third."""
+        return Fact(bodies, self.spaces.join(one.space, other.space), "path", (one, other))
+
+    def _tighten(self, fact: Fact, queue: list[tuple[NodeId, NodeId]]) -> None:
+        i, j = pair = (min(fact.bodies), max(fact.bodies))
+        old = self._facts.get(pair)
+        new = fact if old is None else self.both(old, fact)
+        if old is None or new.space != old.space:
+            self._facts[pair] = new
             self._neighbours.setdefault(i, set()).add(j)
             self._neighbours.setdefault(j, set()).add(i)
             queue.append(pair)
 
     def add_tree_edge(self, index: EdgeId) -> None:
         """Put a joint in place that closes no loop."""
+        self._put(index, [])
+
+    def _put(self, index: EdgeId, queue: list[tuple[NodeId, NodeId]]) -> None:
         edge = self.graph.edges[index]
         self.present.add(index)
         self._parts.union(edge.parent, edge.child)
-        self._tighten(edge.parent, edge.child, self.freedoms[index], [])
+        self._tighten(self.of_joint(index), queue)
 
     def missing(self, cycle: Cycle) -> list[EdgeId]:
         """Joints of the cycle that are not in place yet."""
@@ -136,7 +177,7 @@ class Propagation:
             floor = spaces.dimension(number)
         best: Closing | None = None
         for cut in cuts:
-            for closing in self._closings(cycle, cut, reach):
+            for closing in self.closings(cycle, cut, reach):
                 if best is None or (spaces.dimension(closing.space) < spaces.dimension(best.space)):
                     best = closing
                 if spaces.dimension(best.space) == floor:
@@ -145,68 +186,80 @@ class Propagation:
             raise ValueError("a loop needs at least one joint to cut")
         return best
 
-    def _closings(self, cycle: Cycle, cut: EdgeId, reach: _Reach) -> Iterator[Closing]:
+    def closings(self, cycle: Cycle, cut: EdgeId, reach: _Reach | None = None) -> Iterator[Closing]:
         """The spaces that a cut sees from either of its bodies."""
-        m, spaces = cycle.length, self.spaces
-        p = cycle.edges.index(cut)
-        Z = self.freedoms[cut]
+        reach = reach or _Reach(self, cycle)
+        m, p = cycle.length, cycle.edges.index(cut)
+        near, far = cycle.nodes[p], cycle.nodes[(p + 1) % m]
         # Body x is reached from the far body going back and reaches the near one going forward.
         pairs = [(reach(x, 1, (p - x) % m), reach(x, -1, (x - p - 1) % m)) for x in range(m)]
-        near = far = MotionSpaces.FULL
-        for P_near, P_far in pairs:
-            seen = spaces.add(spaces.add(P_near, spaces.saturate(P_far, Z)), Z)
-            near = spaces.meet(near, seen)
-        yield Closing(cut, cycle.nodes[p], near, cycle)
-        for P_near, P_far in pairs:
-            seen = spaces.add(spaces.add(spaces.saturate(P_near, Z), P_far), Z)
-            far = spaces.meet(far, seen)
-        yield Closing(cut, cycle.nodes[(p + 1) % m], far, cycle)
+        yield self._seen(cycle, cut, near, pairs)
+        yield self._seen(cycle, cut, far, [(there, here) for here, there in pairs])
+
+    def _seen(
+        self,
+        cycle: Cycle,
+        cut: EdgeId,
+        node: NodeId,
+        pairs: Sequence[tuple[Fact | None, Fact | None]],
+    ) -> Closing:
+        """The space that a cut sees from one of its bodies."""
+        spaces, Z = self.spaces, self.freedoms[cut]
+        space, of = MotionSpaces.FULL, []
+        for here, there in pairs:
+            P = MotionSpaces.ZERO if here is None else here.space
+            Q = MotionSpaces.ZERO if there is None else there.space
+            smaller = spaces.meet(space, spaces.add(spaces.add(P, spaces.saturate(Q, Z)), Z))
+            if smaller != space:
+                space = smaller
+                of.append((here, there))
+        return Closing(cut, node, space, cycle, tuple(of))
 
     def is_product(self, cycle: Cycle) -> bool:
         """Whether the loop runs through loops that are closed already."""
         return len(self._closed & set(cycle.nodes)) > 1
 
-    def step(self, cycle: Cycle, i: int) -> SpaceId:
-        """Algebra of the relative motion across one joint of the cycle."""
-        edge = cycle.edges[i]
-        following = cycle.nodes[(i + 1) % cycle.length]
-        return self.spaces.meet(self.relation(cycle.nodes[i], following), self.freedoms[edge])
+    def step(self, cycle: Cycle, i: int) -> Fact:
+        """The relative motion across one joint of the cycle."""
+        joint = self.of_joint(cycle.edges[i])
+        known = self.fact(*joint.bodies)
+        return joint if known is None else self.both(known, joint)
 
     def close(self, cycle: Cycle) -> None:
         """Put all joints of a cycle in place and propagate what its closure implies."""
         queue: list[tuple[NodeId, NodeId]] = []
         for e in self.missing(cycle):
-            edge = self.graph.edges[e]
-            self.present.add(e)
-            self._parts.union(edge.parent, edge.child)
-            self._tighten(edge.parent, edge.child, self.freedoms[e], queue)
+            self._put(e, queue)
         m, nodes = cycle.length, cycle.nodes
         steps = [self.step(cycle, i) for i in range(m)]
-        arcs = [[MotionSpaces.ZERO] for _ in range(m)]
+        # arcs[x][t] leads from body x over t + 1 joints.
+        arcs = [[step] for step in steps]
         for x in range(m):
-            for t in range(m - 1):
-                arcs[x].append(self.spaces.join(arcs[x][-1], steps[(x + t) % m]))
+            for t in range(1, m - 1):
+                ends = (nodes[x], nodes[(x + t + 1) % m])
+                arcs[x].append(self.path(ends, arcs[x][-1], steps[(x + t) % m]))
         for x in range(m):
             for t in range(1, m):
                 y = (x + t) % m
                 if x < y:
-                    both = self.spaces.meet(arcs[x][t], arcs[y][m - t])
-                    self._tighten(nodes[x], nodes[y], both, queue)
+                    self._tighten(self.both(arcs[x][t - 1], arcs[y][m - t - 1]), queue)
         self._propagate(queue)
         self._closed |= set(nodes)
 
     def _propagate(self, queue: list[tuple[NodeId, NodeId]]) -> None:
         """Path consistency on the pairs that are kept, from the changed ones on."""
-        spaces = self.spaces
         while queue:
             i, j = queue.pop()
-            across = self._relation[i, j]
-            if across == MotionSpaces.FULL:
+            across = self._facts[i, j]
+            if across.space == MotionSpaces.FULL:
                 continue
             for k in self._neighbours[i] & self._neighbours[j]:
-                i_k, j_k = self.relation(i, k), self.relation(j, k)
-                self._tighten(i, k, spaces.join(across, j_k), queue)
-                self._tighten(j, k, spaces.join(across, i_k), queue)
+                to_i, to_j = self._known(i, k), self._known(j, k)
+                self._tighten(self.path((i, k), across, to_j), queue)
+                self._tighten(self.path((j, k), across, to_i), queue)
+
+    def _known(self, i: NodeId, j: NodeId) -> Fact:
+        return self._facts[min(i, j), max(i, j)]
 
     def lock(self, cycles: Sequence[Cycle]) -> frozenset[EdgeId]:
         """Joints of closed cycles that can never move, with all that follows from their locking."""
@@ -215,53 +268,62 @@ class Propagation:
             queue: list[tuple[NodeId, NodeId]] = []
             for cycle in cycles:
                 for e in cycle.edges:
-                    if e not in locked and self._is_locked(cycle, e):
-                        edge = self.graph.edges[e]
+                    fact = None if e in locked else self._locked(cycle, e)
+                    if fact is not None:
                         locked.add(e)
-                        self._tighten(edge.parent, edge.child, MotionSpaces.ZERO, queue)
+                        self._tighten(fact, queue)
             if not queue:
                 return frozenset(locked)
             self._propagate(queue)
 
-    def _is_locked(self, cycle: Cycle, e: EdgeId) -> bool:
+    def _locked(self, cycle: Cycle, e: EdgeId) -> Fact | None:
+        """Why a joint cannot move, or None where it may."""
         edge = self.graph.edges[e]
         if self.freedoms[e] == MotionSpaces.ZERO:
-            return False
-        if self.relation(edge.parent, edge.child) == MotionSpaces.ZERO:
-            return True
-        return edge.freedoms == 1 and any(
-            not self.spaces.contains(
-                self.spaces.add(self.relation(edge.parent, b), self.relation(b, edge.child)),
-                self.freedoms[e],
-            )
-            for b in cycle.nodes
-            if b not in (edge.parent, edge.child)
-        )
+            return None
+        known = self.fact(edge.parent, edge.child)
+        if known is not None and known.space == MotionSpaces.ZERO:
+            return known
+        for b in cycle.nodes if edge.freedoms == 1 else ():
+            one, other = self.fact(edge.parent, b), self.fact(b, edge.child)
+            if one is None or other is None or b in (edge.parent, edge.child):
+                continue
+            around = self.spaces.add(one.space, other.space)
+            if not self.spaces.contains(around, self.freedoms[e]):
+                ends = (edge.parent, edge.child)
+                return Fact(ends, MotionSpaces.ZERO, "locked", (one, other), e)
+        return None
 
 
 class _Reach:
-    """Spaces P of the bodies met when walking around a cycle, computed as they are asked for."""
+    """Facts about the bodies met when walking around a cycle, found as they are asked for."""
 
     def __init__(self, propagation: Propagation, cycle: Cycle) -> None:
         self._propagation, self._cycle = propagation, cycle
         self._product = propagation.is_product(cycle)
         self._steps = [propagation.step(cycle, i) for i in range(cycle.length)]
-        self._reached: dict[tuple[int, int], list[SpaceId]] = {}
+        self._reached: dict[tuple[int, int], list[Fact | None]] = {}
 
-    def __call__(self, start: int, direction: int, steps: int) -> SpaceId:
-        """Space of the body that lies so many steps from body ``start``, seen from there."""
-        spaces, m = self._propagation.spaces, self._cycle.length
-        reached = self._reached.setdefault((start, direction), [MotionSpaces.ZERO])
+    def __call__(self, start: int, direction: int, steps: int) -> Fact | None:
+        """What is seen from the body so many steps from ``start``; None: it is the same body."""
+        m, nodes = self._cycle.length, self._cycle.nodes
+        reached = self._reached.setdefault((start, direction), [None])
         while len(reached) <= steps:
             position = (start + direction * (len(reached) - 1)) % m
             step = self._steps[position if direction > 0 else position - 1]
-            if self._product:
-                space = spaces.add(spaces.saturate(reached[-1], step), step)
-            else:
-                space = spaces.join(reached[-1], step)
-            following = (position + direction) % m
-            known = self._propagation.relation(
-                self._cycle.nodes[start], self._cycle.nodes[following]
-            )
-            reached.append(spaces.meet(space, known))
+            ends = (nodes[(position + direction) % m], nodes[start])
+            reached.append(self._further(ends, reached[-1], step))
         return reached[steps]
+
+    def _further(self, ends: tuple[NodeId, NodeId], before: Fact | None, step: Fact) -> Fact:
+        """What is seen from the first of two bodies relative to the second, over one more joint."""
+        propagation, spaces = self._propagation, self._propagation.spaces
+        known = propagation.fact(*ends)
+        if before is None:
+            found = step
+        elif self._product:
+            space = spaces.add(spaces.saturate(before.space, step.space), step.space)
+            found = Fact(ends, space, "walk", (before, step))
+        else:
+            found = Fact(ends, spaces.join(before.space, step.space), "path", (step, before))
+        return found if known is None else propagation.both(found, known)

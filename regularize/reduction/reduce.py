@@ -17,6 +17,7 @@ from regularize.lie import subalgebra
 from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly, assemble
 from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.manifold.local_mobility import EVIDENCE, Evidence
 from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
@@ -147,10 +148,30 @@ class Reduction:
         return self.freedoms - self.rank
 
     @property
-    def finite_mobility(self) -> int:
-        """Dimension of the set of configurations."""
-        inside = sum(cell.freedoms for cell in self.cells)
-        return self.freedoms - inside + sum(cell.finite for cell in self.cells)
+    def finite_mobility(self) -> int | None:
+        """Dimension of the set of configurations; None where it is not known."""
+        outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
+        inside = [cell.finite for cell in self.cells if cell.finite is not None]
+        return outside + sum(inside) if len(inside) == len(self.cells) else None
+
+    @property
+    def components(self) -> tuple[tuple[int | None, int], ...]:
+        """Mobility (None: not known) and rank of the components that meet at the assembled pose."""
+        outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
+        found: dict[tuple[int | None, int], None] = {(outside, 0): None}
+        for cell in self.cells:
+            found = {
+                (None if a is None or b is None else a + b, r + s): None
+                for a, r in found
+                for b, s in cell.components
+            }
+        return tuple(found)
+
+    @property
+    def finite_evidence(self) -> Evidence:
+        """What the finite mobility rests on: of all cells the evidence that is the weakest."""
+        found = {cell.local.evidence for cell in self.cells}
+        return max(found, key=EVIDENCE.index, default="counted")
 
     @property
     def redundant(self) -> int:
@@ -206,6 +227,8 @@ def reduce(
         for edges in graph.cells
     ]
     certificates = [cell.certificate for cell in cells if cell.parts]
+    # What can never move has one configuration, and says nothing of how many the others have.
+    mobile = [cell.certificate for cell in cells if cell.parts and cell.mobility.finite != 0]
     return Reduction(
         graph=graph,
         assembly=assembly,
@@ -216,6 +239,11 @@ def reduce(
             max((c.worst for c in certificates), default=0.0),
             all(c.holds for c in certificates),
             max((c.solved for c in certificates), default=0),
+            min((c.distinct for c in mobile or certificates), default=0),
+            (
+                max((c.travelled[0] for c in certificates), default=0.0),
+                max((c.travelled[1] for c in certificates), default=0.0),
+            ),
         ),
         rtol=rtol,
         seed=seed,

@@ -89,7 +89,8 @@ class Setting:
     def preference(self, e: EdgeId) -> tuple[int, ...]:
         """Sort key of a cut among those that keep equally few rows.
 
-        Uncoupled and passive joints first, whole joints, those that leave no massless end, those
+        Uncoupled joints first, passive ones, those without springs, damping, friction or rotors,
+        whole joints, those that leave no massless end, those
         with more freedoms, the file's own closures, the last ones of the file.
         """
         edge = self.graph.edges[e]
@@ -102,6 +103,7 @@ class Setting:
         return (
             int(coupled),
             int(bool(edge.joint.actuated)),
+            int(any(np.any(value) for value in edge.joint.dynamics.stated().values())),
             int(edge.split),
             int(massless_end),
             -edge.freedoms,

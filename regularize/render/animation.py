@@ -150,7 +150,7 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
     inside: set[int] = set()
     for cell in reduction.cells:
         inside |= set(cell.edges)
-        if cell.finite:
+        if cell.finite != 0:
             yield from _cell_drives(reduction, cell)
     held = floating(reduction)
     for edge in reduction.graph.edges:

@@ -18,6 +18,7 @@ from regularize.report.words import (
     plural,
 )
 from regularize.statics.cures import Cure
+from regularize.statics.stiffness import release_command
 
 
 def headline(report: Analysis) -> tuple[str, str]:
@@ -71,7 +72,9 @@ def counts(report: Analysis) -> str:
     if not r.assembly.closed:
         return f"Grübler count {_signed(r.gruebler)}."
     text = f"True mobility {r.mobility}, Grübler count {_signed(r.gruebler)}"
-    if r.finite_mobility != r.mobility:
+    if r.finite_mobility is None:
+        text += "; whether finite motions follow is not known"
+    elif r.finite_mobility != r.mobility:
         text += f"; only {r.finite_mobility} of the {r.mobility} by finite motions"
     return text + "."
 
@@ -129,7 +132,13 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
                 "regularize.reduce(mechanism, numerical=True)",
             )
         )
-    if report.cures:
+    ways = [cure for cure in report.cures if cure.freed]
+    if ways:
+        words = f"make {freed_words(ways[0])}"
+        if len(ways) > 1:
+            words += "; other ways: " + ", or ".join(freed_words(cure) for cure in ways[1:])
+        found.insert(0, (words, release_command(r, ways[0])))
+    elif report.cures:
         # Universal joints may differ in their axes only, which words do not tell.
         first, *others = dict.fromkeys(_changes(cure) for cure in report.cures)
         words = f"or build it without redundancy: {first}"
@@ -137,6 +146,12 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
             words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
     return found
+
+
+def freed_words(cure: Cure) -> str:
+    """``D revolute (axis along Y), which gives mobility 1``."""
+    changes = listed([f"{change.joint} {change.words}" for change in cure.changes])
+    return f"{changes}, which gives mobility {cure.mobility}"
 
 
 def _changes(cure: Cure) -> str:
@@ -156,11 +171,12 @@ def equations(component: Component | Analysis) -> tuple[int, int, int]:
 
 def kinds(report: Analysis) -> str:
     """Redundant equations by name, or an empty string."""
+    tried = any(part.lengths_tried for part in report.reduction.parts)
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
-        "topological": "topological (any lengths)",
-        "paradoxical": "paradoxical (these lengths only)",
+        "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
+        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'})",
     }
     return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
 
@@ -171,7 +187,12 @@ def evidence(report: Analysis) -> str:
     if not certificate.configurations or not report.reduction.removed:
         return ""
     worst = "0" if certificate.worst < 1e-9 else f"{certificate.worst:.1e} of its size"
-    walked = certificate.configurations - certificate.solved
+    if certificate.distinct <= 1:
+        return (
+            "no configuration but the assembled one was found; every loop is closed there "
+            f"(largest error {worst})"
+        )
+    walked = min(certificate.distinct, certificate.configurations - certificate.solved)
     more = ""
     if certificate.solved:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism
+from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.findings import findings
@@ -18,7 +19,9 @@ from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.words import LISTED
 from regularize.statics.cures import Cure, cures
+from regularize.statics.joint_changes import JointChange
 from regularize.statics.reactions import Reaction, reactions
+from regularize.statics.releases import stiff_closures
 from regularize.version import SCHEMAS, __version__
 
 #: Changes of joint types that are proposed.
@@ -82,7 +85,8 @@ class Analysis:
         loops: One entry per loop.
         moving: Motion of every body but the ground; empty where the loops cannot be closed.
         reactions: One entry per joint.
-        cures: Changes of joint types after which nothing is redundant, the best first.
+        cures: Changes of joint types after which nothing is redundant, the best first; where
+            closures lock the mechanism, those that free it.
         diagnostics: The findings.
         seconds: How long the analysis took.
     """
@@ -108,17 +112,20 @@ class Analysis:
             began: When the work began, by ``time.perf_counter``; by default now.
         """
         began = time.perf_counter() if began is None else began
+        reduction = with_other_lengths(reduction)
         loops = tuple(loop_reports(reduction))
         found = reactions(reduction) if reduction.assembly.closed else ()
         # More changes than a list names are no help.
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
+        few = few or bool(stiff_closures(reduction))
+        ways = cures(reduction, limit=CURES, tries=TRIES) if few else ()
         return cls(
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
             reactions=found,
-            cures=cures(reduction, limit=CURES, tries=TRIES) if few else (),
-            diagnostics=tuple(findings(reduction, loops, found, near)),
+            cures=ways,
+            diagnostics=tuple(findings(reduction, loops, found, ways, near)),
             seconds=time.perf_counter() - began,
         )
 
@@ -203,6 +210,10 @@ class Analysis:
                 "gruebler": r.gruebler,
                 "actual": r.mobility,
                 "finite": r.finite_mobility,
+                "finite_evidence": r.finite_evidence,
+                "components": [
+                    {"mobility": mobility, "rank": rank} for mobility, rank in r.components
+                ],
                 "redundant": r.redundant,
                 "consistent": r.assembly.closed,
                 "here": {
@@ -217,8 +228,11 @@ class Analysis:
                 "kept": r.kept,
                 "removed": r.removed,
                 "remaining_redundant": r.remaining,
+                "lengths_tried": max((part.lengths_tried for part in r.parts), default=0),
                 "certified_configurations": r.certificate.configurations,
                 "solved_configurations": r.certificate.solved,
+                "distinct_configurations": r.certificate.distinct,
+                "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
             },
@@ -236,17 +250,23 @@ class Analysis:
             "cures": [
                 {
                     "changes": [
-                        {"joint": c.joint, "before": c.before, "after": c.after}
+                        {"joint": c.joint, "before": c.before, "after": c.after, "axis": _axis(c)}
                         for c in cure.changes
                     ],
                     "mobility": cure.mobility,
                     "idle": list(cure.idle),
+                    "freed": cure.freed,
                 }
                 for cure in self.cures
             ],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
             "summary": self.summary,
         }
+
+
+def _axis(change: JointChange) -> list[float] | None:
+    """Direction of the new joint's axis on the ground, where there is a choice."""
+    return None if change.choice is None else [float(x) for x in change.choice]
 
 
 def _gap(translation: float, rotation: float) -> dict[str, float]:

@@ -21,7 +21,9 @@ from regularize.report.words import (
     motion_words,
     names,
 )
+from regularize.statics.cures import Cure
 from regularize.statics.reactions import Reaction
+from regularize.statics.stiffness import too_stiff
 
 #: A change of a stored pose below these is rounding, not news: metres and radians.
 NOTICEABLE = (1e-6, 1e-6)
@@ -31,6 +33,7 @@ def findings(
     reduction: Reduction,
     loops: Sequence[LoopReport],
     reactions: Sequence[Reaction],
+    cures: Sequence[Cure],
     near: float,
 ) -> list[Diagnostic]:
     """All findings, errors first, then warnings, then notes."""
@@ -45,6 +48,7 @@ def findings(
             )
         ),
         *_mobility(reduction),
+        *too_stiff(reduction, cures),
         *_reactions(reactions),
         *reduction.mechanism.findings,
     ]
@@ -119,29 +123,41 @@ def _part(
     left = sum(c.kept + c.edge.freedoms for c in part.cuts) - part.rank
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
+    numerical = "remove on numerical evidence: regularize.reduce(mechanism, numerical=True)"
     if part.proved and part.topological and left > 0:
+        reason = "redundant for any lengths: the graph and the joint types make it so"
+        if part.lengths_tried:
+            tried = counted(part.lengths_tried, "set")
+            reason = (
+                f"redundant for all lengths tried ({tried}, with the same relations of the axes): "
+                "kept, for the joint axes alone do not prove it"
+            )
         yield Diagnostic(
             "REG210",
             "warning",
             f"{counted(part.topological, 'equation')} of {where} "
-            f"{'is' if part.topological == 1 else 'are'} redundant for any lengths: the graph and "
-            "the joint types make it so",
+            f"{'is' if part.topological == 1 else 'are'} {reason}",
             joints=joints,
             source=source,
+            help=(numerical,) if part.lengths_tried else (),
         )
     paradoxical = left - part.topological
     if part.proved and paradoxical > 0:
         noun = "more equation" if part.topological else "equation"
+        tried = counted(part.lengths_tried, "other set")
+        reason = f"not with {tried} of lengths and the same relations of the axes"
+        if not part.lengths_tried:
+            reason = "other lengths were not tried, for gears or the like tie the joints together"
         yield Diagnostic(
             "REG202",
             "warning",
             f"{counted(paradoxical, noun)} of {where} "
             f"{'is' if paradoxical == 1 else 'are'} redundant at all configurations visited, owed "
-            "to special dimensions: kept, for the joint axes alone do not prove it",
+            f"to special dimensions ({reason}): kept, for the joint axes alone do not prove it",
             loop=loops[0].name if len(loops) == 1 else None,
             joints=joints,
             source=source,
-            help=("remove on numerical evidence: regularize.reduce(mechanism, numerical=True)",),
+            help=(numerical,),
         )
     if reduction.assembly.closed and not part.proved:
         yield Diagnostic(
@@ -191,7 +207,15 @@ def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
                 f"{cell.generic.rank} elsewhere ({names(joints)})",
                 joints=joints,
             )
-        if cell.finite < cell.actual:
+        if cell.finite is None:
+            yield Diagnostic(
+                "REG217",
+                "warning",
+                f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions follow "
+                f"them is not known ({names(joints)})",
+                joints=joints,
+            )
+        elif cell.finite < cell.actual:
             yield Diagnostic(
                 "REG208",
                 "warning",

@@ -185,6 +185,6 @@ def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[ColumnId], Arr
     jacobian = loops.jacobian(loops.state(visited[picked])) * loops.units
     _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
     # Velocities that no finite motion follows would make rigid bodies look mobile.
-    mobile = cell.actual if cell.finite else 0
+    mobile = 0 if cell.finite == 0 else cell.actual
     null = np.swapaxes(vt[:, loops.freedoms - mobile :], 1, 2) * loops.units[:, None]
     return columns, visited[picked], null

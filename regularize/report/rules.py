@@ -178,7 +178,8 @@ RULES: tuple[Rule, ...] = (
         "redundant-paradoxical",
         "warning",
         "Equations are redundant at every configuration that was visited, but the motion algebras "
-        "do not prove it: it is owed to special dimensions.",
+        "do not prove it. With other lengths and the same relations of the axes (parallel, "
+        "coaxial, meeting in a point, at right angles) it is lost: special dimensions make it.",
         "The mechanism moves only as long as the dimensions are met exactly; nothing is removed.",
         "Bennett's linkage; a parallelogram with a third equal crank.",
         "Keep all rows, or remove them on numerical evidence: reduce(..., numerical=True).",
@@ -252,10 +253,11 @@ RULES: tuple[Rule, ...] = (
         "redundant-topological",
         "warning",
         "Equations between loops are redundant for any lengths, as the graph and the joint types "
-        "have it; the structure is locked.",
-        "The forces in the structure are statically indeterminate.",
-        "A frame with one bar too many.",
-        "Leave out a bar, or remove the rows with reduce(..., numerical=True).",
+        "of a locked structure have it; or for all lengths that were tried with the same relations "
+        "of the axes, though the motion algebras do not prove it.",
+        "The forces are statically indeterminate; nothing is removed.",
+        "A frame with one bar too many; four legs R-U-U with Schoenflies motion.",
+        "Leave out a bar or a leg, or remove the rows with reduce(..., numerical=True).",
         _MUELLER,
     ),
     Rule(
@@ -311,6 +313,28 @@ RULES: tuple[Rule, ...] = (
         "Six equations stand twice.",
         "Two welds between the same links.",
         "Remove one of them.",
+    ),
+    Rule(
+        "REG217",
+        "undecided-mobility",
+        "warning",
+        "Whether finite motions follow the velocities that the loops allow could not be decided.",
+        "No motion was found, and no self-stress rules one out: it may be locked or not.",
+        "A framework that is rigid in the third order.",
+        "Move a joint a little and check again: in general position counting decides.",
+    ),
+    Rule(
+        "REG218",
+        "closure-too-stiff",
+        "warning",
+        "A closure locks joints that another joint in its place would let move: a weld where a "
+        "hinge belongs, six rows where three do.",
+        "Engines that close loops by whole frames or points leave no other choice to whoever wrote "
+        "the model. No redundant row is to blame, so removing rows frees nothing.",
+        "A planar four-bar that a 6D constraint closes in Pinocchio, or a weld in MJCF.",
+        "Make the closure what is proposed: `regularize fix MODEL --joint NAME=KIND:X,Y,Z`, or "
+        "rg.augment(model, closures, kinds={...}). The axis passes through the closure's origin; "
+        "its direction is that on the ground at the assembled pose.",
     ),
     Rule(
         "REG220",
@@ -465,6 +489,99 @@ RULES: tuple[Rule, ...] = (
         "A linkage that springs to another way of being assembled at a singular configuration.",
         "Ask for a smaller relative error (--rtol), or integrate all coordinates "
         "(--coordinates all).",
+    ),
+    Rule(
+        "REG320",
+        "another-machine",
+        "error",
+        "What was written has other loops, another mobility or another redundancy than the model, "
+        "as reading it back shows.",
+        "A simulation of it would be of another machine.",
+        "A closure that the target drops, or joins elsewhere.",
+        "Nothing was written; choose another format, or the project's own JSON.",
+    ),
+    Rule(
+        "REG321",
+        "name-changed",
+        "warning",
+        "A body or a joint has another name in the written file, is missing there, or was added.",
+        "Programs that look for it by its name find nothing, or something else.",
+        "A link and a joint of one name, which SDF does not allow.",
+        "Rename it in the model, or use the new name; see the message.",
+    ),
+    Rule(
+        "REG322",
+        "mass-changed",
+        "warning",
+        "A body has other mass properties in the written file than in the model.",
+        "Motion under forces differs.",
+        "A link without mass, which MuJoCo does not move.",
+        "Give the body mass properties in the model, or choose another format.",
+    ),
+    Rule(
+        "REG323",
+        "place-changed",
+        "warning",
+        "A joint stands or points elsewhere in the written file, or counts its coordinates from "
+        "another zero.",
+        "The mechanism moves differently, or the same coordinates mean another pose.",
+        "A model stored away from its zero pose, in URDF, which has no stored coordinates.",
+        "Choose a format that holds it, or correct what reads the coordinates.",
+    ),
+    Rule(
+        "REG324",
+        "limit-lost",
+        "warning",
+        "A bound of a joint's coordinate, velocity or force is not in the written file.",
+        "Simulations and controllers go beyond what the machine can do.",
+        "The limits of a joint that closes a loop, in MJCF.",
+        "Choose another format, or bound the joint where the file is used.",
+    ),
+    Rule(
+        "REG325",
+        "dynamics-lost",
+        "warning",
+        "Damping, friction, stiffness, rest position or armature of a joint is not in the written "
+        "file.",
+        "Motion under forces differs: what was damped swings on.",
+        "A spring, in URDF.",
+        "Choose another format, or add it where the file is used.",
+    ),
+    Rule(
+        "REG326",
+        "actuator-lost",
+        "warning",
+        "An actuator, or the mark that a joint is driven, is not in the written file.",
+        "Whoever drives the mechanism does not find its motors, or finds other ones.",
+        "The motors of a model in SDF, which has no word for them.",
+        "Choose another format, or name the driven joints where the file is used.",
+    ),
+    Rule(
+        "REG327",
+        "coupling-lost",
+        "warning",
+        "A coupling or a prescribed motion is not in the written file.",
+        "The mechanism has a freedom more, or nobody knows how it is meant to move.",
+        "A differential between three shafts, in URDF.",
+        "Choose another format, or the project's own JSON.",
+    ),
+    Rule(
+        "REG328",
+        "shape-lost",
+        "warning",
+        "A shape of a body, its place or its mesh file is not the same in the written file.",
+        "Pictures and contacts differ.",
+        "A capsule in a format that has none.",
+        "Choose another format, or add the shape to the file.",
+    ),
+    Rule(
+        "REG329",
+        "left-behind",
+        "warning",
+        "Something of the model, or of the file that it was read from, is not in the written file.",
+        "Programs that use it miss it.",
+        "Sensors, contact exclusions or controllers beside the mechanism.",
+        "Patch the model's own file instead: `regularize fix`, which leaves them where they are.",
     ),
 )
 

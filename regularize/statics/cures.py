@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from regularize.statics.joint_changes import (
     JointChange,
     Stressed,
 )
+from regularize.statics.releases import named_releases, releases
 
 #: Combinations looked at per cell before the search settles for what it has.
 NODES = 40_000
@@ -38,13 +39,15 @@ class Cure:
         changes: The changes, in the order of the joints.
         mobility: Mobility of the changed mechanism.
         idle: Bodies that can now spin without moving anything else; as many as mobility is gained.
-        reduction: Analysis of the changed mechanism: nothing is redundant.
+        reduction: Analysis of the changed mechanism: nothing is redundant, unless it is freed.
+        freed: Freedoms that a mechanism gains which its closures locked; 0 for other cures.
     """
 
     changes: tuple[JointChange, ...]
     mobility: int
     idle: tuple[str, ...]
     reduction: Reduction = field(repr=False)
+    freed: int = 0
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -96,6 +99,9 @@ def cures(
 ) -> tuple[Cure, ...]:
     """Smallest sets of joint changes that take all redundancy away, the best first.
 
+    Where closures lock the mechanism, such as a weld where a hinge belongs, that would not help:
+    then the cures are the smallest changes of closures that free it.
+
     They are ranked by the number of idle freedoms, by the number of changes, and by how far the new
     joints are from the old ones; among equals, those that change the last joints come first. Motors
     and coupled joints are not touched.
@@ -112,6 +118,8 @@ def cures(
     Returns:
         Verified proposals; empty where nothing is redundant or none was found.
     """
+    if kinds is None and (free := freeing(reduction, limit=limit, keep=keep)):
+        return free
     if not reduction.redundant or not reduction.assembly.closed:
         return ()
     per_cell = []
@@ -137,16 +145,60 @@ def cures(
     return tuple(found)
 
 
+def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
+    """The cure that changes of closures are, or None where nothing moves more freely, or spins."""
+    after = reduce(
+        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
+    )
+    if after.finite_mobility is None or reduction.finite_mobility is None:
+        return None
+    gained = after.finite_mobility - reduction.finite_mobility
+    if gained <= 0 or not after.assembly.closed:
+        return None
+    before = {body.name for body in idle_bodies(reduction)}
+    if any(body.name not in before for body in idle_bodies(after)):
+        return None
+    return Cure(tuple(changes), after.mobility, (), after, gained)
+
+
+def freeing(
+    reduction: Reduction, *, limit: int = 5, keep: Collection[str] = (), tries: int = 20
+) -> tuple[Cure, ...]:
+    """Smallest changes of closures that free a mechanism which they lock, the best first.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        limit: Number of proposals.
+        keep: Names of closures that must stay as they are.
+        tries: Largest number of candidates that are analysed to verify them.
+    """
+    found: list[Cure] = []
+    for changes in islice(releases(reduction), tries):
+        if not {change.joint for change in changes} & set(keep):
+            cure = freed(reduction, changes)
+            found += [] if cure is None else [cure]
+        if len(found) == limit:
+            break
+    return tuple(found)
+
+
 def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | None:
     """Verify changes of one's own: the cure that they are, or None.
 
     Args:
         reduction: From ``regularize.reduce``.
-        kinds: New kind of every joint to change.
+        kinds: New kind of every joint to change; of a closure that locks the mechanism with the
+            ground direction of its axis where there is a choice, as in ``revolute:0,1,0``.
 
     Raises:
         ModelError: A joint cannot be made what it should be.
     """
+    loose = [named_releases(reduction, name, words) for name, words in kinds.items()]
+    if all(loose):
+        for changes in product(*loose):
+            result = freed(reduction, changes)
+            if result is not None:
+                return result
     stressed, chosen = Stressed(reduction), []
     for name, kind in kinds.items():
         joint = reduction.mechanism.joint(name)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regularize.lie import screw
+from regularize.lie.directions import axis_words
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.manifold.assembly import with_coordinates
 from regularize.model.graph import EdgeId
 from regularize.model.joint import joint_screws, perpendiculars
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Joint, JointDynamics
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 
@@ -23,6 +24,14 @@ COST = {"cylindrical": 1, "universal": 2, "spherical": 2, "slotted": 3}
 #: A pin in a slot is no standard joint, but it is the only one that gives way within the plane of
 #: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
 STANDARD = ("cylindrical", "universal", "spherical")
+
+#: What the direction of a kind that leaves a choice is called.
+CHOICE = {
+    "revolute": "axis along",
+    "prismatic": "along",
+    "cylindrical": "axis along",
+    "planar": "plane normal to",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +44,8 @@ class JointChange:
         after: The kind to make it.
         replacement: The changed joint.
         added: World screws of its new freedoms at the assembled pose, shape (6, added).
+        choice: Where the new kind leaves a choice, the direction chosen: of a closure that is
+            released the axis; ground axes, assembled pose, shape (3,). Else None.
     """
 
     joint: str
@@ -42,6 +53,7 @@ class JointChange:
     after: str
     replacement: Joint = field(repr=False)
     added: Array = field(repr=False)
+    choice: Array | None = field(default=None, repr=False)
 
     @property
     def gain(self) -> int:
@@ -53,9 +65,24 @@ class JointChange:
         """Rank of the new kind from 1 on: least where the axis is kept and the part is standard."""
         return COST[self.after]
 
+    @property
+    def words(self) -> str:
+        """The new kind, with its direction where there is a choice."""
+        if self.choice is None:
+            return self.after
+        return f"{self.after} ({CHOICE[self.after]} {axis_words(self.choice)})"
+
+    @property
+    def argument(self) -> str:
+        """What ``regularize fix --joint`` takes: ``NAME=KIND`` or ``NAME=KIND:X,Y,Z``."""
+        text = f"{self.joint}={self.after}"
+        if self.choice is None:
+            return text
+        return f"{text}:" + ",".join(f"{x + 0.0:.6g}" for x in np.round(self.choice, 9))
+
     def __str__(self) -> str:
         """For example ``D: revolute to spherical``."""
-        return f"{self.joint}: {self.before} to {self.after}"
+        return f"{self.joint}: {self.before} to {self.words}"
 
 
 class Stressed:
@@ -166,5 +193,6 @@ def _with(
         T_parent_joint=joint.T_parent_joint @ shift,
         T_child_joint=joint.T_child_joint @ shift,
         limits=None,
+        dynamics=JointDynamics(),
     )
     return after, replacement, shift

@@ -29,8 +29,9 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
 from regularize.model.massless import no_inertia
+from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.massless_motion import idle_motion
-from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 

@@ -24,7 +24,8 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import coordinate_names
 from regularize.model.massless import no_inertia
 from regularize.model.mechanism import Mechanism
-from regularize.pinocchio_model.robot import Robot, to_pinocchio
+from regularize.pinocchio_model.exporting import to_pinocchio
+from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.idle_held import held
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops

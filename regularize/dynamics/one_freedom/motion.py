@@ -15,7 +15,7 @@ from regularize.dynamics.simulation import Simulation
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
-from regularize.pinocchio_model.robot import to_pinocchio
+from regularize.pinocchio_model.exporting import to_pinocchio
 
 
 class PathMotion:

@@ -1,0 +1,52 @@
+"""`regularize verify`: check a proof that rows can never matter, without trusting who wrote it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regularize.commands.files import add_model_options, load_model, write_text
+from regularize.errors import ReadError, RegularizeError
+
+if TYPE_CHECKING:
+    from regularize.reduction.reduce import Reduction
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.epilog = "exit status: 0 it holds, 1 it does not, 2 unreadable"
+    parser.add_argument("proof", metavar="PROOF", type=Path, help="file of `check --proof`")
+    parser.add_argument("--model", metavar="MODEL", help="is it about this model?")
+    add_model_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check one proof; 0 where it holds, else 1."""
+    from regularize.proofs.verifier import summary, verify
+
+    try:
+        document = json.loads(arguments.proof.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ReadError(str(arguments.proof), f"no JSON: {error}") from error
+    verdict = verify(document)
+    if verdict.holds and arguments.model is not None:
+        from regularize.proofs.matching import match
+
+        verdict = match(document, verdict, load_model(arguments.model, arguments))
+    sys.stdout.write(summary(verdict))
+    return int(not verdict.holds)
+
+
+def write_proof(reduction: Reduction, path: Path) -> None:
+    """Write the proof of a reduction, once the checker has accepted it."""
+    from regularize.proofs.prove import prove
+    from regularize.proofs.verifier import verify
+
+    text = json.dumps(prove(reduction), indent=1, ensure_ascii=False) + "\n"
+    verdict = verify(json.loads(text))
+    if not verdict.holds:
+        raise RegularizeError(f"{path}: not written, the checker refuses it: {verdict.reason}")
+    write_text(path, text)

@@ -1,0 +1,1 @@
+"""What configurations there are near one of them: motions, stresses, branches."""

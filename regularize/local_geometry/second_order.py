@@ -1,0 +1,116 @@
+r"""Second order: which infinitesimal motions the acceleration forbids.
+
+For closure equations with Jacobian J at a closed configuration let t be any vector of its null
+space, an infinitesimal motion, and :math:`\omega` any of its left null space, a self-stress. A
+motion that begins with t needs an acceleration a with J a + H(t, t) = 0, hence
+
+.. math:: \omega \cdot H(t, t) = 0 \quad \text{for every } \omega,
+
+where H is made of Lie brackets of the joint screws: around one loop
+:math:`H(t, t) = 2 \sum_{i<j} [S_i, S_j] t_i t_j`. What all forms have in common as their null space
+are the directions in which the rank stays what it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder:
+    """Infinitesimal motions of some loops and the forms that decide on them.
+
+    Attributes:
+        motions: Orthonormal basis of the infinitesimal motions, scaled, shape (n, k).
+        stresses: Self-stresses with forms that are not zero, shape (m, p).
+        forms: Their forms on the infinitesimal motions, independent of each other, (p, k, k).
+        level: Entries of the forms below this are rounding.
+    """
+
+    motions: Array
+    stresses: Array
+    forms: Array
+    level: float
+
+    @property
+    def kernel(self) -> Array:
+        """Basis of the motions that are in the null space of every form, shape (k, d)."""
+        k = self.motions.shape[1]
+        _, s, vt = np.linalg.svd(np.vstack([np.zeros((1, k)), *self.forms]))
+        return np.asarray(vt[int(np.sum(s > self.level)) :].T)
+
+
+def second_order(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> SecondOrder:
+    """Infinitesimal motions, self-stresses and their forms at a closed configuration.
+
+    Args:
+        loops: Kinematics of the loops.
+        q: The configuration, shape (n,).
+        rank: Rank of the closure equations there.
+        rtol: Relative size of forms that are rounding.
+    """
+    state = loops.state(q)
+    u, _, vt = np.linalg.svd(loops.jacobian(state)[0] * loops.units)
+    motions, stresses = vt[rank:].T, u[:, rank:]
+    k = motions.shape[1]
+    first, second = np.triu_indices(k)
+    pairs = (motions[:, first] + motions[:, second]).T * loops.units
+    # The sum of two motions has the forms of both and twice that of the pair.
+    values = loops.bias(state[np.zeros(len(pairs), dtype=int)], pairs)
+    H = np.zeros((k, k, len(stresses)))
+    H[first, second] = H[second, first] = values
+    own = np.einsum("aam->am", H) / 4.0
+    H = 0.5 * (H - own[:, None] - own[None])
+    flat = (H @ stresses).reshape(k * k, stresses.shape[1])
+    size = float(np.max(np.abs(H), initial=0.0))
+    _, sizes, mixing = np.linalg.svd(flat, full_matrices=False)
+    mixing = mixing[sizes > rtol * max(size, 1.0)].T
+    forms = np.moveaxis((flat @ mixing).reshape(k, k, mixing.shape[1]), -1, 0)
+    return SecondOrder(motions, stresses @ mixing, forms, rtol * max(size, 1.0))
+
+
+def definite(forms: Array, level: float) -> Array | None:
+    r"""Weights of a combination of forms that is positive definite, or None where none was found.
+
+    There is one exactly where zero is outside the convex hull of the points
+    :math:`(t^T A_i t)_i` of all unit vectors t, and then the point of the hull nearest to zero is
+    one. It is approached from within: among the points found so far it is a problem of least
+    squares without negative unknowns (Lawson and Hanson 1974, chapter 23), and the next point is
+    that of the eigenvector in which its combination is smallest (Gilbert 1966).
+
+    Args:
+        forms: Symmetric matrices, shape (p, k, k).
+        level: Eigenvalues of a combination of length one below this are rounding.
+
+    Returns:
+        Weights of length one, shape (p,).
+    """
+    p, k = forms.shape[:2]
+    if p == 0 or k == 0:
+        return None
+    _, vectors = np.linalg.eigh(forms)
+    tried = np.concatenate(list(np.swapaxes(vectors, 1, 2)))
+    best: Array | None = None
+    least = level
+    for _ in range(20 * k * (k + 1)):
+        points = np.einsum("ti,pij,tj->pt", tried, forms, tried)
+        size = max(float(np.max(np.abs(points))), level)
+        share, _ = nnls(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
+        nearest = points @ share / max(float(share.sum()), level)
+        distance = float(np.linalg.norm(nearest))
+        if distance <= least:
+            break
+        weights = nearest / distance
+        values, vectors = np.linalg.eigh(np.tensordot(weights, forms, 1))
+        if values[0] > least:
+            best, least = weights, float(values[0])
+        if values[0] >= 0.9 * distance:
+            break
+        tried = np.vstack([tried[share > 0.0], vectors[:, 0]])
+    return best

@@ -1,0 +1,75 @@
+"""Bounds of a joint: where it may be, how fast, and with what force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.lie.screw import Array, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Bounds of a joint, one value per freedom; infinite where there is none.
+
+    As an array it is its positions' bounds, shape (freedoms, 2).
+
+    Attributes:
+        lower: Smallest coordinates, rad or m, shape (freedoms,).
+        upper: Largest coordinates, rad or m, shape (freedoms,).
+        velocity: Largest rates, rad/s or m/s, shape (freedoms,), or None where the model is silent.
+        effort: Largest torques or forces of the motor, N m or N, shape (freedoms,), or None.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array | None = None
+    effort: Array | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None:
+                object.__setattr__(self, each.name, read_only(value).reshape(-1))
+
+    @classmethod
+    def of(cls, bounds: ArrayLike, **others: ArrayLike | None) -> JointLimits:
+        """Limits with the given lower and upper bounds, shape (freedoms, 2)."""
+        lower, upper = np.asarray(bounds, dtype=np.float64).reshape(-1, 2).T
+        return cls(lower, upper, **{key: _array(value) for key, value in others.items()})
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(freedoms, 2)."""
+        return len(self.lower), 2
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any position is bounded."""
+        return bool(np.any(np.isfinite(np.asarray(self))))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Lower and upper bounds, shape (freedoms, 2)."""
+        return np.column_stack([self.lower, self.upper]).astype(dtype or np.float64)
+
+    def __getitem__(self, index: Any) -> Any:
+        """An entry of the bounds, as of an array of shape (freedoms, 2)."""
+        return np.asarray(self)[index]
+
+    def tolist(self) -> list[list[float]]:
+        """The bounds as pairs of numbers."""
+        return [[float(low), float(high)] for low, high in np.asarray(self)]
+
+    def taken(self, order: Any) -> JointLimits:
+        """Limits of some of the freedoms, or of all in another order."""
+        rated = {"velocity": self.velocity, "effort": self.effort}
+        kept = {key: value[order] for key, value in rated.items() if value is not None}
+        return JointLimits(self.lower[order], self.upper[order], **kept)
+
+
+def _array(value: ArrayLike | None) -> Array | None:
+    return None if value is None else np.asarray(value, dtype=np.float64)

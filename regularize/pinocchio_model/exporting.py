@@ -1,0 +1,98 @@
+"""From a reduction to a Pinocchio model, in one of several styles."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pinocchio as pin
+
+from regularize.errors import UnsupportedExport
+from regularize.lie.screw import read_only
+from regularize.pinocchio_model.coordinates import ModelCoordinates
+from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.joint_values import left_out, write_joint_values
+from regularize.pinocchio_model.robot import Robot
+from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
+from regularize.pinocchio_model.solvers import is_massive
+from regularize.pinocchio_model.styles import (
+    PROXIMAL,
+    anchor_models,
+    rigid_models,
+    row_closures,
+    weld_closures,
+)
+from regularize.pinocchio_model.tree import TreeBuilder
+from regularize.reduction.reduce import Reduction
+
+STYLES = ("rows", "anchors", "slack", "legacy")
+
+
+def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool = True) -> Robot:
+    """A Pinocchio model with the reduced constraints.
+
+    Args:
+        reduction: From ``regularize.reduce``.
+        style: ``rows``: the kept rows themselves, through ``Robot.jacobian``, ``Robot.bias`` and
+            ``Robot.forward_dynamics``. ``anchors``: ``pinocchio.ConstraintModel`` entries for
+            ``ConstraintCholeskyDecomposition`` without damping. ``slack``: slack joints and plain
+            6-row welds. ``legacy``: ``RigidConstraintModel`` entries, redundant rows included, with
+            the ``ProximalSettings`` that they need.
+        composite: Whether a joint of several freedoms is one joint of the model. Pinocchio's
+            analytical derivatives are right only where it is a series of joints; coordinates are
+            the same either way.
+
+    Raises:
+        UnsupportedExport: The style is unknown or cannot express the rows.
+    """
+    if style not in STYLES:
+        raise UnsupportedExport(f"unknown style {style!r}; known: {', '.join(STYLES)}")
+    if style == "rows":
+        builder, closures = row_closures(reduction, composite=composite)
+        models: Any = []
+    else:
+        builder, closures, welds = weld_closures(
+            reduction,
+            slack=style == "slack",
+            every_row=style == "legacy",
+            composite=composite,
+        )
+        make = rigid_models if style == "legacy" else anchor_models
+        models = make(builder.model, closures, welds)
+    again = partial(to_pinocchio, reduction, style, composite=composite)
+    return _robot(reduction, style, builder, closures, models, again)
+
+
+def _robot(
+    reduction: Reduction,
+    style: str,
+    builder: TreeBuilder,
+    closures: list[ClosureRows],
+    models: Any,
+    made: partial[Robot],
+) -> Robot:
+    model = builder.model
+    coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
+    write_joint_values(model, coordinates)
+    rows = ConstraintRows(model, closures, coordinates.velocity_rows())
+    legacy = style == "legacy"
+    q0 = read_only(coordinates.configuration(reduction.q))
+    massive = is_massive(model, model.createData(), q0)
+    cut = [c.edge.joint for c in closures if c.edge is not None]
+    lost = left_out(reduction.mechanism.joints, cut)
+    findings = (*builder.findings, *left_over(reduction, style), *lost)
+    return Robot(
+        model=model,
+        constraints=rows,
+        style=style,
+        constraint_models=models,
+        proximal_settings=pin.ProximalSettings(*PROXIMAL) if legacy else None,
+        rank=model.nv - reduction.mobility if legacy else len(rows) - reduction.remaining,
+        massive=massive,
+        reduction=reduction,
+        q0=q0,
+        joints=tuple(builder.joints),
+        findings=findings if massive else (*findings, massless_tips()),
+        _coordinates=coordinates,
+        _made=made,
+    )

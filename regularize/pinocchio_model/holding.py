@@ -1,0 +1,148 @@
+r"""Pinocchio's constraint models that hold the closures of a model as it is.
+
+An anchor has the rows of a point or of a frame. Forces through points of a hinge's axis do no work
+on it, so one or two points hold a hinge; other joints are held by a frame whose axes are those of
+the joint. On the loops a few of these rows imply the others: they take a compliance, and as what
+they say holds anyway their multiplier is zero. Rows along the joint's own freedoms take a
+compliance so large that their multiplier is zero to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.errors import UnsupportedExport
+from regularize.lie import screw
+from regularize.lie.directions import TOLERANCE
+from regularize.lie.screw import Array
+from regularize.model.joint import perpendiculars
+from regularize.pinocchio_model.coordinate_rows import coordinate_frame, point_frame, seen_from
+from regularize.pinocchio_model.rows import ClosureRows
+from regularize.pinocchio_model.styles import COMPLIANCE
+from regularize.reduction.cuts import Cut, independent_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """One anchor of a closure.
+
+    Attributes:
+        closure: The closure.
+        T_cut_frame: The anchor's frame in the cut frame, shape (4, 4).
+        size: Three rows for a point, six for a frame.
+        compliance: Of every row, shape (size,); zero where it is kept.
+    """
+
+    closure: ClosureRows
+    T_cut_frame: Array
+    size: int
+    compliance: Array
+
+    @property
+    def ends(self) -> tuple[int, Any, int, Any]:
+        """Joint and placement on the first body, and on the second one."""
+        closure = self.closure
+        first = closure.T_first_cut * pin.SE3(self.T_cut_frame)
+        second = closure.T_second_joint * closure.T_first_joint.actInv(first)
+        return closure.first, first, closure.second, second
+
+
+def anchors(model: Any, holds: Iterable[Hold]) -> Any:
+    """``ConstraintModel`` entries for solvers that know compliances."""
+    models = pin.StdVec_ConstraintModel()
+    for hold in holds:
+        kind = pin.PointAnchorConstraintModel
+        anchor = (kind if hold.size == 3 else pin.FrameAnchorConstraintModel)(model, *hold.ends)
+        anchor.setCompliance(hold.compliance)
+        wrapped = pin.ConstraintModel(anchor)
+        wrapped.name = hold.closure.cut.edge.joint.name
+        models.append(wrapped)
+    return models
+
+
+def rigid_constraints(model: Any, holds: Sequence[Hold]) -> Any:
+    """``RigidConstraintModel`` entries, all rows rigid.
+
+    Raises:
+        UnsupportedExport: A joint has freedoms along which these would hold it.
+    """
+    models = pin.StdVec_RigidConstraintModel()
+    for hold in holds:
+        joint = hold.closure.cut.edge.joint
+        if np.any(hold.compliance > COMPLIANCE):
+            raise UnsupportedExport(
+                f"closure {joint.name!r}: rigid constraints of points and frames cannot leave a "
+                f"{joint.kind} joint its freedoms; use the style 'rows' or 'anchors'"
+            )
+        contact = pin.ContactType.CONTACT_3D if hold.size == 3 else pin.ContactType.CONTACT_6D
+        local = pin.ReferenceFrame.LOCAL
+        models.append(pin.RigidConstraintModel(contact, model, *hold.ends, local))
+        models[-1].name = joint.name
+    return models
+
+
+def holds_of(closure: ClosureRows) -> list[Hold]:
+    """The anchors that hold a closure.
+
+    Raises:
+        UnsupportedExport: No rows of points and frames are those of the joint.
+    """
+    joint = closure.cut.edge.joint
+    if not closure.cut.constraints - closure.cut.removed.shape[1]:
+        return []
+    for frames in _candidates(closure):
+        sizes = [size for _, size in frames]
+        compliance = _compliance(closure.cut, frames)
+        if compliance is not None:
+            parts = np.split(compliance, np.cumsum(sizes)[:-1])
+            return [Hold(closure, T, size, c) for (T, size), c in zip(frames, parts, strict=True)]
+    raise UnsupportedExport(
+        f"closure {joint.name!r}: Pinocchio's anchors of points and frames cannot hold a "
+        f"{joint.kind} joint; use the style 'rows'"
+    )
+
+
+def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Array, int]]]:
+    """Frames in the cut frame with their numbers of rows: few first, the joint's own last."""
+    cut, joint = closure.cut, closure.cut.edge.joint
+    if not cut.edge.freedoms:
+        yield [(coordinate_frame(cut), 6)]
+        return
+    T_cut_joint = closure.T_first_cut.actInv(closure.T_first_joint).homogeneous
+    point = point_frame(cut, T_cut_joint)[0]
+    yield [(point, 3)]
+    turning = joint.screws[3:, -1]
+    if joint.kind == "revolute":
+        along = cut.length * (T_cut_joint[:3, :3] @ turning) / np.linalg.norm(turning)
+        yield [(point, 3), (screw.transform(None, along) @ point, 3)]
+    if joint.kind in ("prismatic", "cylindrical", "planar"):
+        axis = screw.unit(turning if np.any(turning) else joint.screws[:3, 0])
+        axes = np.column_stack([axis, *perpendiculars(axis)])
+        yield [(T_cut_joint @ screw.transform(axes), 6)]
+
+
+def _compliance(cut: Cut, frames: Sequence[tuple[Array, int]]) -> Array | None:
+    """Compliance of all rows, or None where they do not say what the kept rows say."""
+    rows, work = [], []
+    for T, size in frames:
+        T_scaled = np.array(T)
+        T_scaled[:3, 3] /= cut.length
+        rows.append(seen_from(cut, T)[:size])
+        work.append((screw.adjoint(screw.inverse(T_scaled)) @ cut.freedoms)[:size])
+    on_twists = np.vstack(rows)
+    free = np.any(np.abs(np.vstack(work)) > TOLERANCE, axis=1)
+    count = cut.kept + cut.thinned.shape[1] + cut.numerical.shape[1]
+    if free.all() or (free.any() and len(on_twists) == 3):
+        return None
+    values = np.linalg.svd(on_twists[~free], compute_uv=False)
+    if np.sum(values > TOLERANCE) != count:
+        return None
+    result = np.full(len(on_twists), COMPLIANCE)
+    result[free] = COMPLIANCE / np.finfo(np.float64).eps
+    result[np.flatnonzero(~free)[independent_rows(on_twists[~free], count)]] = 0.0
+    return result

@@ -1,0 +1,1 @@
+"""Proofs of a reduction in exact arithmetic, and their independent checker."""

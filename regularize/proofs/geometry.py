@@ -1,0 +1,116 @@
+"""The freedoms of a part's joints in exact numbers, with the relations between their axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from regularize.lie.motion_type import MotionType, motion_type
+from regularize.lie.screw import Array
+from regularize.model.graph import EdgeId, Graph
+from regularize.proofs.exact_spaces import FULL
+from regularize.proofs.incidence import Directions, Incidences, NotExact, Rational, cross, simplest
+from regularize.proofs.verifier import Space, reduced
+
+UNITS = tuple(tuple(Fraction(int(i == j)) for j in range(3)) for i in range(3))
+NOTHING = (Fraction(0),) * 3
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How exactly the geometry is taken.
+
+    Attributes:
+        within: What relation is taken to be meant, radians and parts of the size.
+        rounding: How far a number may be moved to a simpler one.
+        everywhere: Whether relations count that joints have which share no body.
+    """
+
+    within: float
+    rounding: float
+    everywhere: bool
+
+
+def exact_freedoms(
+    graph: Graph, screws: dict[EdgeId, Array], precision: Precision
+) -> dict[EdgeId, Space]:
+    """The span of every joint's screws in integers.
+
+    Args:
+        graph: The mechanism's graph.
+        screws: Screws of the joints, lengths scaled, shape (6, f) each.
+        precision: What counts as meant.
+
+    Raises:
+        NotExact: The relations of the axes contradict each other in rational numbers.
+    """
+    types = {e: motion_type(np.linalg.qr(s)[0], precision.within) for e, s in screws.items()}
+    directions = Directions(precision.within, precision.rounding)
+    along = {e: directions.add(t.direction) for e, t in types.items() if t.direction is not None}
+    exact = directions.exact(None if precision.everywhere else _pairs(graph, along))
+    points = Incidences(exact, precision.within, precision.rounding)
+    lines = {
+        e: points.add_line(along[e], t.point)
+        for e, t in types.items()
+        if e in along and t.point is not None
+    }
+    centres = {
+        e: points.add_centre(t.point)
+        for e, t in types.items()
+        if e not in along and t.point is not None
+    }
+    points.add_intersections(
+        combinations(range(len(points.lines)), 2)
+        if precision.everywhere
+        else sorted(_pairs(graph, lines))
+    )
+    on_line, at = points.exact()
+    places = {e: on_line[i] for e, i in lines.items()} | {e: at[i] for e, i in centres.items()}
+    return {
+        e: _space(t, exact[along[e]] if e in along else NOTHING, places.get(e, NOTHING), precision)
+        for e, t in types.items()
+    }
+
+
+def _pairs(graph: Graph, classes: dict[EdgeId, int]) -> set[tuple[int, int]]:
+    """Pairs of classes whose joints share a body."""
+    pairs = set()
+    for a, b in combinations(classes, 2):
+        one, two = graph.edges[a], graph.edges[b]
+        if {one.parent, one.child} & {two.parent, two.child} and classes[a] != classes[b]:
+            pairs.add((min(classes[a], classes[b]), max(classes[a], classes[b])))
+    return pairs
+
+
+def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> Space:
+    """The algebra of a joint from exact directions and points."""
+    pitch = simplest(kind.pitch or 0.0, precision.rounding)
+    v, w = cross(p, d), d
+    turning = [*(x + pitch * y for x, y in zip(v, d, strict=True)), *w]
+    if kind.name == "immobile":
+        return ()
+    if kind.name == "full":
+        return FULL
+    if kind.name in ("revolute", "helical"):
+        return integral([turning])
+    if kind.name == "translation":
+        return integral([[*d, *NOTHING]])
+    if kind.name == "cylindrical":
+        return integral([[*v, *w], [*d, *NOTHING]])
+    if kind.name == "spherical":
+        return integral([[*cross(p, e), *e] for e in UNITS])
+    across = [[*cross(d, e), *NOTHING] for e in UNITS]
+    if kind.name == "planar":
+        return integral([*across, [*NOTHING, *d]])
+    raise NotExact(f"no exact form for a joint whose motion is {kind.name}")
+
+
+def integral(rows: Sequence[Sequence[Fraction]]) -> Space:
+    """The canonical integer form of a rational space."""
+    common = [math.lcm(*(x.denominator for x in row)) for row in rows]
+    return reduced([[int(x * c) for x in row] for row, c in zip(rows, common, strict=True)])

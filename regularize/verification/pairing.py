@@ -1,0 +1,189 @@
+"""Which body and which joints of a file stand for those of the model that was written.
+
+Formats force names and rows upon a model: the ground is called ``world``, a joint of two freedoms
+becomes two in a row, a closing joint leads to a twin of its child. Bodies and joints are paired
+through that, so that everything else can be compared number by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from regularize.adapters.common.serial import serial, slide_name, twin_name
+from regularize.model.joint_motion import reversed_joint
+from regularize.model.mechanism import Body, Joint, Mechanism
+
+#: Kinds of joints that some formats nest or leave out without naming them.
+UNNAMED = ("fixed", "free")
+
+
+class Freedom(NamedTuple):
+    """A freedom of a joint of the file, which leads the same way as the model's own joint.
+
+    Attributes:
+        joint: The joint.
+        number: Number of its freedom.
+    """
+
+    joint: Joint
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """Two mechanisms that ought to be one machine.
+
+    Attributes:
+        before: What was meant.
+        after: What was read back.
+        bodies: Body of ``before`` that each body of ``after`` is, or is a part of.
+        joints: Joints of ``after`` that are a joint of ``before``, one after the other, each as it
+            is seen from its parent there; none where there is none.
+        slides: Slide that follows a hinge where the two are a screw, by the name of the hinge.
+        added: Joints of ``after`` that are none of ``before``.
+    """
+
+    before: Mechanism
+    after: Mechanism
+    bodies: Mapping[str, str]
+    joints: Mapping[str, tuple[Joint, ...]]
+    slides: Mapping[str, Joint]
+    added: tuple[Joint, ...]
+
+    def freedoms(self, joint: Joint) -> tuple[Freedom, ...]:
+        """Freedoms of the file in the order of those of a joint of ``before``."""
+        parts = self.joints[joint.name]
+        return tuple(Freedom(part, k) for part in parts for k in range(part.freedoms))
+
+    def lost_bodies(self) -> list[str]:
+        """Bodies of ``before`` that the file has not."""
+        found = {*self.bodies.values()}
+        return [body.name for body in self.before.bodies if body.name not in found]
+
+    def renamed_bodies(self) -> list[tuple[str, str]]:
+        """Bodies of ``before`` that no body of ``after`` has the name of, and what they became."""
+        there = {body.name for body in self.after.bodies}
+        return [(old, new) for new, old in self.bodies.items() if old not in there]
+
+    def added_bodies(self) -> list[str]:
+        """Bodies of ``after`` that are none of ``before``, nor links between joints in a row."""
+        between = {part.child for parts in self.joints.values() for part in parts}
+        between |= {part.parent for parts in self.joints.values() for part in parts}
+        known = self.bodies.keys() | between
+        return [body.name for body in self.after.bodies if body.name not in known]
+
+
+def pair(before: Mechanism, after: Mechanism) -> Pairing:
+    """Pair bodies and joints by their names, and by the names that writers make of these."""
+    bodies = _bodies(before, after)
+    there = {joint.name: joint for joint in after.joints}
+    ends = {
+        (j.kind, bodies.get(j.parent, j.parent), bodies.get(j.child, j.child)): j
+        for j in after.joints
+        if j.kind in UNNAMED
+    }
+    joints: dict[str, tuple[Joint, ...]] = {}
+    slides: dict[str, Joint] = {}
+    for joint in before.joints:
+        names = [joint.name] if joint.name in there else _row(joint)
+        row = [there[name] for name in names if name in there]
+        if len(row) < len(names):
+            row = []
+        for part in list(row):
+            slide = there.get(slide_name(part.name))
+            if slide is not None and part.kind == "revolute" and _has_screw(joint):
+                slides[part.name] = slide
+        for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            if not row and (joint.kind, a, b) in ends:
+                row = [ends[joint.kind, a, b]]
+        joints[joint.name] = _led(joint, row, slides, bodies)
+    used = {part.name for parts in joints.values() for part in parts}
+    used |= {slide.name for slide in slides.values()}
+    added = tuple(
+        joint
+        for joint in after.joints
+        if joint.name not in used
+        and not (
+            joint.kind == "fixed"
+            and bodies.get(joint.parent, joint.parent) == bodies.get(joint.child, joint.child)
+        )
+    )
+    return Pairing(before, after, bodies, joints, slides, added)
+
+
+def _has_screw(joint: Joint) -> bool:
+    return joint.kind in ("helical", "composite")
+
+
+def _row(joint: Joint) -> list[str]:
+    return [part.name for part in serial(joint)]
+
+
+def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
+    names = {body.name for body in before.bodies}
+    turned = [reversed_joint(joint) for joint in before.joints]
+    twins = {twin_name(joint): joint.child for joint in (*before.joints, *turned)}
+    found = {}
+    for body in after.bodies:
+        if body.name in names:
+            found[body.name] = body.name
+        elif body.name == after.ground:
+            found[body.name] = before.ground
+        elif body.name in twins:
+            found[body.name] = twins[body.name]
+    _rename(before, after, found)
+    # A link without mass that a fixed joint holds is a frame, which some formats need for a loop.
+    bare = {b.name for b in after.bodies if b.name not in found and not b.geometry and _empty(b)}
+    for joint in after.joints:
+        for one, other in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            if joint.kind == "fixed" and not joint.closure and one in found and other in bare:
+                found.setdefault(other, found[one])
+    return found
+
+
+def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
+    """Bodies that have another name, known by a joint to a body that has not."""
+    joints = {joint.name: joint for joint in before.joints}
+    for _ in after.joints:
+        known = len(found)
+        missing = {body.name for body in before.bodies} - {*found.values()}
+        for joint in after.joints:
+            own = joints.get(joint.name)
+            if own is None:
+                continue
+            for here, there in ((joint.parent, joint.child), (joint.child, joint.parent)):
+                far = own.child if found.get(here) == own.parent else own.parent
+                if found.get(here) in (own.parent, own.child) and far in missing:
+                    found.setdefault(there, far)
+        if len(found) == known:
+            return
+
+
+def _empty(body: Body) -> bool:
+    return body.inertia is None or body.inertia.mass == 0.0
+
+
+def _led(
+    joint: Joint, row: list[Joint], slides: Mapping[str, Joint], bodies: Mapping[str, str]
+) -> tuple[Joint, ...]:
+    """A row of joints in the direction of the model's own joint."""
+    if not row:
+        return ()
+
+    def body(name: str) -> str:
+        return bodies.get(name, name)
+
+    end = row[-1]
+    if len(row) > 1 and joint.parent in (body(end.parent), body(end.child)):
+        row = row[::-1]
+    led, here = [], joint.parent
+    for part in row:
+        onward = part if body(part.parent) == here else reversed_joint(part)
+        led.append(onward)
+        here = body(onward.child)
+        slide = slides.get(part.name)
+        if slide is not None:
+            here = body(slide.child) if body(slide.parent) == here else body(slide.parent)
+    return tuple(led)

@@ -1,0 +1,334 @@
+"""Loops in the caller's own Pinocchio model, which is not changed."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from test_pinocchio_import import GROUND_PIVOT, closures, joint_models, open_fourbar
+
+import regularize as rg
+from regularize.errors import ModelError, UnsupportedExport
+from regularize.pinocchio_model.constraints import close_loops
+
+#: Rows of a weld that each kind leaves out, in its own frame with the axis along Y.
+FREE = {
+    "fixed": (),
+    "revolute": (4,),
+    "prismatic": (1,),
+    "cylindrical": (1, 4),
+    "spherical": (3, 4, 5),
+    "planar": (0, 2, 4),
+}
+
+
+def dense_acceleration(
+    model: Any, anchor: Any, rows: list[int], q: Any, v: Any, tau: Any
+) -> np.ndarray[Any, Any]:
+    """Least squares on the equations of motion with all rows of a closure."""
+    models, datas, data = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData(), None
+    models.append(pin.ConstraintModel(anchor))
+    datas.append(models[0].createData())
+    data = model.createData()
+    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
+    pin.computeJointJacobians(model, data)
+    models[0].calc(model, data, datas[0])
+    J = pin.getConstraintsJacobian(model, data, models, datas)[rows]
+    drift = datas[0].extract().constraint_acceleration_error[rows]
+    M = np.triu(pin.crba(model, data, q))
+    M = M + np.triu(M, 1).T
+    force = tau - pin.nonLinearEffects(model, data, q, v)
+    kkt = np.block([[M, J.T], [J, np.zeros((len(rows), len(rows)))]])
+    return np.linalg.lstsq(kkt, np.concatenate([force, -drift]), rcond=1e-11)[0][: model.nv]
+
+
+def state(robot: rg.Robot, seed: int = 0) -> tuple[Any, Any, Any]:
+    """A state on the loops away from the reference configuration."""
+    rng = np.random.default_rng(seed)
+    v = robot.project_velocity(robot.q0, rng.normal(size=robot.model.nv))
+    q = close_loops(robot, pin.integrate(robot.model, robot.q0, 0.3 * v / (1 + np.linalg.norm(v))))
+    v = robot.project_velocity(q, rng.normal(size=robot.model.nv))
+    return q, v, rng.normal(size=robot.model.nv)
+
+
+@pytest.mark.parametrize("kind", FREE)
+def test_the_model_stays_and_the_motion_is_that_of_all_equations(kind: str) -> None:
+    model, tip, end = open_fourbar()
+    before = model.copy()
+    robot = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT, kind=kind, axis=(0, 1, 0))])
+    assert robot.model is model and model == before
+    q, v, tau = state(robot)
+    assert np.max(np.abs(robot.residual(q)), initial=0.0) < 1e-12
+    anchor = pin.FrameAnchorConstraintModel(model, 0, GROUND_PIVOT, tip, end)
+    rows = [row for row in range(6) if row not in FREE[kind]]
+    expected = dense_acceleration(model, anchor, rows, q, v, tau)
+    scale = 1.0 + np.max(np.abs(expected))
+    assert np.max(np.abs(robot.forward_dynamics(q, v, tau) - expected)) < 1e-12 * scale
+    a = robot.forward_dynamics(q, v, tau)
+    assert np.max(np.abs(robot.jacobian(q) @ a + robot.bias(q, v)), initial=0.0) < 1e-11 * scale
+
+
+@pytest.mark.parametrize("name", ["rigid 6d", "rigid 3d", "point", "frame", "wrapped"])
+def test_pinocchios_own_constraints_are_closures(name: str) -> None:
+    model, tip, end = open_fourbar()
+    constraint, redundant, mobility = closures(model, tip, end)[name]
+    robot = rg.augment(model, [constraint])
+    assert (robot.reduction.redundant, robot.reduction.mobility) == (redundant, mobility)
+    assert robot.rows == robot.rank == model.nv - mobility
+
+
+def test_joints_and_frames_by_name_and_id() -> None:
+    model, tip, end = open_fourbar()
+    frame = model.addFrame(pin.Frame("tip", tip, end, pin.FrameType.OP_FRAME))
+    identity = np.eye(4)
+    same = [
+        rg.Closure(tip, end, 0, GROUND_PIVOT),
+        rg.Closure(str(model.names[tip]), end.homogeneous, "universe", GROUND_PIVOT),
+        rg.Closure("tip", identity, "universe", GROUND_PIVOT.homogeneous),
+        rg.Closure(frame, identity, 0, GROUND_PIVOT, frames=True),
+    ]
+    robots = [rg.augment(model, [closure]) for closure in same]
+    q, v, tau = state(robots[0])
+    first = robots[0].forward_dynamics(q, v, tau)
+    for robot in robots[1:]:
+        assert robot.forward_dynamics(q, v, tau) == pytest.approx(first, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("closure", "message"),
+    [
+        (("nowhere", np.eye(4), 0, np.eye(4)), "no joint and no frame 'nowhere'"),
+        ((9, np.eye(4), 0, np.eye(4)), "no joint 9"),
+        ((1, np.eye(3), 0, np.eye(4)), "placement"),
+    ],
+)
+def test_what_is_no_closure_is_refused(closure: Any, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        rg.augment(open_fourbar()[0], [rg.Closure(*closure)])
+
+
+def test_kinds_that_close_nothing_are_refused() -> None:
+    with pytest.raises(ModelError, match="free"):
+        rg.Closure(1, np.eye(4), 0, np.eye(4), kind="free")
+
+
+@pytest.mark.parametrize("name", joint_models())
+def test_every_type_of_joint_in_a_loop(name: str) -> None:
+    """A chain that ends at a point of the ground moves as all equations say."""
+    pin.seed(3)
+    rng = np.random.default_rng(4)
+    axis = np.array([0.0, 0.6, 0.8])
+    model = pin.Model()
+    parent = 0
+    hinges = [pin.JointModelRX(), pin.JointModelRevoluteUnaligned(axis), pin.JointModelRZ()]
+    for k, joint in enumerate([*hinges[:2], joint_models()[name], hinges[2]]):
+        parent = model.addJoint(parent, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    q0 = pin.integrate(model, pin.neutral(model), 0.5 * rng.normal(size=model.nv))
+    data = model.createData()
+    pin.forwardKinematics(model, data, q0)
+    end = pin.SE3.Random()
+    closure = rg.Closure(0, data.oMi[parent] * end, parent, end, kind="spherical")
+    robot = rg.augment(model, [closure], q0)
+    assert robot.q0 == pytest.approx(q0, abs=1e-12)
+    q, v, tau = state(robot)
+    anchor = pin.FrameAnchorConstraintModel(model, 0, data.oMi[parent] * end, parent, end)
+    expected = dense_acceleration(model, anchor, [0, 1, 2], q, v, tau)
+    a = robot.forward_dynamics(q, v, tau)
+    assert a == pytest.approx(expected, abs=1e-10 * (1.0 + np.max(np.abs(expected))))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_universal_closures(turned: bool) -> None:
+    """A universal joint closes a loop without coordinates: as four rows found by differences."""
+    pin.seed(7)
+    rng = np.random.default_rng(8)
+    model, parent = pin.Model(), 0
+    for k in range(6):
+        axis = rng.normal(size=3)
+        joint = pin.JointModelRevoluteUnaligned(axis / np.linalg.norm(axis))
+        parent = model.addJoint(parent, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    q0, data, end = 0.5 * rng.normal(size=6), model.createData(), pin.SE3.Random()
+    pin.forwardKinematics(model, data, q0)
+    here = data.oMi[parent] * end
+    closure = (parent, end, 0, here) if turned else (0, here, parent, end)
+    robot = rg.augment(
+        model, [rg.Closure(*closure, kind="universal", axis=(1, 0, 0), axis2=(0, 0, 1))], q0
+    )
+    assert (robot.rows, robot.rank, robot.reduction.mobility) == (4, 4, 2)
+    assert robot.q0 == pytest.approx(q0, abs=1e-12)
+
+    def gap(q: Any) -> Any:
+        """The centres' distance, and the cosine between the axes, which stay at right angles."""
+        pin.forwardKinematics(model, data, q)
+        tip = data.oMi[parent] * end
+        ax = (tip if turned else here).rotation[:, 0]
+        bx = (here if turned else tip).rotation[:, 2]
+        return np.concatenate([here.actInv(tip).translation, [ax @ bx]])
+
+    q, v, tau = state(robot)
+    assert np.max(np.abs(gap(q))) < 1e-11 and np.max(np.abs(q - q0)) > 0.01
+    h = 1e-6
+    J = np.array([(gap(q + h * e) - gap(q - h * e)) / (2 * h) for e in np.eye(6)]).T
+    h = 1e-4
+    drift = (gap(q + h * v) - 2 * gap(q) + gap(q - h * v)) / h**2
+    M = np.triu(pin.crba(model, data, q))
+    M = M + np.triu(M, 1).T
+    force = tau - pin.nonLinearEffects(model, data, q, v)
+    kkt = np.block([[M, J.T], [J, np.zeros((4, 4))]])
+    expected = np.linalg.solve(kkt, np.concatenate([force, -drift]))[:6]
+    a = robot.forward_dynamics(q, v, tau)
+    assert a == pytest.approx(expected, abs=1e-5 * np.max(np.abs(expected)))
+    assert robot.constraint_forces(q, v, tau).generalized == pytest.approx(
+        pin.rnea(model, data, q, v, a) - tau
+    )
+
+
+def spatial(kind: str) -> tuple[Any, rg.Closure, Any]:
+    """Seven hinges in space, closed by a joint of some kind at a pose where they meet."""
+    pin.seed(9)
+    rng = np.random.default_rng(10)
+    model, parent = pin.Model(), 0
+    for k in range(7):
+        axis = rng.normal(size=3)
+        joint = pin.JointModelRevoluteUnaligned(axis / np.linalg.norm(axis))
+        parent = model.addJoint(parent, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    q0, data, end = 0.5 * rng.normal(size=7), model.createData(), pin.SE3.Random()
+    pin.forwardKinematics(model, data, q0)
+    axis = (0.6, 0.0, 0.8)
+    return model, rg.Closure(0, data.oMi[parent] * end, parent, end, kind=kind, axis=axis), q0
+
+
+@pytest.mark.parametrize("plane", [True, False])
+@pytest.mark.parametrize("kind", FREE)
+def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
+    """Anchors without damping and rigid constraints with their settings: as the rows."""
+    if plane:
+        model, tip, end = open_fourbar()
+        closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT, kind=kind, axis=(0, 1, 0)), None
+    else:
+        model, closure, q0 = spatial(kind)
+    before = model.copy()
+    robot = rg.augment(model, [closure], q0)
+    q, v, tau = state(robot)
+    expected = robot.forward_dynamics(q, v, tau)
+    bound = 1e-9 * (1.0 + np.max(np.abs(expected)))
+    anchored = rg.augment(model, [closure], q0, style="anchors")
+    assert {f.code for f in anchored.findings} <= {"REG218"}
+    assert len(anchored.constraint_models) >= (robot.rows > 0)
+    assert anchored.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=bound)
+    if kind in ("fixed", "revolute", "spherical"):
+        rigid = rg.augment(model, [closure], q0, style="legacy")
+        assert rigid.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=1e3 * bound)
+    assert model == before
+
+
+def test_rigid_constraints_cannot_slide() -> None:
+    model, closure, q0 = spatial("prismatic")
+    with pytest.raises(UnsupportedExport, match="prismatic"):
+        rg.augment(model, [closure], q0, style="legacy")
+    with pytest.raises(UnsupportedExport, match="known: rows, anchors, legacy"):
+        rg.augment(model, [closure], q0, style="slack")
+
+
+def test_names_are_the_callers() -> None:
+    model, tip, end = open_fourbar()
+    robot = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT, name="pivot")])
+    assert [robot.velocity_index(name) for name in list(model.names)[1:]] == [0, 1, 2]
+    assert [loop.joint for loop in robot.constraint_forces(*state(robot)).loops] == ["pivot"]
+
+
+def mimicking(scaling: float, offset: float) -> tuple[Any, Any]:
+    """A tree of five joints, and the same where the last one follows the first."""
+    pin.seed(5)
+    model = pin.Model()
+    joints = [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelPX(), pin.JointModelRX()]
+    parent = 0
+    for k, joint in enumerate([*joints, pin.JointModelRevoluteUnaligned(np.array([0.6, 0, 0.8]))]):
+        parent = model.addJoint(parent, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    return model, pin.transformJointIntoMimic(model, 1, 5, scaling, offset)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_mimic_joints(closed: bool) -> None:
+    """They move as the same joints with a coupling do, to which a dense solution is compared."""
+    scaling, offset = -1.7, 0.3
+    free, model = mimicking(scaling, offset)
+    G, start = np.vstack([np.eye(4), [scaling, 0, 0, 0]]), np.array([0, 0, 0, 0, offset])
+    rng = np.random.default_rng(6)
+    q0 = 0.4 * rng.normal(size=4)
+    data = free.createData()
+    pin.forwardKinematics(free, data, G @ q0 + start)
+    end = pin.SE3.Random()
+    point = data.oMi[5] * end
+    robot = rg.augment(
+        model, [rg.Closure(0, point, 5, end, kind="spherical")] if closed else [], q0
+    )
+    assert robot.model is model and robot.q0 == pytest.approx(q0, abs=1e-12)
+    assert robot.reduction.mobility == (1 if closed else 4)
+    q, v, tau = state(robot)
+    rows = [0, 1, 2] if closed else []
+    # The coupling of the free tree eliminated by G, the loop by least squares.
+    anchor = pin.FrameAnchorConstraintModel(free, 0, point, 5, end)
+    M = np.triu(pin.crba(free, data, G @ q + start))
+    M = G.T @ (M + np.triu(M, 1).T) @ G
+    force = tau - G.T @ pin.nonLinearEffects(free, data, G @ q + start, G @ v)
+    J = numeric_jacobian(free, 5, end, point, G, start, q)[rows]
+    drift = numeric_drift(free, 5, end, point, G, start, q, v)[rows]
+    kkt = np.block([[M, J.T], [J, np.zeros((len(rows), len(rows)))]])
+    expected = np.linalg.lstsq(kkt, np.concatenate([force, -drift]), rcond=1e-9)[0][:4]
+    a = robot.forward_dynamics(q, v, tau)
+    assert anchor.joint2_id == 5
+    assert a == pytest.approx(expected, abs=1e-5 * (1.0 + np.max(np.abs(expected))))
+
+
+def position(model: Any, joint: int, end: Any, point: Any, q: Any) -> Any:
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    return point.actInv(data.oMi[joint] * end).translation
+
+
+def numeric_jacobian(m: Any, joint: int, end: Any, point: Any, G: Any, s: Any, q: Any) -> Any:
+    h = 1e-6
+    columns = [
+        position(m, joint, end, point, G @ (q + h * e) + s)
+        - position(m, joint, end, point, G @ (q - h * e) + s)
+        for e in np.eye(len(q))
+    ]
+    return np.array(columns).T / (2 * h)
+
+
+def numeric_drift(m: Any, joint: int, end: Any, point: Any, G: Any, s: Any, q: Any, v: Any) -> Any:
+    h = 1e-4
+    before, here, after = (
+        position(m, joint, end, point, G @ (q + step * v) + s) for step in (-h, 0.0, h)
+    )
+    return (before - 2 * here + after) / h**2
+
+
+def test_copies_are_equal_and_their_own() -> None:
+    model, tip, end = open_fourbar()
+    robot = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT)])
+    q, v, tau = state(robot)
+    for other in (copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))):
+        assert other.data is not robot.data
+        assert np.array_equal(other.forward_dynamics(q, v, tau), robot.forward_dynamics(q, v, tau))
+    assert copy.copy(robot).model is model
+
+
+def test_the_callers_data() -> None:
+    model, tip, end = open_fourbar()
+    robot, data = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT)]), model.createData()
+    q, v, _ = state(robot)
+    assert np.array_equal(robot.jacobian(q, data), robot.jacobian(q))
+    assert np.array_equal(robot.residual(q, data), robot.residual(q))
+    assert np.array_equal(robot.bias(q, v, data), robot.bias(q, v))
+    pin.forwardKinematics(model, model.createData(), q)
+    assert data.oMi[tip].isApprox(robot.data.oMi[tip])

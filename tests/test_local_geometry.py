@@ -1,0 +1,202 @@
+"""Mobility near one configuration: rigid although velocities are allowed, shaky, branching.
+
+The structures are those of the theory of frameworks (Connelly and Whiteley 1996, Second-order
+rigidity and prestress stability); what is compared with is statics and small steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mechanisms
+import numpy as np
+import pytest
+from mechanisms import Z, single_loop
+
+import regularize as rg
+from regularize.lie.screw import Array
+from regularize.local_geometry.second_order import definite, second_order
+from regularize.manifold.continuation import Continuation, random_walks
+from regularize.manifold.extent import sized_loops
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.projection import moved
+from regularize.manifold.tolerances import EXACT
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.reduce import reduce
+
+
+def collinear(*places: float) -> Mechanism:
+    """Hinges with parallel axes in a row."""
+    count = len(places)
+    return single_loop("collinear", "R" * count, [Z] * count, [(x, 0, 0) for x in places])
+
+
+def on_bars(base: Sequence[tuple[float, float]], plate: Sequence[tuple[float, float]]) -> Mechanism:
+    """A plate on bars with hinges at both ends."""
+    joints = []
+    for i, (a, b) in enumerate(zip(base, plate, strict=True)):
+        joints.append(joint_in_world(f"A{i}", "ground", f"bar {i}", "revolute", Z, (*a, 0)))
+        joints.append(joint_in_world(f"B{i}", f"bar {i}", "plate", "revolute", Z, (*b, 0)))
+    return mechanism_of("plate", joints)
+
+
+def bipartite_on_a_conic() -> Mechanism:
+    """K(3,3) with its joints on an ellipse (Bolker and Roth 1980): a self-stress, and it bends."""
+    angles = np.array([0.1, 1.2, 2.0, 3.3, 4.4, 5.6])
+    points = np.column_stack([1.5 * np.cos(angles), np.sin(angles), 0 * angles])
+    bars = {(i, j): f"bar {i}{j}" for i in (0, 2, 4) for j in (1, 3, 5)} | {(0, 1): "ground"}
+    joints = []
+    for node, point in enumerate(points):
+        first, *others = (bar for ends, bar in bars.items() if node in ends)
+        for bar in others:
+            joints.append(joint_in_world(f"{node}: {bar}", first, bar, "revolute", Z, point))
+    return mechanism_of("K(3,3)", joints)
+
+
+def on_rods(base: Array, plate: Array, lower: str) -> Mechanism:
+    """A plate on rods with a ball at the plate."""
+    joints = []
+    for i, (a, b) in enumerate(zip(base, plate, strict=True)):
+        axes = {"axis2": (0, 1, 0)} if lower == "universal" else {}
+        joints.append(joint_in_world(f"L{i}", "ground", f"rod {i}", lower, (1, 0, 0), a, **axes))
+        joints.append(joint_in_world(f"U{i}", f"rod {i}", "plate", "spherical", Z, b))
+    return mechanism_of("rods", joints)
+
+
+def through_a_line() -> Mechanism:
+    """A platform on six rods whose lines all meet one line, about which it can begin to turn."""
+    angles = np.array([0.0, 1.0, 2.1, 3.1, 4.2, 5.3])
+    base = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles])
+    line = np.column_stack([np.full((6, 2), (0.1, 0.05)), 2 + 0.3 * np.arange(6)])
+    share = 0.5 + 0.03 * np.arange(6) * (-1) ** np.arange(6)
+    return on_rods(base, base + share[:, None] * (line - base), "spherical")
+
+
+def parallel_rods(lean: Sequence[float] = (0.3, 0.1, 1.0)) -> Mechanism:
+    """A plate on four equal parallel rods between universal joints and balls."""
+    base = np.array([(0, 0, 0), (1, 0, 0), (1.1, 0.9, 0), (-0.1, 1.2, 0)])
+    return on_rods(base, base + np.array(lean) / np.linalg.norm(lean), "universal")
+
+
+#: Mobility to first order, finite mobility.
+STRUCTURES = {
+    "three collinear hinges": (collinear(0, 1, 2), 1, 0),
+    "four collinear hinges": (collinear(0, 1, 3, 6), 2, 0),
+    "plate on concurrent bars": (
+        on_bars([(0.5, 0), (-0.2, 0.4), (-0.3, -0.45)], [(1.5, 0), (-0.6, 1.2), (-0.72, -1.08)]),
+        1,
+        0,
+    ),
+    "plate on parallel bars": (
+        on_bars([(0, 1), (1, 1.3), (2, 0.8)], [(0, 0), (1, 0), (2, -0.4)]),
+        1,
+        0,
+    ),
+    "K(3,3) on an ellipse": (bipartite_on_a_conic(), 1, 0),
+    # Each of the six rods spins about its own line.
+    "platform on rods through a line": (through_a_line(), 7, 6),
+    "two spherical chains and a hinge": (mechanisms.shaky_7r(), 2, 1),
+    "plate on four parallel rods": (parallel_rods(), 3, 2),
+    "the same, upright": (parallel_rods((0, 0, 1)), 3, 2),
+}
+
+
+def only_cell(mechanism: Mechanism) -> tuple[LoopKinematics, CellMobility]:
+    reduction = reduce(mechanism)
+    (cell,) = reduction.cells
+    return sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree), cell
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_stress_decides(name: str) -> None:
+    mechanism, first_order, finite = STRUCTURES[name]
+    reduction = reduce(mechanism)
+    (cell,) = reduction.cells
+    assert (reduction.mobility, reduction.finite_mobility) == (first_order, finite)
+    assert reduction.finite_evidence == "second order"
+    assert cell.here.rank == cell.generic.rank
+    assert reduction.components == ((finite, cell.generic.rank),)
+    # The velocities at the pose are those that motions follow and those that the stress forbids.
+    loops, _ = only_cell(mechanism)
+    jacobian = loops.jacobian(loops.state(cell.local.q))[0] * loops.units
+    both = np.hstack([cell.local.followed, cell.local.cut])
+    assert np.linalg.matrix_rank(both, tol=1e-6) == first_order
+    assert np.max(np.abs(jacobian @ both)) < EXACT.same
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_the_stress_balances_every_body_and_works_on_no_joint(name: str) -> None:
+    mechanism, *_ = STRUCTURES[name]
+    reduction = reduce(mechanism)
+    (cell,) = reduction.cells
+    graph, stress = reduction.graph, cell.local.stress
+    assert stress is not None and np.max(np.abs(stress)) > 0.1
+    balance = np.zeros((len(graph.nodes), 6))
+    loops = sized_loops(graph, reduction.q, cell.edges, reduction.tree)
+    screws = loops.state(cell.local.q).screws[0]
+    for e, wrench in zip(cell.edges, stress, strict=True):
+        edge = graph.edges[e]
+        balance[edge.child] += wrench
+        balance[edge.parent] -= wrench
+        assert np.allclose(screws[loops.local(e)] @ wrench, 0.0, atol=1e-6)
+    assert np.allclose(balance, 0.0, atol=1e-6)
+
+
+def test_the_forms_are_the_second_derivatives() -> None:
+    """Of the closure errors, along straight lines of the coordinates."""
+    loops, cell = only_cell(collinear(0, 1, 3, 6))
+    q, h = cell.local.q, 1e-4
+    found = second_order(loops, q, cell.generic.rank, 1e-6)
+    for weights in np.random.default_rng(0).normal(size=(5, 2)):
+        t = found.motions @ weights
+        ends = moved(loops, np.repeat(q[None], 2, axis=0), h * np.array([t, -t]))
+        # The stress is blind to the first derivative, and to the acceleration of the coordinates.
+        errors = loops.residual(loops.state(ends)).sum(axis=0) / h**2
+        forms = np.einsum("a,pab,b->p", weights, found.forms, weights)
+        assert np.allclose(np.abs(errors @ found.stresses), np.abs(forms), atol=1e-5)
+
+
+def test_a_definite_combination_is_found_where_there_is_one() -> None:
+    rng = np.random.default_rng(1)
+    for k in (1, 2, 3, 5, 8):
+        hidden = rng.normal(size=(k, k))
+        forms = np.array([a + a.T for a in rng.normal(size=(3, k, k))])
+        # It and multiples of the others add up to a definite one.
+        forms[0] = hidden @ hidden.T + 0.1 * np.eye(k) - 2.0 * forms[1] + forms[2]
+        weights = definite(forms, 1e-9)
+        assert weights is not None
+        assert np.linalg.eigvalsh(np.tensordot(weights, forms, 1))[0] > 1e-6
+    # Every combination of these two vanishes on the first axis.
+    blind = np.array([[[0, 1, 0], [1, 2, 0], [0, 0, -1]], [[0, 0, 1], [0, 1, 1], [1, 1, 3]]])
+    assert definite(blind.astype(float), 1e-9) is None
+
+
+def test_no_configuration_is_counted_twice() -> None:
+    """The joints of a triangle stay where they are; those of a four-bar go somewhere."""
+    triangle = single_loop("triangle", "RRR", [Z] * 3, [(0, 0, 0), (1, 0, 0), (0.3, 0.8, 0)])
+    reduction = rg.check(triangle).as_dict()["reduction"]
+    assert (reduction["certified_configurations"], reduction["distinct_configurations"]) == (50, 1)
+    assert reduction["travelled"]["rotation_rad"] == pytest.approx(0.0, abs=1e-9)
+    assert "no configuration but the assembled one" in str(rg.check(triangle))
+    reduction = rg.check(mechanisms.planar_fourbar()).as_dict()["reduction"]
+    assert reduction["distinct_configurations"] == 50
+    assert 0.1 < reduction["travelled"]["translation_m"] < 2.0
+    assert 0.1 < reduction["travelled"]["rotation_rad"] <= np.pi
+
+
+def test_walkers_stay_on_the_component_that_they_are_on() -> None:
+    """On rods that stay parallel the plate does not turn; on other components it does."""
+    mechanism = parallel_rods()
+    graph = build(mechanism)
+    loops = sized_loops(graph, graph.position)
+    along = Continuation(loops)
+    visited = random_walks(
+        along, graph.position, walkers=25, steps=4, rng=np.random.default_rng(0)
+    ).reshape(-1, loops.freedoms)
+    state = loops.state(visited)
+    plate = loops.row(graph.nodes.index("plate"))
+    assert np.allclose(state.T_world_node[:, plate, :3, :3], np.eye(3), atol=1e-4)
+    assert np.ptp(state.T_world_node[:, plate, :3, 3], axis=0).max() > 0.3
+    assert set(along.ranks(visited).tolist()) == {loops.freedoms - 3}

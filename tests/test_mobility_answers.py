@@ -1,0 +1,98 @@
+"""Mobility of mechanisms of the literature: rigid, shaky, branching and paradoxical ones.
+
+The known answers of ``assets/mobility`` are compared with the project's and with those of an
+independent walk in small steps (``small_step_walk.py``, which judges all of them as a script).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from random_mechanisms import random_network
+from small_step_walk import judge
+
+import regularize as rg
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+FOLDER = ASSETS / "mobility"
+TEXT = ("file", "reference", "proof", "components")
+
+with (FOLDER / "answers.csv").open(newline="", encoding="utf-8") as table:
+    ANSWERS: dict[str, dict[str, Any]] = {
+        row["file"]: {k: v if k in TEXT else int(v) for k, v in row.items()}
+        for row in csv.DictReader(table)
+    }
+
+#: Judged by the walk here; the script judges all.
+QUICK = (
+    "bricard_octahedron_3",
+    "dixon_first",
+    "hinges_in_a_plane",
+    "hinges_on_a_line_4",
+    "kaleidocycle_6",
+    "origami_vertex_flat",
+    "plate_on_parallel_bars",
+    "rhombus_stretched",
+    "rspsr",
+    "watt_against_watt",
+    "wunderlich_12_bar",
+)
+
+
+def load(name: str) -> rg.Mechanism:
+    return rg.load(FOLDER / f"{name}.urdf")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_check_gives_the_known_mobility(name: str) -> None:
+    answer, report = ANSWERS[name], rg.check(load(name)).as_dict()
+    mobility = report["mobility"]
+    assert mobility["here"]["mobility"] == answer["here"]
+    for key in ("gruebler", "finite", "actual"):
+        assert mobility[key] == answer[key], key
+    assert mobility["redundant"] == answer["actual"] - answer["gruebler"]
+    assert sum(report["redundancy"].values()) == mobility["redundant"]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_walk_in_small_steps_judges_alike(name: str) -> None:
+    answer, judgement = ANSWERS[name], judge(load(name), samples=12)
+    assert judgement.infinitesimal == answer["here"]
+    assert judgement.finite == answer["finite"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_networks_move_as_the_walk_finds(seed: int) -> None:
+    mechanism = random_network(np.random.default_rng(seed))
+    assert rg.check(mechanism).as_dict()["mobility"]["finite"] == judge(mechanism, 8).finite
+
+
+def test_every_file_has_an_answer_with_a_reference_and_a_proof() -> None:
+    assert {path.stem for path in FOLDER.glob("*.urdf")} == set(ANSWERS)
+    assert all(answer["reference"] and answer["proof"] for answer in ANSWERS.values())
+    assert len(ANSWERS) >= 30
+    for answer in ANSWERS.values():
+        met = [int(entry) for entry in answer["components"].split()]
+        assert not met or max(met) == answer["finite"]
+        assert answer["finite"] <= answer["actual"] <= answer["here"]
+
+
+def test_the_script_writes_the_same_mechanisms_again(tmp_path: Path) -> None:
+    script = ASSETS / "make_mobility.py"
+    subprocess.run([sys.executable, "-B", str(script), str(tmp_path)], check=True)
+    files = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.urdf")}
+    assert {path.name for path in tmp_path.iterdir()} == set(files)
+    number = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+    for name, text in files.items():
+        again = (tmp_path / name).read_text(encoding="utf-8")
+        assert number.sub("#", again) == number.sub("#", text)
+        # Some poses are solved for, which leaves the last digits to the machine.
+        pairs = zip(number.findall(again), number.findall(text), strict=True)
+        assert max(abs(float(a) - float(b)) for a, b in pairs) < 1e-9, name

@@ -1,0 +1,162 @@
+"""Proofs of reductions, their independent checker, and changed proofs that it must not accept."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from random_mechanisms import random_network
+
+import regularize as rg
+from regularize.cli import main
+from regularize.proofs import verifier
+from regularize.proofs.verifier import fingerprint
+
+ASSETS = sorted((Path(__file__).resolve().parents[1] / "assets").glob("*.urdf"))
+TRAPS = sorted((Path(__file__).resolve().parents[2] / "shared/corpus/traps").glob("*.urdf"))
+CHANGED = ("planar_fourbar", "delta_parallelograms", "three_leg_sarrus", "walker", "braced_fourbar")
+
+
+def proof_of(path: Path) -> Any:
+    return json.loads(json.dumps(rg.prove(rg.reduce(rg.load(path)))))
+
+
+@pytest.mark.parametrize("path", [*ASSETS, *TRAPS], ids=lambda path: path.stem)
+def test_every_removed_row_is_proved(path: Path) -> None:
+    reduction = rg.reduce(rg.load(path))
+    document = json.loads(json.dumps(rg.prove(reduction)))
+    verdict = rg.verify(document)
+    assert verdict.holds, verdict.reason
+    assert document["undecided"] == []
+    assert sum(p["conclusion"]["removed"] for p in document["parts"]) == reduction.removed
+    assert all(j["distance"] < 1e-8 for part in document["parts"] for j in part["joints"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_networks_are_proved(first: int) -> None:
+    for seed in range(first, first + 20):
+        reduction = rg.reduce(random_network(np.random.default_rng(seed)))
+        document = rg.prove(reduction)
+        assert rg.verify(document).holds
+        assert sum(p["conclusion"]["removed"] for p in document["parts"]) == reduction.removed
+
+
+def test_the_checker_needs_the_standard_library_alone(tmp_path: Path) -> None:
+    file = tmp_path / "proof.json"
+    file.write_text(json.dumps(proof_of(ASSETS[0])), encoding="utf-8")
+    source = Path(verifier.__file__)
+    assert len(source.read_text(encoding="utf-8").splitlines()) <= 400
+    command = [sys.executable, "-I", "-S", str(source), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split("\n")[0]) == (0, "holds")
+
+
+def spaces(document: Any) -> list[Any]:
+    """Every non-empty matrix of a document's steps."""
+    found = []
+    for part in document["parts"]:
+        for entry in part["steps"]:
+            for key in ("space", "kept", "removed"):
+                if entry.get(key):
+                    value = entry[key]
+                    found += (
+                        [m for m in value.values() if m] if isinstance(value, dict) else [value]
+                    )
+    return found
+
+
+def change_number(document: Any, rng: np.random.Generator) -> None:
+    matrices = spaces(document)
+    matrix = matrices[rng.integers(len(matrices))]
+    row = matrix[rng.integers(len(matrix))]
+    at = int(rng.integers(6))
+    row[at] = str(int(row[at]) + int(rng.choice([-1, 1, 2])))
+
+
+def change_space(document: Any, rng: np.random.Generator) -> None:
+    matrices = spaces(document)
+    one, two = rng.integers(len(matrices), size=2)
+    while matrices[one] == matrices[two]:
+        one, two = rng.integers(len(matrices), size=2)
+    matrices[one][:] = copy.deepcopy(matrices[two])
+
+
+def change_order(document: Any, rng: np.random.Generator) -> None:
+    steps = document["parts"][rng.integers(len(document["parts"]))]["steps"]
+    one, two = rng.choice(len(steps), size=2, replace=False)
+    steps[one], steps[two] = steps[two], steps[one]
+
+
+def change_rows(document: Any, rng: np.random.Generator) -> None:
+    steps = [
+        step for part in document["parts"] for step in part["steps"] if step["because"] == "cut"
+    ]
+    step = steps[rng.integers(len(steps))]
+    key = "kept" if step["kept"] and rng.random() < 0.5 else "removed"
+    if step[key]:
+        step[key].pop(int(rng.integers(len(step[key]))))
+    else:
+        step[key].append(["1", "0", "0", "0", "0", "0"])
+
+
+def change_premise(document: Any, rng: np.random.Generator) -> None:
+    steps = [step for part in document["parts"] for step in part["steps"] if step.get("of")]
+    step = steps[rng.integers(len(steps))]
+    at = int(rng.integers(len(step["of"])))
+    if isinstance(step["of"][at], list):
+        step["of"].pop(at)
+    else:
+        step["of"][at] += int(rng.choice([-1, 1]))
+
+
+CHANGES = (change_number, change_space, change_order, change_rows, change_premise)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_no_changed_proof_is_accepted(change: Callable[[Any, np.random.Generator], None]) -> None:
+    """Forty changes of each kind, with the fingerprint as it was and made anew."""
+    rng = np.random.default_rng(7)
+    documents = [proof_of(path) for path in ASSETS if path.stem in CHANGED]
+    for k in range(40):
+        document = copy.deepcopy(documents[k % len(documents)])
+        change(document, rng)
+        assert not rg.verify(document).holds
+        document["fingerprint"] = fingerprint(document)
+        assert not rg.verify(document).holds, (change.__name__, k)
+
+
+def test_joints_that_were_changed_are_noticed() -> None:
+    document = proof_of(next(path for path in ASSETS if path.stem == "walker"))
+    for part in document["parts"]:
+        for joint in part["joints"]:
+            first = joint["space"][0]
+            first[0], before = str(int(first[0]) + 1), first[0]
+            assert not rg.verify(document).holds
+            first[0] = before
+    assert rg.verify(document).holds
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"format": "regularize proof", "version": 1}])
+def test_what_is_no_proof_is_refused(document: Any) -> None:
+    assert not rg.verify(document).holds
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    walker, bench = (
+        str(ASSETS[0].parent / name) for name in ("walker.urdf", "planar_fourbar.urdf")
+    )
+    proof = str(tmp_path / "proof.json")
+    assert main(["check", walker, "--proof", proof, "--fail-on", "never", "-q"]) == 0
+    assert main(["verify", proof]) == main(["verify", proof, "--model", walker]) == 0
+    assert capsys.readouterr().out.count("rows are never needed") == 24
+    assert main(["verify", proof, "--model", bench]) == 1
+    assert main(["verify", walker]) == 2
+    assert main(["check", walker, bench, "--proof", proof]) == 2

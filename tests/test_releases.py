@@ -1,0 +1,168 @@
+"""Closures that are stiffer than the mechanism: what is said, proposed, and what moves then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import planar_fourbar
+from test_augment import dense_acceleration, state
+from test_pinocchio_import import GROUND_PIVOT, closures, open_fourbar
+
+import regularize as rg
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.statics.releases import stiff_closures
+
+Y = (0, 1, 0)
+
+
+def welded() -> tuple[Any, Any, Any]:
+    """A planar four-bar in Pinocchio, closed by a weld as its user wrote it."""
+    model, tip, end = open_fourbar()
+    return model, closures(model, tip, end)["rigid 6d"][0], (tip, end)
+
+
+def test_from_locked_to_swinging_by_the_line_that_is_proposed() -> None:
+    model, weld, (tip, end) = welded()
+    before, names = model.copy(), list(model.names)
+    locked = rg.augment(model, [weld])
+    (finding,) = locked.findings
+    assert (finding.code, locked.reduction.mobility) == ("REG218", 0)
+    assert finding.message == (
+        "`closure 0` is a weld; a hinge along Y there gives mobility 1 (3 equations redundant)"
+    )
+    line = finding.help[0].partition(": ")[2]
+    robot = eval(line, {"rg": rg, "model": model, "closures": [weld]})
+    assert robot.findings == () and robot.reduction.mobility == 1
+    assert robot.model is model and model == before and list(model.names) == names
+    q, v, tau = state(robot)
+    assert np.max(np.abs(v)) > 0.01
+    anchor = pin.FrameAnchorConstraintModel(model, 0, GROUND_PIVOT, tip, end)
+    expected = dense_acceleration(model, anchor, [0, 1, 2, 3, 5], q, v, tau)
+    bound = 1e-12 * (1.0 + np.max(np.abs(expected)))
+    assert np.max(np.abs(robot.forward_dynamics(q, v, tau) - expected)) < bound
+
+
+def test_cures_of_a_locked_mechanism_free_it() -> None:
+    model, weld, _ = welded()
+    reduction = rg.reduce(rg.from_pinocchio(model, [weld]))
+    best, *others = rg.cures(reduction, limit=3)
+    assert best.kinds == {"closure 0": "revolute"} and (best.freed, best.mobility) == (1, 1)
+    assert str(best) == "closure 0: fixed to revolute (axis along Y)"
+    assert [cure.kinds["closure 0"] for cure in others] == ["prismatic", "prismatic"]
+    named = rg.cure(reduction, {"closure 0": "revolute"})
+    assert named is not None and str(named) == str(best)
+    assert rg.cures(reduction, keep=["closure 0"])[0].freed == 0
+
+
+def test_a_hinge_across_the_plane_frees_nothing() -> None:
+    model, weld, _ = welded()
+    with pytest.raises(rg.ModelError, match="cannot be made revolute:1,0,0"):
+        rg.augment(model, [weld], kinds={"closure 0": "revolute:1,0,0"})
+    with pytest.raises(rg.ModelError, match="no direction"):
+        rg.augment(model, [weld], kinds={"closure 0": "revolute:along"})
+
+
+def six_for_three() -> Mechanism:
+    """A spatial chain of six hinges that a weld closes where a ball joint belongs."""
+    rng = np.random.default_rng(1)
+    joints = [
+        joint_in_world(f"j{k}", f"b{k}", f"b{k + 1}", "revolute", *rng.normal(size=(2, 3)))
+        for k in range(6)
+    ]
+    weld = joint_in_world("w", "b0", "b6", "fixed", closure=True)
+    return mechanism_of("six", [*joints, weld])
+
+
+def test_six_rows_where_three_belong() -> None:
+    reduction = rg.reduce(six_for_three())
+    assert reduction.mobility == 0
+    found = rg.cures(reduction)
+    assert [cure.kinds["w"] for cure in found[:3]] == ["revolute", "prismatic", "spherical"]
+    assert [cure.freed for cure in found[:3]] == [1, 1, 3]
+    ball = next(cure for cure in found if cure.kinds["w"] == "spherical")
+    assert (ball.mobility, ball.reduction.redundant) == (3, 0)
+
+
+def test_several_welds_are_changed_together() -> None:
+    """Two four-bars on one coupler: none moves while the other one is welded."""
+    bars = [("A", "E", 0.0), ("B", "F", 1.0), ("C", "G", 0.5)]
+    joints = []
+    for low, high, x in bars:
+        joints.append(joint_in_world(low, "ground", f"bar {low}", "revolute", Y, (x, 0, 0)))
+        closing = low != "A"
+        kind = "fixed" if closing else "revolute"
+        joints.append(
+            joint_in_world(high, f"bar {low}", "plate", kind, Y, (x, 0, 0.7), closure=closing)
+        )
+    mechanism = mechanism_of("three bars", joints)
+    reduction = rg.reduce(mechanism)
+    assert reduction.mobility == 0
+    (best, *_) = rg.cures(reduction)
+    assert best.kinds == {"F": "revolute", "G": "revolute"} and best.mobility == 1
+    report = rg.check(mechanism)
+    (finding,) = [d for d in report.diagnostics if d.code == "REG218"]
+    assert finding.message.startswith("`F`, `G` are welds; hinges along Y there give mobility 1")
+
+
+@pytest.mark.parametrize("kind", ["free", "prismatic"])
+def test_what_is_meant_to_be_welded_is_no_finding(kind: str) -> None:
+    joints = [
+        joint_in_world("j", "ground", "body", kind),
+        joint_in_world("w", "ground", "body", "fixed", closure=True),
+    ]
+    reduction = rg.reduce(mechanism_of("held", joints))
+    assert reduction.mobility == 0 and stiff_closures(reduction) == []
+
+
+def test_a_mechanism_that_moves_is_no_finding() -> None:
+    assert stiff_closures(rg.reduce(planar_fourbar())) == []
+
+
+URDF = """<robot name="fourbar">
+<link name="ground"/>{links}
+{joints}
+<loop name="D" type="fixed">
+<predecessor link="ground"><origin xyz="1 0 0"/></predecessor>
+<successor link="l3"><origin xyz="0.4 0 -0.6"/></successor></loop>
+</robot>"""
+
+
+def test_files_are_told_the_command(tmp_path: Path) -> None:
+    links = "".join(f'<link name="l{k}"/>' for k in (1, 2, 3))
+    points = ["0 0 0", "0.1 0 0.35", "0.5 0 0.25"]
+    joints = "".join(
+        f'<joint name="{name}" type="continuous"><parent link="{a}"/><child link="{b}"/>'
+        f'<origin xyz="{xyz}"/><axis xyz="0 1 0"/></joint>'
+        for name, a, b, xyz in zip(
+            "ABC", ("ground", "l1", "l2"), ("l1", "l2", "l3"), points, strict=True
+        )
+    )
+    path = tmp_path / "bar.urdf"
+    path.write_text(URDF.format(links=links, joints=joints))
+    report = rg.check(rg.load(path))
+    (finding,) = [d for d in report.diagnostics if d.code == "REG218"]
+    assert "`D` is a weld; a hinge along Y there gives mobility 1" in finding.message
+    assert finding.help[0].endswith(f"regularize fix {path} --joint D=revolute:0,1,0 -o OUT")
+    assert "make D revolute (axis along Y), which gives mobility 1" in " ".join(str(report).split())
+    # What is proposed, made by hand.
+    path.write_text(path.read_text().replace('"fixed">', '"revolute"><axis xyz="0 1 0"/>'))
+    assert rg.reduce(rg.load(path)).mobility == 1
+
+
+def test_a_weld_in_mjcf(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    path = tmp_path / "bar.xml"
+    body = '<geom type="capsule" size="0.01 0.1"/><joint name="{}" axis="0 1 0"/>'
+    path.write_text(
+        '<mujoco><worldbody><body name="a">' + body.format("A") + '<body name="b" pos="0.1 0 0.35">'
+        + body.format("B") + '<body name="c" pos="0.5 0 0.25">' + body.format("C")
+        + '</body></body></body></worldbody><equality><weld name="w" body1="c" body2="world" '
+        'anchor="1 0 0"/></equality></mujoco>'
+    )  # fmt: skip
+    report = rg.check(rg.load(path))
+    (finding,) = [d for d in report.diagnostics if d.code == "REG218"]
+    assert "`w` is a weld; a hinge along Y there gives mobility 1" in finding.message

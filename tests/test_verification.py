@@ -1,0 +1,124 @@
+"""What is written is compared with what was meant: every difference is named, and nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.lie.screw import exp, inverse, transform
+from regularize.model.body import Inertia
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import Actuator, Coupling, JointDynamics, Mechanism
+from regularize.reduction.reduce import reduce
+from regularize.verification.differences import differences
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
+
+@pytest.fixture(scope="module")
+def gripper() -> Mechanism:
+    return rg.load(ASSETS / "gripper.urdf")
+
+
+def with_joint(mechanism: Mechanism, name: str, **changes: Any) -> Mechanism:
+    joints = [replace(j, **changes) if j.name == name else j for j in mechanism.joints]
+    return replace(mechanism, joints=tuple(joints))
+
+
+def with_body(mechanism: Mechanism, name: str, **changes: Any) -> Mechanism:
+    bodies = [replace(b, **changes) if b.name == name else b for b in mechanism.bodies]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def in_other_frames(mechanism: Mechanism) -> Mechanism:
+    """The same machine with the frames of bodies and joints put elsewhere."""
+    rng = np.random.default_rng(1)
+    moved = {b.name: exp(rng.normal(size=6)) for b in mechanism.bodies}
+    moved[mechanism.ground] = np.eye(4)
+    bodies = [
+        replace(
+            body,
+            inertia=None if body.inertia is None else body.inertia.transformed(moved[body.name]),
+            geometry=tuple(
+                replace(g, T_body_geometry=moved[body.name] @ g.T_body_geometry)
+                for g in body.geometry
+            ),
+        )
+        for body in mechanism.bodies
+    ]
+    joints = []
+    for joint in mechanism.joints:
+        turn = exp(np.concatenate([np.zeros(3), rng.normal(size=3)]))
+        screws = np.kron(np.eye(2), inverse(turn)[:3, :3]) @ joint.screws
+        parent, child = moved[joint.parent], moved[joint.child]
+        joints.append(
+            replace(
+                joint,
+                screws=screws,
+                T_parent_joint=parent @ joint.T_parent_joint @ turn,
+                T_child_joint=child @ joint.T_child_joint @ turn,
+            )
+        )
+    return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints))
+
+
+def test_the_same_machine_in_other_frames_has_no_differences(gripper: Mechanism) -> None:
+    assert differences(gripper, gripper) == []
+    assert differences(gripper, in_other_frames(gripper)) == []
+
+
+def test_every_datum_that_differs_is_named_once(gripper: Mechanism) -> None:
+    joint = gripper.joint("plunger")
+    body = next(b for b in gripper.bodies if b.inertia is not None and b.inertia.mass)
+    inertia, limits = body.inertia, joint.limits
+    assert limits is not None
+    assert inertia is not None
+    nudge = transform(translation=[1e-5, 0, 0])
+    mass = Inertia(2 * inertia.mass, inertia.center, inertia.matrix)
+    centre = Inertia(inertia.mass, inertia.center + np.array([1e-4, 0, 0]), inertia.matrix)
+    matrix = Inertia(inertia.mass, inertia.center, 1.001 * inertia.matrix)
+    coupled = Coupling("pair", "gear", (("plunger", 0, 1.0), (gripper.joints[1].name, 0, 2.0)))
+    cases: list[tuple[str, str, Mechanism]] = [
+        ("REG322", body.name, with_body(gripper, body.name, inertia=mass)),
+        ("REG322", body.name, with_body(gripper, body.name, inertia=centre)),
+        ("REG322", body.name, with_body(gripper, body.name, inertia=matrix)),
+        ("REG322", body.name, with_body(gripper, body.name, inertia=None)),
+        *(
+            ("REG324", "plunger", with_joint(gripper, "plunger", limits=replace(limits, **bound)))
+            for bound in ({"upper": [9.0]}, {"velocity": [0.1]}, {"effort": [7.0]})
+        ),
+        *(
+            ("REG325", "plunger", with_joint(gripper, "plunger", dynamics=JointDynamics(**force)))
+            for force in (
+                {"damping": [0.5]},
+                {"friction": [0.2]},
+                {"stiffness": [3.0]},
+                {"armature": [0.01]},
+            )
+        ),
+        ("REG326", "motor", replace(gripper, actuators=(Actuator("motor", "pin_left"),))),
+        ("REG326", "plunger", with_joint(gripper, "plunger", actuated=not joint.actuated)),
+        ("REG329", "gravity", replace(gripper, gravity=[0.0, 0.0, -1.62])),
+    ]
+    for code, name, changed in cases:
+        found = differences(gripper, changed, target="there")
+        assert [f.code for f in found] == [code], name
+        assert name in found[0].message and found[0].message.startswith("there: ")
+    moved = with_joint(gripper, "plunger", T_parent_joint=joint.T_parent_joint @ nudge)
+    assert "REG323" in {f.code for f in differences(gripper, moved)}
+    both = replace(gripper, couplings=(*gripper.couplings, coupled))
+    assert "`pair`" in next(f.message for f in differences(both, gripper) if f.code == "REG327")
+
+
+def test_another_machine_is_an_error(gripper: Mechanism) -> None:
+    closing = next(joint for joint in gripper.joints if joint.closure)
+    rest = tuple(joint for joint in gripper.joints if joint is not closing)
+    found = differences(gripper, replace(gripper, joints=rest), reduction=reduce(gripper))
+    assert {"REG320", "REG321"} <= {f.code for f in found}
+    assert any(closing.name in f.message for f in found if f.code == "REG321")
+    free = {"screws": joint_screws("spherical"), "position": np.zeros(3), "limits": None}
+    ball = with_joint(gripper, closing.name, kind="spherical", **free)
+    assert {"REG320", "REG323"} <= {f.code for f in differences(gripper, ball)}
