@@ -85,6 +85,11 @@ class Robot(ConstrainedTree):
             return self
         return self._made(composite=False)
 
+    @property
+    def joint_map(self) -> Array:
+        """Velocities of the model from rates of the mechanism's joints, shape (nv, n)."""
+        return self._coordinates.map
+
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
 

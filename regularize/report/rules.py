@@ -583,6 +583,17 @@ RULES: tuple[Rule, ...] = (
         "Sensors, contact exclusions or controllers beside the mechanism.",
         "Patch the model's own file instead: `regularize fix`, which leaves them where they are.",
     ),
+    Rule(
+        "REG330",
+        "legacy-differs",
+        "warning",
+        "Pinocchio's older rigid constraints, the export style legacy, give other accelerations "
+        "than the kept equations.",
+        "They hold all equations, the redundant ones as well; where the geometry is rounded, these "
+        "contradict each other a little, and the iterations settle at something else.",
+        "A spherical linkage whose axes were saved with seven digits.",
+        "Use the style rows, anchors or slack, which leave the redundant equations out.",
+    ),
 )
 
 BY_CODE = {rule.code: rule for rule in RULES}
