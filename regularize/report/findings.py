@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
+from regularize.pinocchio_model.slack_joints import is_slack
 from regularize.reduction.idle import idle_bodies
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
@@ -167,8 +168,10 @@ def _part(
             joints=joints,
             source=source,
         )
-    if part.locked:
-        locked = list(dict.fromkeys(graph.edges[e].joint.name for e in part.locked))
+    locked = list(dict.fromkeys(graph.edges[e].joint.name for e in part.locked))
+    # Slack joints never move: that is what they are for.
+    locked = [name for name in locked if not is_slack(name)]
+    if locked:
         yield Diagnostic(
             "REG206",
             "warning",
