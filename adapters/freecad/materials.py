@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from regularize.adapters.freecad.document import Object
@@ -29,7 +29,7 @@ MASSES = {"kg": 1.0, "g": 1e-3, "t": 1e3, "mg": 1e-6}
 LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "dm": 0.1}
 DENSITY = re.compile(r"([-+.\deE]+)\s*(kg|mg|g|t)\s*/\s*(mm|cm|dm|m)(?:\^?3|³)")
 CARD = re.compile(r"^\s*UUID\s*[:=]\s*[\"']?([0-9a-fA-F-]{36})", re.M)
-ENTRY = re.compile(r"^\s*Density\s*[:=]\s*[\"']?([^\"'\n]+)", re.M)
+ENTRY = re.compile(r"^[ \t]*Density[ \t]*[:=][ \t]*[\"']?([^\"'\n]+)", re.M)
 #: Largest card that is read, in bytes.
 LARGEST = 1024 * 1024
 
@@ -41,10 +41,13 @@ def density_of(item: Object) -> float | None:
     if written is None and linked is not None and not linked[0]:
         holder = item.document.objects.get(linked[1])
         written = None if holder is None else holder.entry("Material", "Density")
-    if written is not None:
-        return density(written)
+    stated = None if written is None else density(written)
     card = card_of(item)
-    return None if card is None else _cards(os.path.dirname(item.document.path)).get(card)
+    if stated is not None or card is None:
+        return stated
+    folder = Path(os.path.dirname(item.document.path) or ".")
+    beside = _cards(sorted([*folder.glob("*.FCMat"), *folder.glob("*/*.FCMat")]))
+    return beside.get(card) or _library().get(card)
 
 
 def card_of(item: Object) -> str | None:
@@ -66,21 +69,20 @@ def density(text: str) -> float | None:
     return value if value > 0.0 else None
 
 
-@lru_cache(maxsize=16)
-def _cards(folder: str) -> dict[str, float]:
-    """Densities by number of the card, those beside the document before FreeCAD's own."""
+@cache
+def _library() -> dict[str, float]:
+    """Densities of FreeCAD's own cards and the user's."""
+    folders = (Path(library).expanduser() for library in LIBRARIES)
+    return _cards(sorted(file for folder in folders for file in folder.rglob("*.FCMat")))
+
+
+def _cards(files: Iterable[Path]) -> dict[str, float]:
+    """Densities by number of the card."""
     found: dict[str, float] = {}
-    for file in _files(folder):
+    for file in files:
         text = file.read_bytes()[:LARGEST].decode("utf-8", "replace")
         card, entry = CARD.search(text), ENTRY.search(text)
         value = density(entry[1]) if card and entry else None
         if card and value is not None:
             found.setdefault(card[1].lower(), value)
     return found
-
-
-def _files(folder: str) -> Iterator[Path]:
-    beside = Path(folder or ".")
-    yield from sorted([*beside.glob("*.FCMat"), *beside.glob("*/*.FCMat")])
-    for library in LIBRARIES:
-        yield from sorted(Path(library).expanduser().rglob("*.FCMat"))
