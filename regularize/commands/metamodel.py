@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.model.graph import actuated_coordinates
 
     mechanism = load_model(arguments.file, arguments)
-    inputs = arguments.inputs or actuated_coordinates(mechanism)
+    inputs = list(arguments.inputs or actuated_coordinates(mechanism))
     bounds = _bounds(arguments.bounds, inputs)
     tolerance = arguments.tolerance
     if tolerance is None and arguments.size is None:
