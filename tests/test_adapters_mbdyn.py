@@ -113,6 +113,7 @@ def test_what_is_not_read_is_named(tmp_path: Path) -> None:
         ("1., 0., 0., 2, 0., 1., 0.,", "0., 0., 0., 2, 0., 1., 0.,", "length"),
         ("diag, 0.1, 0.2, Crank^2./12.", "diag, 0.1", "too few arguments"),
         (" structural:", " modal:", "no structural node"),
+        (TAIL, "", "ends inside the block `elements`"),
     ],
 )
 def test_damaged_files_are_refused(old: str, new: str, reason: str, tmp_path: Path) -> None:

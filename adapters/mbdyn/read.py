@@ -19,7 +19,7 @@ from regularize.lie.screw import IDENTITY, Array
 from regularize.model.mechanism import Inertia, Mechanism
 
 #: Pairs by which of the positions along X, Y, Z and of the rotations a total joint holds.
-TOTAL = {
+TOTAL: dict[tuple[tuple[int, ...], ...], str] = {
     ((1, 1, 1), (1, 1, 1)): "fixed",
     ((1, 1, 0), (1, 1, 1)): "prismatic",
     ((1, 1, 1), (1, 1, 0)): "revolute",
@@ -57,6 +57,8 @@ class _Reader:
         for statement in statements(str(self.draft.path)):
             if statement.head == "begin":
                 block = statement.word().lower()
+            elif statement.head == "end":
+                block = ""
             elif statement.head == "set":
                 self._set(statement)
             elif statement.head == "reference":
@@ -67,6 +69,8 @@ class _Reader:
                 elements.append(statement)
             elif block in ("nodes", "elements") and statement.head not in QUIET:
                 self.draft.ignore(statement.head, statement)
+        if block:
+            raise ReadError(str(self.draft.path), f"ends inside the block `{block}`: it is cut off")
         if len(self.draft.bodies) < 2:
             raise ReadError(
                 str(self.draft.path), "has no structural node; there is nothing to read"
