@@ -111,7 +111,8 @@ RULES: tuple[Rule, ...] = (
         "REG018",
         "mass-from-shapes",
         "note",
-        "Mass properties were computed from shapes at a density that you gave, or could not be.",
+        "Mass properties were computed from shapes, at the density of the material that the file "
+        "gives them or at one that you gave, or could not be.",
         "They are as good as the shapes: meshes of covers weigh nothing like a machine.",
         "A link with a visual mesh and no <inertial> element, read with --density 2700.",
         "Write measured mass properties into the model.",
