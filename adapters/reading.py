@@ -26,7 +26,7 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
         ReadError: The file cannot be opened.
         UnknownFormat: No reader, or more than one, would take it.
     """
-    name = _model_file(path)
+    name = model_file(path)
     suffix = Path(name).suffix.lower()
     with open(name, "rb") as file:
         head = file.read(HEAD)
@@ -60,7 +60,7 @@ def read(
         UnknownFormat: No adapter reads it.
         MissingExtra: The format needs a package that is not installed.
     """
-    path = _model_file(source)
+    path = model_file(source)
     if format is None:
         adapter = detect(path)
     elif format in adapters():
@@ -108,7 +108,7 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
             raise RegularizeError(f"the reader of {format} has no option {name!r}; it has {has}")
 
 
-def _model_file(source: str | os.PathLike[str]) -> str:
+def model_file(source: str | os.PathLike[str]) -> str:
     """The file to read, as the user named it; raises ``ReadError`` if there is none."""
     path = Path(source)
     name = os.fspath(source)

@@ -28,20 +28,26 @@ def read_bytes(path: str) -> bytes:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in one step, so that nobody ever reads half of it.
+    """Write a text file in one step; see ``write_bytes``."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file in one step, so that nobody ever reads half of it.
 
     Raises:
         RegularizeError: The file cannot be written.
     """
     target = Path(path)
     try:
+        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
         handle, temporary = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=".part"
         )
         try:
-            with open(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            os.chmod(temporary, 0o666 & ~_umask())
+            with open(handle, "wb") as file:
+                file.write(data)
+            os.chmod(temporary, mode)
             os.replace(temporary, target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

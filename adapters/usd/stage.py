@@ -80,7 +80,9 @@ def target_of(prim: Any, name: str) -> str | None:
 def open_stage(path: str) -> Any:
     """The stage in a file; raises ``ReadError`` with USD's own reason and line."""
     try:
-        return Usd.Stage.Open(path)
+        stage = Usd.Stage.Open(path)
+        stage.Reload()  # USD keeps layers that somebody holds, even where their files have changed
+        return stage
     except Tf.ErrorException as error:
         reason = " ".join(str(error).split())
         fault = _FAULT.search(reason)

@@ -23,20 +23,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say how a model is to be read."""
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say how a file is to be read."""
     parser.add_argument("--format", help="format of the model (default: by its content)")
     parser.add_argument("--loops", metavar="SIDECAR", help="file that describes the loops")
     parser.add_argument("--floating", action="store_true", help="free the root from the ground")
     parser.add_argument("--keyframe", metavar="NAME", help="reference pose of an MJCF model")
-    parser.add_argument(
-        "--density",
-        action="append",
-        default=[],
-        metavar="[BODY=]KG_M3",
-        help="mass properties from shapes of this density where the model states none and gives no "
-        "material; for one body or for all others; may be given several times",
-    )
     parser.add_argument(
         "--package",
         action="append",
@@ -46,16 +38,33 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say how a model is to be read and completed."""
+    add_reading_options(parser)
+    parser.add_argument(
+        "--density",
+        action="append",
+        default=[],
+        metavar="[BODY=]KG_M3",
+        help="mass properties from shapes of this density where the model states none and gives no "
+        "material; for one body or for all others; may be given several times",
+    )
+
+
+def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Options of the reader that are given."""
+    options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
+    options["floating"] = arguments.floating or None
+    options["keyframe"] = arguments.keyframe
+    options["packages"] = _packages(arguments.package) or None
+    return {key: value for key, value in options.items() if value is not None}
+
+
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
     from regularize.files import load
 
-    options: dict[str, Any] = {"floating": True} if arguments.floating else {}
-    if arguments.keyframe is not None:
-        options["keyframe"] = arguments.keyframe
-    if arguments.package:
-        options["packages"] = _packages(arguments.package)
-    mechanism = load(file, format=arguments.format, loops=arguments.loops, **options)
+    mechanism = load(file, **reading_options(arguments))
     if not arguments.density:
         return mechanism
     from regularize.model.density import with_density

@@ -177,7 +177,8 @@ class ConstraintRows:
         for anchor, anchor_data in self._own.pairs:
             anchor.calc(self.model, data, anchor_data)
         twists = pin.getConstraintsJacobian(self.model, data, self.anchors, self._own.datas)
-        rows = self.projection @ twists
+        # Pinocchio gives a vector where there is one velocity.
+        rows = self.projection @ twists.reshape(self.projection.shape[1], self.model.nv)
         return np.vstack([rows, self.coupling]) if len(self.coupling) else rows
 
     def bias(self, data: Any, q: Array, v: Array) -> Array:

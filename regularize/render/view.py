@@ -5,8 +5,10 @@ The terminal and the HTML page lay them out.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
+from regularize.fixing.advice import own_cure
 from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
 from regularize.report.analysis import Analysis, Component
@@ -17,7 +19,7 @@ from regularize.report.words import (
     listed,
     plural,
 )
-from regularize.statics.cures import Cure
+from regularize.statics.cure import Cure
 from regularize.statics.stiffness import release_command
 
 
@@ -134,17 +136,23 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         )
     ways = [cure for cure in report.cures if cure.freed]
     if ways:
+        # Those that the format can hold come first.
+        ways.sort(key=lambda cure: not release_command(r, cure))
         words = f"make {freed_words(ways[0])}"
         if len(ways) > 1:
             words += "; other ways: " + ", or ".join(freed_words(cure) for cure in ways[1:])
         found.insert(0, (words, release_command(r, ways[0])))
     elif report.cures:
-        # Universal joints may differ in their axes only, which words do not tell.
         first, *others = dict.fromkeys(_changes(cure) for cure in report.cures)
         words = f"or build it without redundancy: {first}"
         if others:
             words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
+        own = own_cure(r)
+        if own is not None:
+            arguments = shlex.join(own.arguments)
+            command = f"regularize fix {shlex.quote(path)} -o fixed/ {arguments}"
+            found.append((f"or in this file: {_changes(own)}", command))
     return found
 
 
@@ -155,8 +163,8 @@ def freed_words(cure: Cure) -> str:
 
 
 def _changes(cure: Cure) -> str:
-    """``make C spherical and D cylindrical``."""
-    changes = [f"{change.joint} {change.after}" for change in cure.changes]
+    """``make C spherical and D cylindrical``, with directions where there is a choice."""
+    changes = [f"{change.joint} {change.words}" for change in cure.changes]
     text = f"make {listed(changes)}"
     return f"{text} ({listed(cure.idle)} can then spin idly)" if cure.idle else text
 

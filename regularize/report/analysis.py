@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 
 from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.findings import findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
-from regularize.report.words import LISTED
-from regularize.statics.cures import Cure, cures
+from regularize.report.words import LISTED, counted
+from regularize.statics.cure import Cure
+from regularize.statics.cures import cures, freeing
 from regularize.statics.joint_changes import JointChange
 from regularize.statics.reactions import Reaction, reactions
-from regularize.statics.releases import stiff_closures
 from regularize.version import SCHEMAS, __version__
 
 #: Changes of joint types that are proposed.
@@ -117,8 +117,8 @@ class Analysis:
         found = reactions(reduction) if reduction.assembly.closed else ()
         # More changes than a list names are no help.
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
-        few = few or bool(stiff_closures(reduction))
-        ways = cures(reduction, limit=CURES, tries=TRIES) if few else ()
+        search = cures if few else freeing
+        ways = search(reduction, limit=CURES, tries=TRIES)
         return cls(
             reduction=reduction,
             loops=loops,
@@ -127,6 +127,15 @@ class Analysis:
             cures=ways,
             diagnostics=tuple(findings(reduction, loops, found, ways, near)),
             seconds=time.perf_counter() - began,
+        )
+
+    def __repr__(self) -> str:
+        """The report in one line; ``str`` is the report itself."""
+        r, name = self.reduction, shortened(self.mechanism.name)
+        counts = ", ".join(counted(count, severity) for severity, count in self.summary.items())
+        return (
+            f"<{type(self).__name__} on {name!r}: mobility {r.mobility}, "
+            f"{r.redundant} redundant; {counts}>"
         )
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
+from regularize.model.graph import Graph
 from regularize.pinocchio_model.slack_joints import is_slack
 from regularize.reduction.idle import idle_bodies
 from regularize.reduction.part import Part
@@ -22,7 +23,7 @@ from regularize.report.words import (
     motion_words,
     names,
 )
-from regularize.statics.cures import Cure
+from regularize.statics.cure import Cure
 from regularize.statics.reactions import Reaction
 from regularize.statics.stiffness import too_stiff
 
@@ -168,9 +169,8 @@ def _part(
             joints=joints,
             source=source,
         )
-    locked = list(dict.fromkeys(graph.edges[e].joint.name for e in part.locked))
     # Slack joints never move: that is what they are for.
-    locked = [name for name in locked if not is_slack(name)]
+    locked = [name for name in _locked(graph, part) if not is_slack(name)]
     if locked:
         yield Diagnostic(
             "REG206",
@@ -194,6 +194,21 @@ def _part(
             source=graph.mechanism.joint(special.joint).source,
             help=(f"correct the axis of `{special.joint}`",),
         )
+
+
+def _locked(graph: Graph, part: Part) -> list[str]:
+    """Names of joints that can never move, in their order.
+
+    A joint of which another freedom moves is none of them, and neither is what stands in a row with
+    a moving joint, with nothing heavy between: it only gives way, so that no force builds up.
+    """
+    held = {graph.edges[e].joint.name for e in part.locked}
+    held -= {graph.edges[e].joint.name for e in part.edges if e not in part.locked}
+    mechanism = graph.mechanism
+    light = {b.name for b in mechanism.bodies if b.inertia is not None and b.inertia.mass == 0.0}
+    rows = [{j.name for j in mechanism.joints if body in (j.parent, j.child)} for body in light]
+    giving = {name for row in rows if len(row) == 2 and row - held for name in row}
+    return [joint.name for joint in mechanism.joints if joint.name in held - giving]
 
 
 def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:

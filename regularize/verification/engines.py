@@ -73,7 +73,7 @@ def _usd(pxr: Any, path: str) -> None:
 
     try:
         stage = Usd.Stage.Open(path)
-        found = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])
+        found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
     except Tf.ErrorException as error:
         raise ValueError(str(error)) from error
     for described in found.values():

@@ -88,7 +88,9 @@ def bounds_of(joint: Joint, index: int) -> Array:
 
 def _opened(values: Array) -> Array:
     """Bounds as large as numbers get mean that there is none."""
-    return np.where(np.abs(values) > np.finfo(np.float64).max / 2, np.sign(values) * np.inf, values)
+    return np.where(
+        np.abs(values) > np.finfo(np.float64).max / 2, np.copysign(np.inf, values), values
+    )
 
 
 def _limit(joint: Joint, index: int, what: str) -> Array:
