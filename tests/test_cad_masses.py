@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_solids import box, step_text
 
 import regularize as rg
 from regularize.cli import main
@@ -125,3 +126,20 @@ def test_shapes_in_a_cad_file_are_no_shapes_of_an_export(tmp_path: Path) -> None
     rg.save(mechanism, tmp_path / "crank.json")
     kept = rg.with_density(rg.load(tmp_path / "crank.json"), STEEL)
     assert kept.body("rod").geometry[0].density == STEEL
+
+
+def test_a_step_mesh_with_a_material_weighs_a_link(tmp_path: Path) -> None:
+    """The scale of the mesh counts, and what the file states of the other link stays."""
+    (tmp_path / "part.step").write_text(step_text(box(100, 20, 30), tmp_path))
+    mesh = '<visual><geometry><mesh filename="part.step" scale="2 2 2"/></geometry></visual>'
+    (tmp_path / "model.urdf").write_text(
+        f'<robot name="m"><link name="base"/><link name="arm">{mesh}</link><joint name="j" '
+        'type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint>'
+        "</robot>"
+    )
+    # OpenCASCADE writes grams per cubic centimetre.
+    found = rg.load(tmp_path / "model.urdf").body("arm").inertia
+    assert found is not None
+    assert found.mass == pytest.approx(STEEL * 0.2 * 0.04 * 0.06)
+    np.testing.assert_allclose(found.center, [0.1, 0.02, 0.03], atol=1e-9)
+    assert found.matrix[0, 0] == pytest.approx(found.mass * (0.04**2 + 0.06**2) / 12)

@@ -68,24 +68,29 @@ def with_materials(mechanism: Mechanism) -> Mechanism:
     """
     bodies, findings = [], [*mechanism.findings]
     for body in mechanism.bodies:
-        shapes = shown(body)
-        files = [shape.uri for shape in shapes if (shape.uri or "").lower().endswith(EXCHANGE)]
-        known = shapes and all(s.density is not None or s.uri in files for s in shapes)
-        if body.inertia is None and body.name != mechanism.ground and known:
+        shapes = _with_material(body)
+        if body.inertia is None and body.name != mechanism.ground and shapes:
             try:
-                inertia, found = _weighed(body, None, mechanism.path)
+                inertia, found = _weighed(replace(body, geometry=shapes), None, mechanism.path)
             except (ReadError, MissingExtra) as error:
-                inertia, found = (
-                    None,
-                    [_without(body, str(error))] if len(files) < len(shapes) else [],
-                )
+                inertia, found = None, [_without(body, str(error))]
             body, findings = replace(body, inertia=inertia), [*findings, *found]
         bodies.append(body)
     return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
 
 
+def _with_material(body: Body) -> tuple[Geometry, ...]:
+    """The shapes to be touched, or else those to be seen, if the file may give each a material."""
+    for touched in (True, False):
+        shapes = tuple(shape for shape in body.geometry if shape.collision is touched)
+        known = (s.density or (s.uri or "").lower().endswith(EXCHANGE) for s in shapes)
+        if shapes and all(known):
+            return shapes
+    return ()
+
+
 def _without(body: Body, why: str) -> Diagnostic:
-    return _finding("warning", f"`{body.name}` keeps no mass properties: {why}", body)
+    return _finding("note", f"`{body.name}` keeps no mass properties: {why}", body)
 
 
 def _weighed(
