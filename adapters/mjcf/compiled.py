@@ -82,7 +82,8 @@ def compiled(path: str) -> Compiled:
     weighed = None
     if unknown:
         try:
-            weighed, _, unknown, _ = _compile(roots, massive=massive, opened=True)
+            weighed, _, left, _ = _compile(roots, massive=massive, opened=True)
+            unknown = unknown if weighed is None else left
         except ReadError as error:
             lost.append(f"masses in meshes ({error.reason})")
     texts: dict[tuple[str, str], Node] = {}
@@ -114,8 +115,9 @@ def _compile(
         opened: Whether the meshes that make up the mass of a body are opened.
 
     Returns:
-        The ``mujoco.MjModel``; the mesh of each geom that showed one; the bodies whose mass
-        properties are unknown; and what was taken out before compiling, in words.
+        The ``mujoco.MjModel``, None if meshes were to be opened and there is none; the mesh of each
+        geom that showed one; the bodies whose mass properties are unknown; and what was taken out
+        before compiling, in words.
     """
     path = roots[0].path
     try:
@@ -124,11 +126,27 @@ def _compile(
         meshes, balls = _stand_in(spec, os.path.dirname(path) if opened else None)
         if massive:
             balls += _give_mass(spec)
-        model = spec.compile()
+        # Without a mesh that could be opened nothing would come of it.
+        model = spec.compile() if not opened or len(spec.meshes) else None
     except (ValueError, mujoco.FatalError) as error:
         raise _refused(path, error) from error
+    if model is None:
+        return None, {}, frozenset(), lost
     unknown = frozenset(ball.parent.id for ball in balls)
     return model, {geom.id: mesh for geom, mesh in meshes}, unknown, lost
+
+
+def loaded(path: str) -> Any:
+    """The ``mujoco.MjSpec`` of a file, without plugins that are not installed.
+
+    Raises:
+        ReadError: The file is not MJCF, or MuJoCo refuses it.
+    """
+    root = parse(path, "mujoco")
+    try:
+        return _loaded([root, *_included(root, path)])[0]
+    except (ValueError, mujoco.FatalError) as error:
+        raise _refused(path, error) from error
 
 
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
