@@ -143,3 +143,13 @@ def test_a_step_mesh_with_a_material_weighs_a_link(tmp_path: Path) -> None:
     assert found.mass == pytest.approx(STEEL * 0.2 * 0.04 * 0.06)
     np.testing.assert_allclose(found.center, [0.1, 0.02, 0.03], atol=1e-9)
     assert found.matrix[0, 0] == pytest.approx(found.mass * (0.04**2 + 0.06**2) / 12)
+
+
+def test_the_patched_assembly_has_nothing_redundant_and_the_same_masses(tmp_path: Path) -> None:
+    path = str(tmp_path / "fixed.FCStd")
+    joints = ["--joint", "B=spherical", "--joint", "D=cylindrical"]
+    assert main(["fix", str(ASSET), *joints, "-o", path]) == 0
+    assert main(["check", path]) == 0
+    mechanism = rg.load(path)
+    assert inertias(mechanism) == inertias(rg.load(ASSET))
+    assert rg.simulate(mechanism, duration=0.2).energy_drift < 1e-9

@@ -95,9 +95,9 @@ def _add(
     if item.shape_file is not None and not item.type.startswith(DATUMS):
         if density is None and card is not None:
             found.cards.setdefault(item.label, card)
-        file = os.path.relpath(
-            item.document.path, os.path.dirname(parts.library.main.path) or os.curdir
-        )
+        file, main = "", parts.library.main  # shapes in the model's own file move with it
+        if item.document is not main:
+            file = os.path.relpath(item.document.path, os.path.dirname(main.path) or os.curdir)
         uri = f"{file}#{item.shape_file}"
         found.shapes.append(Geometry("mesh", np.ones(3), T, uri, density=density))
         return

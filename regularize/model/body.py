@@ -59,7 +59,7 @@ class Geometry:
         size: Box edges; radius and length; radius; or mesh scale, in metres, shape (1 to 3,).
         T_body_geometry: Frame of the shape in the body frame.
         uri: The mesh file as written in the model; ``archive#member`` for a shape inside of a CAD
-            file.
+            file, ``#member`` inside of the model's own.
         color: Red, green, blue, opacity between 0 and 1.
         collision: True for collision shapes, False for visual ones.
         density: Density of the material that the file gives the shape, kg/m³; None where it gives

@@ -29,7 +29,8 @@ def cad_shape(uri: str, path: str | None) -> CadShape | None:
     """The shape of a CAD system that a URI means; None where it means a mesh.
 
     Args:
-        uri: A file as the model names it, ``archive.FCStd#member`` for a shape that FreeCAD stores.
+        uri: A file as the model names it, ``archive.FCStd#member`` for a shape that FreeCAD stores,
+            ``#member`` for one in the model's own file.
         path: The model file.
 
     Raises:
@@ -38,7 +39,9 @@ def cad_shape(uri: str, path: str | None) -> CadShape | None:
     """
     archive, inside, member = uri.partition(INSIDE)
     if inside and member.lower().endswith(solids.STORED):
-        file = find_mesh(archive, path)
+        file = find_mesh(archive, path) if archive or path is None else Path(path)
+        if not file.is_file():
+            raise ReadError(str(file), "is not there any more, and with it the shape")
         return _member(file, member, file.stat().st_mtime_ns)
     if not uri.lower().endswith(solids.SUFFIXES):
         return None

@@ -53,6 +53,8 @@ def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: 
         return inside if adapter.name in ("usd", "json") else None
     if INSIDE in uri and adapter.name != "json":  # engines open no CAD files
         return None
+    if uri.startswith(INSIDE) and path is not None:
+        return f"{_from(folder, os.path.realpath(path))}{uri}"
     if adapter.meshes:
         try:
             file = find_mesh(uri, path)
