@@ -113,7 +113,7 @@ def by_differences(
 
 
 def relative(found: Array, expected: Array, scale: float = 0.0) -> float:
-    size = max(float(np.max(np.abs(expected), initial=0.0)), scale, 1e-9)
+    size = max(float(np.max(np.abs(expected), initial=0.0)), scale, 1e-3)
     return float(np.max(np.abs(found - expected), initial=0.0)) / size
 
 

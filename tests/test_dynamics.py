@@ -165,6 +165,8 @@ def test_weights_and_redundant_actuators() -> None:
         free = robot.split(q).free
         rates = np.linalg.lstsq(free[index], weights * found.tau)[0]
         assert np.allclose(free[index] @ rates, weights * found.tau, atol=1e-9)
+    with pytest.raises(ModelError, match="named twice"):
+        robot.inverse_dynamics(q, v, a, ["P0", "P0"])
     with pytest.raises(ModelError, match="one positive number"):
         robot.inverse_dynamics(q, v, a, actuated, weights=[1.0, -1.0, 1.0, 1.0, 1.0])
 
@@ -491,3 +493,41 @@ def test_inverse_dynamics_and_derivatives_with_every_joint(kind: str) -> None:
     assert count > 1
     assert identity < 1e-9
     assert max(forward, inverse) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("closing", "mimic"),
+    [("universal", True), ("universal", False), ("spherical", True), (None, True)],
+)
+def test_derivatives_where_the_model_lacks_coordinates(closing: str | None, mimic: bool) -> None:
+    """Mimic joints, and a universal joint that closes a loop."""
+    pin.seed(5)
+    rng, model, joint = np.random.default_rng(6), pin.Model(), 0
+    kinds = [pin.JointModelRZ, pin.JointModelRY, pin.JointModelRX, pin.JointModelSpherical]
+    for k, kind in enumerate([*kinds, pin.JointModelRZ, pin.JointModelRY, pin.JointModelPX]):
+        place = pin.SE3(pin.SE3.Random().rotation, rng.uniform(-0.4, 0.4, 3))
+        joint = model.addJoint(joint, kind(), place, f"joint {k}")
+        centre = pin.SE3(np.eye(3), rng.uniform(-0.2, 0.2, 3))
+        model.appendBodyToJoint(joint, pin.Inertia.FromSphere(1.0, 0.2), centre)
+    if mimic:
+        model = pin.transformJointIntoMimic(model, 1, 6, -1.3, 0.2)
+    q0 = pin.integrate(model, pin.neutral(model), 0.3 * rng.normal(size=model.nv))
+    data = model.createData()
+    pin.forwardKinematics(model, data, q0)
+    options = {"axis": (1, 0, 0), "axis2": (0, 0, 1)} if closing == "universal" else {}
+    end = [
+        rg.Closure(joint, pin.SE3.Identity(), 0, data.oMi[joint].copy(), kind=kind, **options)
+        for kind in [closing]
+        if kind
+    ]
+    robot = rg.augment(model, end, q0)
+    count, identity, forward, inverse = dynamics_errors(robot, 1)
+    assert count > 1
+    assert identity < 1e-9
+    assert max(forward, inverse) < 1e-7
+    q, v, tau = next(states(robot))
+    found = robot.dynamics_derivatives(q, v, tau)
+    assert np.allclose(found.a, robot.forward_dynamics(q, v, tau), atol=1e-9)
+    more = robot.forward_dynamics(q, v, tau + np.ones_like(tau))
+    _, _, ddq_dtau = found
+    assert np.allclose(ddq_dtau @ np.ones_like(tau), more - found.a, atol=1e-8)

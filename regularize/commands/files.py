@@ -6,14 +6,16 @@ import argparse
 import glob
 import math
 import os
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
+    from regularize.model.diagnostic import Diagnostic
     from regularize.model.mechanism import Mechanism
 
 
@@ -60,11 +62,44 @@ def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
+def add_fail_on(parser: argparse.ArgumentParser) -> None:
+    """Which findings give exit status 1."""
+    parser.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "never"),
+        default="warning",
+        help="lowest severity that gives exit status 1 (default: warning)",
+    )
+
+
+def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
+    """Print findings to standard error; returns the exit status."""
+    findings = list(findings)
+    for finding in findings:
+        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
+    counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
+    return int(any(finding.severity in counted for finding in findings))
+
+
+def add_branch(parser: argparse._ActionsContainer) -> None:
+    """The choice among motions that meet at the assembled pose."""
+    parser.add_argument(
+        "--branch",
+        type=int,
+        metavar="N",
+        help="begin on the Nth of the components of motion that meet at the assembled pose",
+    )
+
+
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
     from regularize.files import load
 
     mechanism = load(file, **reading_options(arguments))
+    if getattr(arguments, "branch", None) is not None:
+        from regularize.reduction.reduce import on_branch
+
+        mechanism = on_branch(mechanism, arguments.branch)
     if not arguments.density:
         return mechanism
     from regularize.model.density import with_density

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model, load_model
+from regularize.commands.files import add_branch, add_model, load_model
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
+    add_branch(parser)
     parser.add_argument("--duration", default="10", metavar="S", help="seconds (10)")
     parser.add_argument(
         "--actuate",
@@ -63,6 +64,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rtol", default="1e-9", metavar="R", help="relative error per step (1e-9)"
+    )
+    parser.add_argument(
+        "--slip",
+        metavar="R",
+        help="rate in rad/s and m/s below which dry friction of joints falls off (1e-3)",
     )
     parser.add_argument("-o", dest="out", type=Path, metavar="FILE", help="motion as .csv or .npz")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
@@ -179,6 +185,7 @@ def run(arguments: argparse.Namespace) -> int:
             coordinates=arguments.coordinates,
             engine=arguments.engine,
             rtol=rtol,
+            slip=None if arguments.slip is None else positive(arguments.slip, "--slip"),
             through=arguments.through,
             progress=progress,
         )

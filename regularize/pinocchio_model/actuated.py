@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import ModelError, UnsupportedExport
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.actuation import (
     Actuation,
@@ -22,9 +22,13 @@ from regularize.pinocchio_model.actuation import (
     frame_jacobian,
     inverse_dynamics_derivatives,
 )
-from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
+from regularize.pinocchio_model.lifting import (
+    Lift,
+    lifted_derivatives,
+    lifted_inverse_derivatives,
+)
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.world_rows import WorldRows
@@ -37,7 +41,11 @@ class ActuatedTree(ConstrainedTree, ABC):
     @property
     @abstractmethod
     def expanded(self) -> ActuatedTree:
-        """The same without composite joints; coordinates are the same."""
+        """The same in a model of which Pinocchio has derivatives."""
+
+    @abstractmethod
+    def lift(self, q: Array, v: Array) -> Lift | None:
+        """The state in ``expanded`` where that has more coordinates, else None."""
 
     @abstractmethod
     def actuation(
@@ -78,9 +86,20 @@ class ActuatedTree(ConstrainedTree, ABC):
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""
 
-    @abstractmethod
     def position_index(self, velocity: int) -> int:
-        """Index in q of the coordinate whose rate is an entry of v."""
+        """Index in q of the coordinate whose rate is an entry of v.
+
+        Raises:
+            ModelError: The joint's coordinates are no separate numbers.
+        """
+        model = self.model
+        j = next(j for j in range(1, model.njoints) if velocity < model.idx_vs[j] + model.nvs[j])
+        if model.nqs[j] != model.nvs[j]:
+            raise ModelError(
+                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
+                "are no separate numbers; model it by hinges in series"
+            )
+        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
 
     @property
     def rows(self) -> int:
@@ -90,11 +109,6 @@ class ActuatedTree(ConstrainedTree, ABC):
     @cached_property
     def world_rows(self) -> WorldRows:
         """The rows in the form that has derivatives."""
-        if isinstance(self.constraints, BodyRows):
-            raise UnsupportedExport(
-                "Pinocchio has no derivatives for mimic joints, nor for the rows of a universal "
-                "joint that closes a loop"
-            )
         return WorldRows(self.model, self.constraints.closures, self.constraints.coupling)
 
     def inverse_dynamics(
@@ -139,7 +153,10 @@ class ActuatedTree(ConstrainedTree, ABC):
         weights: ArrayLike | None = None,
     ) -> InverseDynamicsDerivatives:
         """``inverse_dynamics`` and its derivatives; arguments as there."""
-        tree, actuation = self.expanded, self.actuation(actuated, weights)
+        tree, lift = self.expanded, self.lift(q, v)
+        actuation = tree.actuation(actuated, weights)
+        if lift is not None:
+            return lifted_inverse_derivatives(lift, a, actuation)
         return inverse_dynamics_derivatives(tree, tree.world_rows, q, v, a, actuation)
 
     def actuator_jacobian(
@@ -207,11 +224,11 @@ class ActuatedTree(ConstrainedTree, ABC):
             tau: Joint forces and torques, shape (nv,).
             frequency: Of Baumgarte's terms in rad/s; then it is ``stabilized_dynamics``.
             damping: Of Baumgarte's terms.
-
-        Raises:
-            UnsupportedExport: The model has mimic joints, or a universal joint closes a loop.
         """
-        tree = self.expanded
-        terms = Stabilization(self.residual(q), frequency, damping) if frequency else None
+        tree, lift = self.expanded, self.lift(q, v)
+        errors = tree.residual(q if lift is None else lift.q) if frequency else None
+        terms = None if errors is None else Stabilization(errors, frequency, damping)
         with self.massive_motion():
+            if lift is not None:
+                return lifted_derivatives(lift, tau, terms)
             return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)

@@ -15,6 +15,7 @@ equation of a constrained motion, so its derivatives are found in the same way.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +52,10 @@ class Actuation:
         """Actuators of the given joints, all of the same weight where none is given.
 
         Raises:
-            ModelError: There is not one positive weight per actuator.
+            ModelError: A joint is named twice, or there is not one positive weight per actuator.
         """
+        if len(set(index.tolist())) < len(index):
+            raise ModelError(f"an actuated joint is named twice: {', '.join(joints)}")
         given = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
         if given.shape != index.shape or not np.all(given > 0.0):
             raise ModelError(
@@ -109,6 +112,10 @@ class InverseDynamicsDerivatives:
     dtau_dv: Array
     dtau_da: Array
 
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.dtau_dq, self.dtau_dv, self.dtau_da))
+
 
 def inverse_dynamics_derivatives(
     tree: ConstrainedTree, rows: WorldRows, q: Array, v: Array, a: Array, actuation: Actuation
@@ -131,9 +138,10 @@ def inverse_dynamics_derivatives(
     forces = np.concatenate([by_state[:nv], by_a + np.triu(by_a, 1).T], axis=1)
     # Velocities z and unmet forces stay on the loops while the loops move.
     forces -= split.locked @ (split.locked.T @ forces)
-    forces[:, :nv] += _turned(tree, rows, q, jacobian, index, unmet)
+    if split.locked.shape[1]:
+        forces[:, :nv] += _turned(tree, rows, q, jacobian, index, unmet)
     values = np.zeros((len(jacobian), 3 * nv))
-    values[:, :nv] = -_row_changes(tree, rows, q, z - unmet)
+    values[:, :nv] = -row_changes(tree, rows, q, z - unmet)
     change = (inverse[:nv] @ np.concatenate([forces, values]))[index]
     change /= actuation.weights[:, None]
     return InverseDynamicsDerivatives(
@@ -144,7 +152,7 @@ def inverse_dynamics_derivatives(
     )
 
 
-def _row_changes(tree: ConstrainedTree, rows: WorldRows, q: Array, velocity: Array) -> Array:
+def row_changes(tree: ConstrainedTree, rows: WorldRows, q: Array, velocity: Array) -> Array:
     """How the rows' values at a fixed velocity change with the configuration, shape (m, nv)."""
     model, data = tree.model, tree.data
     pin.computeRNEADerivatives(model, data, q, velocity, np.zeros(model.nv))
@@ -162,7 +170,7 @@ def _turned(
     """What the motion of locked velocities takes from the unmet forces, shape (nv, nv)."""
     picked = np.eye(len(unmet))[index]
     seen = np.linalg.pinv(np.concatenate([jacobian, picked]), rcond=1e-9)
-    return np.asarray(seen[:, : len(jacobian)] @ _row_changes(tree, rows, q, unmet))
+    return np.asarray(seen[:, : len(jacobian)] @ row_changes(tree, rows, q, unmet))
 
 
 def actuator_split(tree: ConstrainedTree, q: Array, actuation: Actuation) -> ActuatorSplit:

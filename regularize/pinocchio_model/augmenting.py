@@ -18,6 +18,7 @@ from regularize.model.joint import Joint
 from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.callers_model import CallersModel
 from regularize.pinocchio_model.coordinates import ModelCoordinates
+from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.findings import left_over, massless_tips, opened
 from regularize.pinocchio_model.holding import anchors, holds_of, rigid_constraints
 from regularize.pinocchio_model.importing import body_names, from_pinocchio
@@ -102,13 +103,16 @@ def augmented(
         reduction: Of that mechanism, cut at the closures.
         style: ``rows``, ``anchors`` or ``legacy``; see ``augment``.
         findings: What the analysis of the loops found.
-        composite: Whether composite joints stay as they are; otherwise the model is another one, in
-            which they are series of joints with the same coordinates.
+        composite: Whether joints stay as they are; otherwise the model is another one, in which
+            they are series of joints with the same coordinates, and every joint has coordinates.
     """
     model = own.model
     again = partial(augmented, own, reduction, style, findings, composite=composite)
     graph, names = reduction.graph, body_names(model)
     mimicking = set(model.mimicking_joints)
+    in_part = bool(mimicking) or any(cut.edge.split for cut in reduction.cuts)
+    if in_part and not composite:
+        return to_pinocchio(reduction, composite=False)
     edges = {i: _edges(model, i, graph, names) for i in range(1, model.njoints)}
     # In both models the parts of a joint follow each other, and the last one carries the body.
     counts = [1 if composite else len(series_of(joint)) for joint in model.joints]
@@ -130,7 +134,6 @@ def augmented(
         for cut in reduction.cuts
     ]
     q0 = read_only(coordinates.configuration(reduction.q))
-    in_part = mimicking or any(cut.edge.split for cut in reduction.cuts)
     make_rows = BodyRows if in_part else ConstraintRows
     regular = is_massive(model, model.createData(), q0)
     return Robot(

@@ -7,12 +7,13 @@ the tree, less those of the rows' forces with the multipliers held, and those of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.screw import Array
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import mass_matrix, saddle_inverse
 from regularize.pinocchio_model.stabilization import Stabilization
@@ -34,6 +35,10 @@ class AccelerationDerivatives:
     ddq_dq: Array
     ddq_dv: Array
     ddq_dtau: Array
+
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.ddq_dq, self.ddq_dv, self.ddq_dtau))
 
 
 def dynamics_derivatives(
@@ -68,12 +73,10 @@ def dynamics_derivatives(
         by_state[nv:, nv:] += stabilization.rate * jacobian
     response = inverse[:nv]
     by_state = -response @ by_state
-    return AccelerationDerivatives(
-        read_only(a),
-        read_only(by_state[:, :nv]),
-        read_only(by_state[:, nv:]),
-        read_only(response[:, :nv]),
-    )
+    parts = a, by_state[:, :nv], by_state[:, nv:], response[:, :nv]
+    for part in parts:
+        part.setflags(write=False)
+    return AccelerationDerivatives(*parts)
 
 
 def balance_derivatives(

@@ -20,15 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint_motion import joint_position
 from regularize.model.mechanism import shortened
 from regularize.pinocchio_model.actuated import ActuatedTree
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
+from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.constraints import close_loops, follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
+from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.massless_motion import naming, require_mass
 from regularize.pinocchio_model.passive_forces import PassiveForces
 from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
@@ -78,15 +79,32 @@ class Robot(ActuatedTree):
 
     @cached_property
     def expanded(self) -> Robot:
-        """The same robot, its joints in series whose axes stay; coordinates are the same."""
-        if all(series_of(joint)[0].model is joint for joint in self.model.joints):
+        """The same robot in a model of which Pinocchio has derivatives.
+
+        Its joints are in series whose axes stay, and coordinates are the same; where the model has
+        none for mimic joints or for a universal joint that closes a loop, this one has.
+        """
+        plain = all(series_of(joint)[0].model is joint for joint in self.model.joints)
+        if plain and not isinstance(self.constraints, BodyRows):
             return self
         return self._made(composite=False)
 
     @property
     def joint_map(self) -> Array:
         """Velocities of the model from rates of the mechanism's joints, shape (nv, n)."""
-        return self._coordinates.map
+        return self._coordinates.velocities
+
+    def lift(self, q: Array, v: Array) -> Lift | None:
+        """The state in ``expanded`` where that has more coordinates, else None.
+
+        Raises:
+            UnsupportedExport: The model has planar joints, whose rates are not its velocities.
+        """
+        tree = self.expanded
+        if not isinstance(self.constraints, BodyRows):
+            return None
+        maps = self._coordinates, tree._coordinates
+        return Lift.of(tree, tree.world_rows, maps, self.coordinates(q), v)
 
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
@@ -209,7 +227,7 @@ class Robot(ActuatedTree):
         """Damping, friction and springs of the mechanism's joints."""
         return PassiveForces.of(self._coordinates, self.constraints.closures)
 
-    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+    def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
 
         Joints that close loops are counted, though they have no coordinate in the model.
@@ -217,7 +235,7 @@ class Robot(ActuatedTree):
         Args:
             q: Configuration with closed loops, shape (nq,).
             v: Velocity that keeps them closed, shape (nv,).
-            slip: Rate in rad/s and m/s below which dry friction falls off.
+            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
         lost = self.passive.dissipative(self.data, q, v, slip)
         return lost + self.passive.springs(self.data, q)
@@ -314,7 +332,7 @@ class Robot(ActuatedTree):
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:
                 columns = list(closure.edge.columns)
-                result[columns] = joint_position(closure.edge, closure.joint_pose(self.data))
+                result[columns] = closure.position(self.data)
         return result
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
@@ -324,21 +342,6 @@ class Robot(ActuatedTree):
             UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
         """
         return self._coordinates.velocity_index(joint, freedom)
-
-    def position_index(self, velocity: int) -> int:
-        """Index in q of the coordinate whose rate is an entry of v.
-
-        Raises:
-            ModelError: The joint's coordinates are no separate numbers.
-        """
-        model = self.model
-        j = next(j for j in range(1, model.njoints) if velocity < model.idx_vs[j] + model.nvs[j])
-        if model.nqs[j] != model.nvs[j]:
-            raise ModelError(
-                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
-                "are no separate numbers; model it by hinges in series"
-            )
-        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
 
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""

@@ -68,6 +68,11 @@ class Split:
 
 def mass_matrix(model: Any, data: Any, q: Array) -> Array:
     """The full symmetric mass matrix, shape (nv, nv)."""
+    if len(model.mimicking_joints):
+        # Pinocchio's own is not right where joints follow a mimic joint (4.1.0); rnea is.
+        rest, still = np.zeros(model.nv), pin.computeGeneralizedGravity(model, data, q)
+        columns = [pin.rnea(model, data, q, rest, unit) - still for unit in np.eye(model.nv)]
+        return np.array(columns).T
     upper = np.triu(pin.crba(model, data, q))
     return np.asarray(upper + np.triu(upper, 1).T)
 

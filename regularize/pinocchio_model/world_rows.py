@@ -60,9 +60,10 @@ class WorldRows:
         self.of_closure = (owner == np.arange(len(closures))[:, None]).astype(np.float64)
         self.first_moves = moves[[c.first for c in closures]].reshape(-1, 1, nv)
         # For each row, the velocities that move its first and its second body.
-        self.first = self.first_moves[owner, 0]
+        first = self.first_moves[owner, 0]
         self.second = moves[[c.second for c in closures]].reshape(-1, nv)[owner]
-        self.between = self.second - self.first
+        self.between = self.second - first
+        self.moves = np.concatenate([first, self.second, self.between])
         self.between_closures = np.zeros((len(closures), 1, nv))
         for c, k in enumerate(owner):
             self.between_closures[k, 0] = self.between[c]
@@ -105,21 +106,28 @@ class MovingRows:
     """
 
     def __init__(self, rows: WorldRows, covectors: Array, J: Array, dJ: Array, v: Array) -> None:
-        """Find the twists of the bodies of each row in the world, each shape (m, 6)."""
+        """Find the twists of the bodies of each row in the world."""
         self.rows, self.covectors, self.J, self.dJ, self.v = rows, covectors, J, dJ, v
-        self.first, self.second = (rows.first * v) @ J.T, (rows.second * v) @ J.T
-        self._ad_first = _ad(self.first)
+        m = len(covectors)
+        sums = rows.moves @ np.concatenate([J * v, dJ * v]).T
+        twists = sums[: 2 * m, :6]
+        self._second, self._drift = twists[m:], sums[2 * m :, 6:]
+        self._ad_first, self._ad_second = _ad(twists).reshape(2, m, 6, 6)
 
     def jacobian(self) -> Array:
         """Rows on velocities, shape (m + C, nv)."""
-        return np.concatenate([(self.covectors @ self.J) * self.rows.between, self.rows.coupling])
+        return self._with_couplings((self.covectors @ self.J) * self.rows.between)
 
     def bias(self) -> Array:
         """Rate of the rows at zero acceleration, shape (m + C,)."""
-        turned = (self._ad_first @ self.second[..., None])[..., 0]
-        rates = (self.rows.between * self.v) @ self.dJ.T - turned
+        rates = self._drift - (self._ad_first @ self._second[..., None])[..., 0]
         drift = (self.covectors * rates).sum(axis=1)
         return np.concatenate([drift, np.zeros(len(self.rows.coupling))])
+
+    def _with_couplings(self, rows: Array, factor: float = 1.0) -> Array:
+        if not len(self.rows.coupling):
+            return rows
+        return np.concatenate([rows, factor * self.rows.coupling])
 
     def velocity_by_q(self, dAdv: Array) -> Array:
         """How the rows' values at the velocity change with the configuration, (m + C, nv).
@@ -127,9 +135,9 @@ class MovingRows:
         Args:
             dAdv: As ``pinocchio.computeRNEADerivatives`` leaves it in its data, shape (6, nv).
         """
-        carried = _acted(self.covectors, _ad(self.second))
+        carried = _acted(self.covectors, self._ad_second)
         columns = self.covectors @ (dAdv.reshape(6, -1) - self.dJ) - carried @ self.J
-        return np.concatenate([columns * self.rows.between, np.zeros_like(self.rows.coupling)])
+        return self._with_couplings(columns * self.rows.between, 0.0)
 
     def acceleration_by_state(self, data: Any, a: Array) -> Array:
         """How the rows' rates change with configuration and velocity, shape (m, 2 nv).
@@ -141,16 +149,16 @@ class MovingRows:
             a: Acceleration, shape (nv,).
         """
         rows, nv = self.rows, self.rows.nv
-        accelerations = (rows.second * a) @ self.J.T + (rows.second * self.v) @ self.dJ.T
-        one, two = self._ad_first, _ad(self.second)
+        accelerations = rows.second @ (self.J * a + self.dJ * self.v).T
+        one, two = self._ad_first, self._ad_second
         columns, dAdv = np.zeros((18, 2 * nv)), data.dAdv.reshape(6, -1)
         columns[:6, :nv], columns[:6, nv:] = data.dAdq.reshape(6, -1), dAdv
         columns[6:12, :nv], columns[6:12, nv:] = self.dJ - dAdv, -self.J
         columns[12:, :nv] = self.J
         covectors = np.empty((len(self.covectors), 18))
         covectors[:, :6] = self.covectors
-        covectors[:, 6:12] = _acted(self.covectors, one + two)
-        covectors[:, 12:] = _acted(self.covectors, one @ two - _ad(accelerations))
+        maps = np.concatenate([one + two, one @ two - _ad(accelerations)], axis=2)
+        covectors[:, 6:] = _acted(self.covectors, maps)
         return np.asarray((covectors @ columns) * rows.both_between)
 
     def forces_by_q(self, multipliers: Array) -> Array:

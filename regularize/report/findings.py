@@ -242,7 +242,21 @@ def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
                 f"({names(joints)})",
                 joints=joints,
             )
-        if len(cell.modes) > 1:
+        if len(cell.branches) > 1:
+            finite = [branch.mobility for branch in cell.branches]
+            first = sorted({cell.freedoms - branch.rank for branch in cell.branches})
+            words = ", ".join("unknown" if m is None else str(m) for m in finite)
+            if set(finite) != set(first):
+                words += f" (velocities of {', '.join(map(str, first))})"
+            yield Diagnostic(
+                "REG213",
+                "note",
+                f"{len(cell.branches)} motions meet at the assembled pose, of mobility {words}: "
+                f"{names(joints)}",
+                joints=joints,
+                help=("begin on one of them, in this order: --branch N",),
+            )
+        elif len(cell.modes) > 1:
             modes = ", ".join(f"{mobility}" for mobility, _ in cell.modes)
             yield Diagnostic(
                 "REG213",

@@ -171,7 +171,8 @@ RULES: tuple[Rule, ...] = (
         "that the other joints allow never leaves a motion subgroup, or meets only part of it.",
         "Solvers meet singular matrices, and the forces in these directions are undetermined.",
         "A planar four-bar closed by a hinge: 3 of 5 equations.",
-        "Drop the equations: regularize reduce MODEL. Or change joint types as the report says.",
+        "Change the joints in your own file as the report says: regularize fix MODEL. Or drop the "
+        "equations in the simulation model: regularize reduce MODEL.",
         _MUELLER,
     ),
     Rule(
@@ -220,7 +221,7 @@ RULES: tuple[Rule, ...] = (
         "Joints can never move, whatever the configuration.",
         "They look like freedoms in the model but are none.",
         "The hinges of a triangle of bars.",
-        "Fix the joints, or free what locks them.",
+        "Make the joints fixed (regularize fix MODEL --joint NAME=fixed), or free what locks them.",
     ),
     Rule(
         "REG207",
@@ -283,10 +284,10 @@ RULES: tuple[Rule, ...] = (
         "REG213",
         "several-modes",
         "note",
-        "Motions of different mobility start at the assembled pose.",
+        "Several motions start at the assembled pose, of the same mobility or of different ones.",
         "Which one a simulation follows depends on rounding.",
         "An N-four-bar folded flat.",
-        "Start from a pose on the branch that you mean.",
+        "Start on the branch that you mean: regularize simulate MODEL --branch N.",
     ),
     Rule(
         "REG214",
@@ -490,6 +491,24 @@ RULES: tuple[Rule, ...] = (
         "A linkage that springs to another way of being assembled at a singular configuration.",
         "Ask for a smaller relative error (--rtol), or integrate all coordinates "
         "(--coordinates all).",
+    ),
+    Rule(
+        "REG316",
+        "limits-not-enforced",
+        "note",
+        "Joints have limits of position, rate or force, which a simulation does not enforce.",
+        "The motion may go where the machine cannot.",
+        "A leg that swings past its stop.",
+        "Look whether the motion keeps to them, and let forces stop or drive the joints if not.",
+    ),
+    Rule(
+        "REG317",
+        "friction-regularised",
+        "note",
+        "Dry friction of joints falls off at low rates in a simulation.",
+        "A joint that would stick creeps at a small part of that rate.",
+        "A gripper that holds by the friction of its hinges.",
+        "Ask for a lower rate of slipping; steps become shorter then.",
     ),
     Rule(
         "REG320",

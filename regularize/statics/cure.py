@@ -9,7 +9,7 @@ from regularize.manifold.assembly import with_coordinates
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.idle import idle_bodies
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.statics.joint_changes import JointChange
+from regularize.statics.joint_changes import JointChange, own_freedom
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,15 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
     mechanism = with_coordinates(reduction.mechanism, reduction.q)
     by_name = {change.joint: change.replacement for change in changes}
     joints = tuple(by_name.get(joint.name, joint) for joint in mechanism.joints)
-    return replace(mechanism, joints=joints)
+    actuators = []
+    for actuator in mechanism.actuators:
+        after = by_name.get(actuator.joint)
+        own = None if after is None else own_freedom(mechanism.joint(after.name), after.screws)
+        if after is None:
+            actuators.append(actuator)
+        elif own is not None:
+            actuators.append(replace(actuator, freedom=own))
+    return replace(mechanism, joints=joints, actuators=tuple(actuators))
 
 
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoCure:

@@ -252,9 +252,22 @@ def _replacements(joint: Joint, forces: Array) -> Iterator[tuple[str, Joint, Arr
         yield _with(joint, pair, pair_screws(pair, axis), shift)
 
 
+def own_freedom(joint: Joint, screws: Array) -> int | None:
+    """Which of new freedoms (6, f) is the single one that a joint has, if one is."""
+    if joint.freedoms != 1 or screws.shape[1] > 2:
+        return None  # a ball joint's coordinates are of another sort
+    turns = bool(np.any(joint.screws[3:, 0]))
+    kinds = np.any(screws[3:], axis=0) == turns
+    return int(np.argmax(kinds)) if kinds.any() else None
+
+
 def _with(
     joint: Joint, after: str, screws: Array, shift: Array, choice: Array | None = None
 ) -> tuple[str, Joint, Array, Array | None]:
+    own, limits, dynamics = own_freedom(joint, screws), joint.limits, joint.dynamics
+    if own is not None:
+        limits = None if limits is None else limits.widened(screws.shape[1], own)
+        dynamics = dynamics.widened(screws.shape[1], own)
     replacement = replace(
         joint,
         kind="composite" if after in ("slotted", *HIGHER_PAIRS) else after,
@@ -262,8 +275,8 @@ def _with(
         position=np.zeros(screws.shape[1]),
         T_parent_joint=joint.T_parent_joint @ shift,
         T_child_joint=joint.T_child_joint @ shift,
-        limits=None,
-        dynamics=JointDynamics(),
+        limits=None if own is None else limits,
+        dynamics=JointDynamics() if own is None else dynamics,
     )
     if np.any(joint.position):
         moved = screw.inverse(shift) @ motion(joint, joint.position) @ shift

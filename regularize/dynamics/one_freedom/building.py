@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regularize.dynamics.loads import style_with_rotors
 from regularize.dynamics.one_freedom.bifurcations import bifurcations
 from regularize.dynamics.one_freedom.collocation_nodes import (
     MOST,
@@ -69,7 +70,10 @@ def path(model: Mechanism | Reduction | Robot, *, through: bool = False) -> Path
             f"the mechanism has {reduction.mobility} freedoms, and only one with a single freedom "
             'moves along a path; simulate it in other coordinates: coordinates="minimal" or "all"'
         )
-    robot = robot or to_pinocchio(reduction)
+    if robot is None:
+        robot = to_pinocchio(reduction)
+        style = style_with_rotors(robot)
+        robot = robot if style == robot.style else to_pinocchio(reduction, style)
     curve, states = Curve(reduction), States(robot)
     nodes = _nodes(curve, np.array(reduction.q))
     places = [curve.place(q) for q in bifurcations(curve, nodes)]
