@@ -44,7 +44,7 @@ class ModelCoordinates:
         """Write the map and the couplings as matrices."""
         self.graph, self.model = graph, model
         self._neutral = pin.neutral(model)
-        self.map: Array = np.zeros((model.nv, graph.freedoms))
+        self._map: Array = np.zeros((model.nv, graph.freedoms))
         for joint in joints:
             row = model.idx_vs[joint.index]
             for edge in joint.edges:
@@ -54,13 +54,13 @@ class ModelCoordinates:
                     block = edge.screws[-edge.freedoms :] * (-1.0 if joint.reversed else 1.0)
                 elif joint.reversed:
                     block = block[::-1]
-                self.map[row : row + edge.freedoms, list(edge.columns)] = block
+                self._map[row : row + edge.freedoms, list(edge.columns)] = block
                 row += edge.freedoms
-        nearest = np.argmax(np.abs(self.map), axis=1) if graph.freedoms else np.zeros(0, int)
-        self.columns = np.where(np.any(self.map, axis=1), nearest, -1)
+        nearest = np.argmax(np.abs(self._map), axis=1) if graph.freedoms else np.zeros(0, int)
+        self.columns = np.where(np.any(self._map, axis=1), nearest, -1)
         parts = [part for j in list(model.joints)[1:] for part in parts_of(j)]
         self._planar = [(p.idx_q, p.idx_v) for p in parts if p.short == "Planar"]
-        self._back, self._start = self.map.T.copy(), np.zeros(graph.freedoms)
+        self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
         couplings = () if mimics else graph.couplings
         for row in graph.couplings if mimics else ():
             (own, primary), coefficients = row.columns, row.coefficients
@@ -71,7 +71,7 @@ class ModelCoordinates:
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
-        step = self.map @ np.asarray(coordinates)
+        step = self._map @ np.asarray(coordinates)
         q = np.asarray(pin.integrate(self.model, self._neutral, step))
         for k, i in self._planar:
             # The coordinates here are two slides and a turn, not a step in the plane's group.
@@ -93,7 +93,7 @@ class ModelCoordinates:
         """
         self.graph.mechanism.joint(joint)
         columns = [c for e in self.graph.edges if e.joint.name == joint for c in e.columns]
-        rows = np.flatnonzero(self.map[:, columns[freedom : freedom + 1]])
+        rows = np.flatnonzero(self._map[:, columns[freedom : freedom + 1]])
         if len(rows):
             return int(rows[0])
         raise UnsupportedExport(
@@ -125,7 +125,7 @@ class ModelCoordinates:
         """Coupling rows over all joint coordinates, shape (C, n)."""
         graph = self.graph
         rows = np.zeros((len(couplings), graph.freedoms))
-        present = np.any(self.map != 0.0, axis=0)
+        present = np.any(self._map != 0.0, axis=0)
         for row, coupling in zip(rows, couplings, strict=True):
             for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
                 if not present[column]:
