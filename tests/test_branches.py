@@ -92,6 +92,25 @@ def test_where_the_curvature_is_stationary_it_locks_in_the_fourth() -> None:
     assert reduction.finite_evidence == "order 4"
 
 
+def test_two_linkages_of_watt_joined_move_from_a_cusp() -> None:
+    """The double Watt mechanism (Connelly and Servatius 1994) moves, on one side of its pose."""
+    joints = []
+    for tag, x, side in (("1", 0.0, 1), ("2", 1.5, -1)):
+        joints += [
+            joint_in_world(f"P{tag}", "ground", f"arm {tag}", "revolute", Z, (x - 2 * side, 1, 0)),
+            joint_in_world(f"A{tag}", f"arm {tag}", f"mid {tag}", "revolute", Z, (x, 1, 0)),
+            joint_in_world(f"B{tag}", f"mid {tag}", f"leg {tag}", "revolute", Z, (x, -1, 0)),
+            joint_in_world(f"Q{tag}", f"leg {tag}", "ground", "revolute", Z, (x + 2 * side, -1, 0)),
+        ]
+    joints.append(joint_in_world("M1", "mid 1", "bar", "revolute", Z, (0, 0, 0)))
+    joints.append(joint_in_world("M2", "bar", "mid 2", "revolute", Z, (1.5, 0, 0)))
+    reduction = reduce(mechanism_of("double Watt", joints))
+    assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
+    assert reduction.components == ((1, 9),)
+    (branch,) = reduction.cells[0].branches
+    assert len(branch.ends) == 1  # a cusp has one side
+
+
 def kinematics(mechanism: Mechanism) -> tuple[LoopKinematics, Reduction]:
     reduction = reduce(mechanism)
     (cell,) = reduction.cells
