@@ -25,7 +25,7 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
         ReadError: The file cannot be opened.
         UnknownFormat: No reader, or more than one, would take it.
     """
-    name = _model_file(path)
+    name = model_file(path)
     suffix = Path(name).suffix.lower()
     with open(name, "rb") as file:
         head = file.read(HEAD)
@@ -51,7 +51,7 @@ def read(source: str | os.PathLike[str], *, format: str | None = None, **options
         UnknownFormat: No adapter reads it.
         MissingExtra: The format needs a package that is not installed.
     """
-    path = _model_file(source)
+    path = model_file(source)
     if format is None:
         adapter = detect(path)
     elif format in adapters():
@@ -78,7 +78,7 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
             raise RegularizeError(f"the reader of {format} has no option {name!r}; it has {has}")
 
 
-def _model_file(source: str | os.PathLike[str]) -> str:
+def model_file(source: str | os.PathLike[str]) -> str:
     """The file to read, as the user named it; raises ``ReadError`` if there is none."""
     path = Path(source)
     name = os.fspath(source)

@@ -37,6 +37,7 @@ class Adapter:
         suffixes: File name endings in lower case, with the dot; they only break ties.
         reader: ``module:function``, called as ``function(path, **options)``; None: write only.
         writer: ``module:function``; None: read only.
+        patcher: ``module:class`` that edits files of the format; None: they are written anew only.
         sniff: Whether the first 4096 bytes of a file are this format.
         extra: Extra of ``pin-regularize`` that brings ``module``.
         module: Third-party module that the format needs.
@@ -52,6 +53,7 @@ class Adapter:
     suffixes: tuple[str, ...] = ()
     reader: str | None = None
     writer: str | None = None
+    patcher: str | None = None
     sniff: Callable[[bytes], bool] | None = None
     extra: str | None = None
     module: str | None = None
@@ -64,7 +66,7 @@ class Adapter:
         """Check that the record is complete."""
         if (self.extra is None) != (self.module is None):
             raise ValueError(f"adapter {self.name!r}: extra and module go together")
-        for target in (self.reader, self.writer):
+        for target in (self.reader, self.writer, self.patcher):
             if target is not None and target.count(":") != 1:
                 raise ValueError(f"adapter {self.name!r}: {target!r} is not 'module:function'")
 
@@ -90,6 +92,10 @@ class Adapter:
             raise UnknownFormat(self.name, [a.name for a in adapters().values() if a.writer])
         return self._load(self.writer)
 
+    def load_patcher(self) -> Callable[..., Any] | None:
+        """Import the patcher; None where there is none; raises ``MissingExtra``."""
+        return None if self.patcher is None else self._load(self.patcher)
+
     def _load(self, target: str) -> Callable[..., Any]:
         if self.module is not None and self.extra is not None and not self.installed:
             raise MissingExtra(self.title, self.module, self.extra)
@@ -111,6 +117,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="URDF, with the loops of URDF+, Isaac Sim, Drake, Gepetto YAML and CAD exporters",
         suffixes=(".urdf",),
         reader="regularize.adapters.urdf.read:read",
+        patcher="regularize.adapters.urdf.patch:UrdfPatcher",
         writer="regularize.adapters.urdf.write:write",
         sniff=has_root("robot"),
     ),
@@ -119,6 +126,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="xacro, expanded to URDF",
         suffixes=(".xacro",),
         reader="regularize.adapters.urdf.xacro:read",
+        patcher="regularize.adapters.urdf.xacro_patch:XacroPatcher",
         sniff=is_xacro,
         extra="xacro",
         module="xacrodoc",
@@ -133,6 +141,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="The project's own JSON, complete and lossless",
         suffixes=(".json",),
         reader="regularize.adapters.native.native:read",
+        patcher="regularize.adapters.native.patch:NativePatcher",
         writer="regularize.adapters.native.native:write",
         sniff=is_native,
     ),
@@ -141,6 +150,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="SDF 1.0 to 1.12 (Gazebo, Drake)",
         suffixes=(".sdf", ".world"),
         reader="regularize.adapters.sdf.read:read",
+        patcher="regularize.adapters.sdf.patch:SdfPatcher",
         writer="regularize.adapters.sdf.write:write",
         sniff=has_root("sdf"),
         closed=True,
@@ -152,6 +162,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="MJCF (MuJoCo)",
         suffixes=(".xml", ".mjcf"),
         reader="regularize.adapters.mjcf.read:read",
+        patcher="regularize.adapters.mjcf.patch:MjcfPatcher",
         writer="regularize.adapters.mjcf.write:write",
         sniff=has_root("mujoco"),
         extra="mujoco",
@@ -164,15 +175,19 @@ BUILTIN: tuple[Adapter, ...] = (
         title="USD Physics (Isaac Sim, Newton)",
         suffixes=(".usd", ".usda", ".usdc", ".usdz"),
         reader="regularize.adapters.usd.read:read",
+        patcher="regularize.adapters.usd.patch:UsdPatcher",
+        writer="regularize.adapters.usd.write:write",
         sniff=is_usd,
         extra="usd",
         module="pxr",
+        meshes=frozenset({".stl", ".obj", ".ply", ".glb", ".gltf", ".off", ".dae"}),
     ),
     Adapter(
         name="freecad",
         title="FreeCAD assembly (1.0 and later)",
         suffixes=(".fcstd",),
         reader="regularize.adapters.freecad.read:read",
+        patcher="regularize.adapters.freecad.patch:FreecadPatcher",
         sniff=is_freecad,
     ),
     Adapter(
@@ -180,6 +195,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="ASMT, the assemblies of FreeCAD's solver",
         suffixes=(".asmt",),
         reader="regularize.adapters.asmt.read:read",
+        patcher="regularize.adapters.asmt.patch:AsmtPatcher",
         sniff=is_asmt,
     ),
     Adapter(

@@ -15,8 +15,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regularize.as_designed.idealise import Idealised as Idealised
+    from regularize.as_designed.idealise import idealise as idealise
     from regularize.assembly_modes.closed_form import closed_form as closed_form
     from regularize.assembly_modes.configurations import configurations as configurations
+    from regularize.building import build_model as build_model
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from regularize.dynamics.simulation import Simulation as Simulation
     from regularize.files import load as load
     from regularize.files import save as save
+    from regularize.fixing.fix import fix as fix
     from regularize.manifold.assembly import Assembly as Assembly
     from regularize.manifold.assembly import assemble as assemble
     from regularize.metamodels.metamodel import Metamodel as Metamodel
@@ -60,6 +64,7 @@ from regularize.version import __version__ as __version__
 _HOME = {
     "Assembly": "manifold.assembly",
     "Closure": "pinocchio_model.closure",
+    "Idealised": "as_designed.idealise",
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
     "Path": "dynamics.one_freedom.path",
@@ -70,12 +75,15 @@ _HOME = {
     "Verdict": "proofs.verifier",
     "assemble": "solving",
     "augment": "pinocchio_model.augmenting",
+    "build_model": "building",
     "check": "checking",
     "closed_form": "assembly_modes.closed_form",
     "configurations": "assembly_modes.configurations",
     "cure": "statics.cures",
     "cures": "statics.cures",
+    "fix": "fixing.fix",
     "from_pinocchio": "pinocchio_model.importing",
+    "idealise": "as_designed.idealise",
     "isostatic": "pinocchio_model.isostatic",
     "joint_forces": "statics.joint_loads",
     "load": "files",

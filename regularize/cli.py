@@ -14,6 +14,7 @@ from regularize.commands import (
     check,
     explain,
     export,
+    fix,
     formats,
     metamodel,
     reduce,
@@ -24,7 +25,7 @@ from regularize.commands import (
 )
 from regularize.errors import RegularizeError
 
-VERBS = (check, verify, reduce, export, simulate, solve, metamodel, show, explain, formats)
+VERBS = (check, verify, fix, reduce, export, simulate, solve, metamodel, show, explain, formats)
 
 
 def parser() -> argparse.ArgumentParser:

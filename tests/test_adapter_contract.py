@@ -8,14 +8,22 @@ from typing import Any
 import cad_fixtures
 import pytest
 import simulation_fixtures
+from pinocchio_cases import massive
 
 import regularize as rg
 from regularize.adapters import adapters
-from regularize.errors import RegularizeError
+from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.files import save
 
 MECHANISMS = ("planar_four_bar", "slider_crank", "spherical_four_bar")
-WRITERS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}
+WRITERS = {
+    "urdf": ".urdf",
+    "urdf+": ".urdf",
+    "sdf": ".sdf",
+    "mjcf": ".xml",
+    "usd": ".usda",
+    "json": ".json",
+}
 
 
 def write_fixture(format: str, mechanism: str, folder: Path) -> Path:
@@ -93,6 +101,11 @@ def test_every_writer_is_read_back_with_the_same_findings(format, mechanism, tmp
     original = rg.load(write_fixture("json", mechanism, tmp_path))
     path = tmp_path / "written" / f"model{WRITERS[format]}"
     path.parent.mkdir()
+    if format == "mjcf":
+        with pytest.raises(UnsupportedExport, match="moves no bodies without mass"):
+            save(original, path, format=format)
+        assert [*path.parent.iterdir()] == []
+        original = massive(original)
     save(original, path, format=format)
     found, wanted = essence(path), expected(mechanism)
     if format == "urdf":

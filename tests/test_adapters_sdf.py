@@ -256,6 +256,26 @@ def test_universal_ball_and_limits(tmp_path: Path) -> None:
     assert mechanism.joint("s").kind == "spherical"
 
 
+def test_each_axis_has_its_own_limits_and_dynamics(tmp_path: Path) -> None:
+    two = (
+        "<axis><xyz>1 0 0</xyz><limit><effort>30</effort><velocity>-1</velocity></limit><dynamics>"
+        "<damping>0.5</damping><friction>0.2</friction></dynamics></axis>"
+        "<axis2><xyz>0 1 0</xyz><dynamics><spring_stiffness>7</spring_stiffness><damping>0.1"
+        "</damping><spring_reference>0.3</spring_reference></dynamics></axis2>"
+    )
+    mechanism = model(tmp_path, link("a"), joint("u", "world", "a", "universal", two))
+    found = mechanism.joint("u")
+    stated = {key: value.tolist() for key, value in found.dynamics.stated().items()}
+    assert stated == {
+        "damping": [0.5, 0.1],
+        "friction": [0.2, 0.0],
+        "stiffness": [0.0, 7.0],
+        "rest_position": [0.0, 0.3],
+    }
+    assert found.limits.effort.tolist() == [30, np.inf]
+    assert found.limits.velocity is None and not found.limits.bounded
+
+
 def test_revolute_with_zero_limits_is_fixed_and_said_so(tmp_path: Path) -> None:
     inside = "<axis><limit><lower>0</lower><upper>0</upper></limit></axis>"
     mechanism = model(tmp_path, link("a"), joint("j", "world", "a", inside=inside))

@@ -195,6 +195,39 @@ def test_generic_joint_is_locked_by_crossed_bounds_and_by_zeros(tmp_path: Path) 
     np.testing.assert_allclose(d6.limits, [[-math.pi / 6, math.pi / 6], [-np.inf, np.inf]])
 
 
+def test_drives_and_rotors_in_degrees_and_centimetres(tmp_path: Path) -> None:
+    """Stiffness of a hinge's drive is per degree; a stage in cm has torques of 1e-4 N m."""
+    inside = """float drive:angular:physics:stiffness = 20
+    float drive:angular:physics:damping = 2
+    float drive:angular:physics:maxForce = 5e5
+    float physxJoint:armature = 100
+    float physxJoint:maxJointVelocity = 90
+    double mjc:frictionloss = 3000"""
+    slide = "float drive:linear:physics:damping = 4\nfloat physxJoint:maxJointVelocity = 50"
+    mechanism = stage(
+        tmp_path,
+        BODY.format("a", ""),
+        BODY.format("b", ""),
+        joint("j", "Revolute", "", "a", inside, '"PhysicsDriveAPI:angular"'),
+        joint("k", "Prismatic", "a", "b", slide, '"PhysicsDriveAPI:linear"'),
+        header='metersPerUnit = 0.01\nupAxis = "Z"',
+    )
+    servo, brake = mechanism.actuators
+    degree = math.pi / 180.0
+    assert (servo.joint, servo.kind, brake.kind) == ("j", "position", "velocity")
+    assert servo.force_range == pytest.approx((-50.0, 50.0))
+    assert servo.gains.position == pytest.approx(20e-4 / degree)
+    assert servo.gains.velocity == pytest.approx(2e-4 / degree)
+    assert brake.gains.velocity == pytest.approx(4.0)
+    found = mechanism.joint("j")
+    assert found.limits.velocity == pytest.approx([math.pi / 2])
+    assert found.limits.effort == pytest.approx([50.0])
+    assert found.dynamics.armature == pytest.approx([0.01])
+    assert found.dynamics.friction == pytest.approx([0.3])
+    assert found.dynamics.damping is None
+    assert mechanism.joint("k").limits.velocity == pytest.approx([0.5])
+
+
 def test_mimic_of_physx_is_a_row(tmp_path: Path) -> None:
     inside = """rel physxMimicJoint:rotX:referenceJoint = </i>
     float physxMimicJoint:rotX:gearing = -2

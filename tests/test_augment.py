@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -226,7 +227,48 @@ def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
     if kind in ("fixed", "revolute", "spherical"):
         rigid = rg.augment(model, [closure], q0, style="legacy")
         assert rigid.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=1e3 * bound)
+        data, datas = model.createData(), pin.StdVec_RigidConstraintData()
+        for constraint in rigid.constraint_models:
+            datas.append(constraint.createData())
+        pin.computeJointMinimalOrdering(model, data, rigid.constraint_models)
+        given = (rigid.constraint_models, datas, rigid.proximal_settings)
+        assert pin.lcaba(model, data, q, v, tau, *given) == pytest.approx(expected, abs=1e3 * bound)
     assert model == before
+
+
+@pytest.mark.parametrize("plane", [True, False])
+def test_the_admm_solver(plane: bool) -> None:
+    """It converges on the anchors of a hinge, and its forces give the acceleration of the rows."""
+    if plane:
+        model, tip, end = open_fourbar()
+        closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT), None
+    else:
+        model, closure, q0 = spatial("revolute")
+    robot = rg.augment(model, [closure], q0, style="anchors")
+    q, v, tau = state(robot)
+    models, datas, data = robot.constraint_models, pin.StdVec_ConstraintData(), model.createData()
+    for constraint in models:
+        datas.append(constraint.createData())
+    pin.crba(model, data, q, pin.Convention.WORLD)
+    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
+    for constraint, constraint_data in zip(models, datas, strict=True):
+        constraint.calc(model, data, constraint_data)
+    cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+    cholesky.compute(model, data, models, datas, 0.0)
+    free = pin.aba(model, model.createData(), q, v, tau)
+    J = pin.getConstraintsJacobian(model, data, models, datas)
+    drift = np.concatenate([each.extract().constraint_acceleration_error for each in datas])
+    settings, result = pin.ADMMSolverSettings(), pin.ADMMSolverResult()
+    settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = 1e-12
+    settings.relative_feasibility_tol = settings.relative_complementarity_tol = 1e-14
+    settings.max_iterations, settings.solve_ncp = 5000, False
+    delassus = cholesky.getDelassusOperatorCholeskyExpression()
+    solver = pin.ADMMConstraintSolver()
+    assert solver.solve(delassus, J @ free + drift, models, datas, settings, result)
+    M = np.triu(pin.crba(model, data, q))
+    force = J.T @ result.retrieveConstraintImpulses()
+    a = free + np.linalg.solve(M + np.triu(M, 1).T, force)
+    assert a == pytest.approx(robot.forward_dynamics(q, v, tau), abs=1e-8 * (1 + np.abs(a).max()))
 
 
 def test_rigid_constraints_cannot_slide() -> None:
@@ -235,6 +277,38 @@ def test_rigid_constraints_cannot_slide() -> None:
         rg.augment(model, [closure], q0, style="legacy")
     with pytest.raises(UnsupportedExport, match="known: rows, anchors, legacy"):
         rg.augment(model, [closure], q0, style="slack")
+
+
+@pytest.mark.parametrize("axes", [((0, 1, 0), (0, 0, 1)), ((0, 0, 1), (0, 1, 0))])
+def test_universal_joints_in_a_plane_are_hinges(axes: Any) -> None:
+    """One of their axes can never move there, and the rows that are left are those of a hinge."""
+    model, tip, end = open_fourbar()
+    hinge = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT)])
+    q, v, tau = state(hinge)
+    expected = hinge.forward_dynamics(q, v, tau)
+    closure = rg.Closure(tip, end, 0, GROUND_PIVOT, kind="universal", axis=axes[0], axis2=axes[1])
+    robot = rg.augment(model, [closure])
+    assert robot.rows == 2
+    assert robot.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(UnsupportedExport, match="universal"):
+        rg.augment(model, [closure], style="anchors")
+
+
+def test_screws_close_loops() -> None:
+    model, closure, q0 = spatial("revolute")
+    screw = replace(closure, kind="helical", pitch=0.2)
+    robot = rg.augment(model, [screw], q0)
+    q, v, tau = state(robot)
+    assert robot.rows == 5 and np.max(np.abs(robot.residual(q))) < 1e-12
+    a = robot.forward_dynamics(q, v, tau)
+    # The twist at the closure is along the screw: turning and sliding go together.
+    data = model.createData()
+    pin.forwardKinematics(model, data, q, v)
+    tip = int(closure.joint2)
+    twist = (closure.placement1.inverse() * data.oMi[tip]).act(data.v[tip]).vector
+    axis = np.array(closure.axis, dtype=float)
+    assert twist[:3] @ axis == pytest.approx(0.2 * (twist[3:] @ axis), abs=1e-12)
+    assert np.max(np.abs(robot.jacobian(q) @ a + robot.bias(q, v))) < 1e-10
 
 
 def test_names_are_the_callers() -> None:
@@ -289,6 +363,18 @@ def test_mimic_joints(closed: bool) -> None:
     assert a == pytest.approx(expected, abs=1e-5 * (1.0 + np.max(np.abs(expected))))
 
 
+def test_two_mimic_joints_follow_their_own_joints() -> None:
+    free, first = mimicking(-0.7, 0.2)
+    model = pin.transformJointIntoMimic(first, 2, 4, 2.0, 0.1)
+    robot, q = rg.augment(model, []), np.array([0.3, -0.4, 0.5])
+    whole = np.array([*q, 2.0 * q[1] + 0.1, -0.7 * q[0] + 0.2])
+    assert robot.coordinates(q) == pytest.approx(whole, abs=1e-12)
+    data, own = free.createData(), model.createData()
+    pin.forwardKinematics(free, data, whole)
+    pin.forwardKinematics(model, own, q)
+    assert own.oMi[5].isApprox(data.oMi[5])
+
+
 def position(model: Any, joint: int, end: Any, point: Any, q: Any) -> Any:
     data = model.createData()
     pin.forwardKinematics(model, data, q)
@@ -311,6 +397,24 @@ def numeric_drift(m: Any, joint: int, end: Any, point: Any, G: Any, s: Any, q: A
         position(m, joint, end, point, G @ (q + step * v) + s) for step in (-h, 0.0, h)
     )
     return (before - 2 * here + after) / h**2
+
+
+def test_a_configuration_with_open_loops_is_closed_and_said() -> None:
+    model, tip, end = open_fourbar()
+    closure = rg.Closure(tip, end, 0, GROUND_PIVOT)
+    robot = rg.augment(model, [closure], np.array([0.2, 0.0, 0.0]))
+    assert [f.code for f in robot.findings] == ["REG104"]
+    assert np.max(np.abs(robot.residual(robot.q0))) < 1e-12
+    far = rg.Closure(tip, end, 0, pin.SE3(np.eye(3), np.array([9.0, 0.0, 0.0])))
+    assert [f.code for f in rg.augment(model, [far]).findings] == ["REG101"]
+
+
+def test_no_closures_at_all() -> None:
+    model = pin.buildSampleModelHumanoid()
+    robot = rg.augment(model, [])
+    q, v, tau = pin.neutral(model), np.ones(model.nv), np.ones(model.nv)
+    expected = pin.aba(model, model.createData(), q, v, tau)
+    assert robot.rows == 0 and robot.forward_dynamics(q, v, tau) == pytest.approx(expected)
 
 
 def test_copies_are_equal_and_their_own() -> None:

@@ -18,7 +18,8 @@ from regularize.model.mechanism import (
     mechanism_of,
 )
 from regularize.reduction.reduce import Reduction
-from regularize.statics.cures import Cure, cure, cures
+from regularize.statics.cure import Cure
+from regularize.statics.cures import cure, cures
 from regularize.statics.reactions import reactions
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -73,7 +74,7 @@ def test_proposals_are_ranked_by_changes_then_by_what_they_keep() -> None:
 def test_idle_freedoms_are_named() -> None:
     reduction = rg.reduce(four_bar())
     two_balls = cure(reduction, {"B": "spherical", "C": "spherical"})
-    assert two_balls is not None
+    assert isinstance(two_balls, Cure)
     assert two_balls.idle == ("coupler",)
     assert two_balls.mobility == 2
     assert str(two_balls).endswith("(idle: coupler)")
@@ -86,8 +87,10 @@ def test_idle_freedoms_are_named() -> None:
 
 def test_changes_that_are_no_cure_are_told_apart() -> None:
     reduction = rg.reduce(four_bar())
-    assert cure(reduction, {"D": "spherical"}) is None
-    assert cure(reduction, {"C": "cylindrical", "D": "cylindrical"}) is None
+    ball = cure(reduction, {"D": "spherical"})
+    assert not ball
+    assert str(ball) == "D: revolute to spherical: 1 of 3 redundant equations stays"
+    assert not cure(reduction, {"C": "cylindrical", "D": "cylindrical"})
     with pytest.raises(ModelError, match="'A' is revolute and cannot be made planar"):
         cure(reduction, {"A": "planar"})
 

@@ -1,21 +1,25 @@
 """Projections, forces, inverse dynamics, stabilisation and derivatives."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from dynamics_table import by_differences, weighed
+from dynamics_table import errors as dynamics_errors
 from pinocchio_cases import MECHANISMS, fourbar, massive
-from test_pinocchio import carried, reduction, states
+from test_pinocchio import CORPUS, carried, reduction, states
 
 import regularize as rg
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import ClosureLost, ModelError, NotClosed
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
+from regularize.model.mechanism import Inertia, JointDynamics, joint_in_world, mechanism_of
 from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot, mass_matrix
 
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
 NAMES = ["tilted", "RSSR", "3-PRRR", "Stewart", "Bricard", "RCSE"]
 
 
@@ -145,6 +149,75 @@ def test_inverse_dynamics_with_actuators() -> None:
         assert np.allclose(residual, robot.jacobian(q).T @ inverse.constraint_forces, atol=1e-9)
 
 
+def test_weights_and_redundant_actuators() -> None:
+    """Of all torques for a motion the cheapest ones; the same as by a constrained minimisation."""
+    robot = to_pinocchio(reduction("3-PRRR"))
+    actuated = [f"P{k}" for k in range(3)] + ["R00", "R10"]
+    index = robot.velocity_indices(actuated)
+    weights = np.array([1.0, 2.0, 0.5, 4.0, 3.0])
+    for q, v, tau in states(robot, 2):
+        a = robot.forward_dynamics(q, v, tau)
+        found = robot.inverse_dynamics(q, v, a, actuated, weights=weights)
+        assert np.max(np.abs(found.unmet)) < 1e-9
+        again = robot.forward_dynamics(q, v, found.generalized)
+        assert np.allclose(again, a, atol=1e-8 * np.max(np.abs(a)))
+        # Where the cost is least, the weighted torques are rates of a motion of the closed loops.
+        free = robot.split(q).free
+        rates = np.linalg.lstsq(free[index], weights * found.tau)[0]
+        assert np.allclose(free[index] @ rates, weights * found.tau, atol=1e-9)
+    with pytest.raises(ModelError, match="named twice"):
+        robot.inverse_dynamics(q, v, a, ["P0", "P0"])
+    with pytest.raises(ModelError, match="one positive number"):
+        robot.inverse_dynamics(q, v, a, actuated, weights=[1.0, -1.0, 1.0, 1.0, 1.0])
+
+
+def test_a_floating_platform_carries_its_own_weight_only_by_its_legs() -> None:
+    """Six legs make any motion of the platform against the base, none of the two together."""
+    robot = to_pinocchio(reduction("floating Stewart"))
+    legs = [f"P{k}" for k in range(6)]
+    index = robot.velocity_indices(legs)
+    for q, v, tau in states(robot, 2):
+        a = robot.forward_dynamics(q, v, np.where(np.isin(np.arange(len(v)), index), tau, 0.0))
+        found = robot.inverse_dynamics(q, v, a, legs)
+        assert np.allclose(found.tau, tau[index], atol=1e-9 * np.max(np.abs(tau)))
+        held = robot.inverse_dynamics(q, v, 0.0 * a, legs)
+        # In the twists that lock the legs: the weight of the whole.
+        locked = robot.project_velocity(q, np.zeros(len(v)))
+        assert np.max(np.abs(held.unmet)) > 1.0 and np.max(np.abs(locked)) == 0.0
+        assert np.allclose(robot.jacobian(q) @ held.unmet, 0.0, atol=1e-9)
+        assert np.allclose(held.unmet[index], 0.0, atol=1e-9)
+
+
+def test_actuators_overcome_friction_in_the_loops() -> None:
+    """All joints resist, the one that closes the loop too; the acceleration is met nevertheless."""
+    plain = massive(fourbar(0.4))
+    stiff = JointDynamics(damping=np.array([0.3]), friction=np.array([0.7]))
+    joints = tuple(replace(joint, dynamics=stiff) for joint in plain.joints)
+    robot = to_pinocchio(rg.reduce(replace(plain, joints=joints)))
+    for q, v, tau in states(robot, 2):
+        a = robot.forward_dynamics(q, v, tau)
+        free, held = (robot.inverse_dynamics(q, v, a, ["j0"], passive=p) for p in (False, True))
+        resisted = held.generalized + robot.passive_forces(q, v)
+        assert np.allclose(robot.forward_dynamics(q, v, resisted), a, atol=1e-9)
+        # What the motor adds is what all four joints take, and no less.
+        work = (held.generalized - free.generalized) @ v
+        assert work == pytest.approx(-robot.passive_forces(q, v) @ v, abs=1e-9)
+        own = stiff.damping[0] * v @ v + stiff.friction[0] * np.abs(v).sum()
+        assert work > own + 1e-6  # the joint of the cut has no coordinate, and resists as well
+
+
+def test_inverse_dynamics_names_the_forces_in_the_loops() -> None:
+    robot = held_crank()
+    q, zero = robot.q0, np.zeros(robot.model.nv)
+    (loop,) = robot.inverse_dynamics(q, zero, zero, ["left"]).loops
+    assert loop.joint == "right"
+    # Held by the motor at its left end, with the slider free along its rail.
+    assert set(loop.determined) == {"force along X", "force along Z", "moment about Y"}
+    wrench = robot.constraint_forces(q, zero, zero).loops[0].determined
+    assert wrench["force along Z"] == pytest.approx(-9.81, abs=1e-6)
+    assert wrench["moment about Y"] == pytest.approx(0.0, abs=1e-9)
+
+
 def test_inverse_dynamics_says_what_too_few_actuators_cannot_do() -> None:
     robot = to_pinocchio(reduction("3-PRRR"))
     for q, v, tau in states(robot, 1):
@@ -218,6 +291,125 @@ def test_derivatives_against_differences(name: str, style: str) -> None:
             assert np.max(np.abs(exact - numerical)) < 2e-7 * np.max(np.abs(numerical))
 
 
+@pytest.mark.parametrize("name", [*NAMES, "floating Stewart", "welded", "spherical"])
+def test_both_derivatives_along_the_loops(name: str) -> None:
+    """Against differences along the loops; the torques are exactly those that were applied."""
+    count, identity, forward, inverse = dynamics_errors(to_pinocchio(reduction(name)))
+    assert count > 0
+    assert identity < 1e-9
+    assert max(forward, inverse) < 1e-7
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not here")
+@pytest.mark.parametrize(
+    ("path", "floating"),
+    [
+        ("gepetto_yaml/robot_delta/robot.urdf", False),
+        ("gepetto_yaml/digit_like/robot.urdf", True),
+        ("urdf_plus/planar_leg_linkage/planar_leg_linkage.urdf", True),
+        ("mjcf/menagerie_agility_cassie/cassie.xml", False),
+    ],
+)
+def test_both_derivatives_of_robots_in_the_field(path: str, floating: bool) -> None:
+    options = {"floating": True} if floating else {}
+    robot = to_pinocchio(rg.reduce(weighed(rg.load(CORPUS / path, **options))))
+    _, identity, forward, inverse = dynamics_errors(robot, 1)
+    assert identity < 1e-9
+    assert max(forward, inverse) < 1e-7
+
+
+def test_derivatives_of_redundant_and_of_too_few_actuators() -> None:
+    """Where torques are a choice, or something stays unmet, they are differentiated as chosen."""
+    robot = to_pinocchio(reduction("3-PRRR"))
+    for actuated, weights in (
+        ([f"P{k}" for k in range(3)] + ["R00", "R10"], [1.0, 2.0, 0.5, 4.0, 3.0]),
+        (["P0", "R11"], [1.0, 3.0]),
+        (["P0", "R01", "R02"], [1.0, 3.0, 2.0]),  # two of the three would do for two freedoms
+    ):
+        for q, v, tau in states(robot, 1):
+            a = robot.forward_dynamics(q, v, tau)
+            exact = robot.inverse_dynamics_derivatives(q, v, a, actuated, weights=weights)
+
+            def torques(
+                q: Array, v: Array, a: Array = a, names: object = actuated, cost: object = weights
+            ) -> Array:
+                return np.array(robot.inverse_dynamics(q, v, a, names, weights=cost).tau)
+
+            assert np.allclose(exact.tau, torques(q, v), atol=1e-9)
+            error = by_differences(robot, q, v, torques, exact.dtau_dq, exact.dtau_dv)
+            assert error < 1e-7
+            steps = np.random.default_rng(5).normal(size=(len(a), 2))
+            changes = [torques(q, v, a + step) - torques(q, v, a) for step in steps.T]
+            assert np.allclose(exact.dtau_da @ steps, np.array(changes).T, atol=1e-9)
+
+
+def test_stabilized_derivatives_on_the_loops() -> None:
+    robot = to_pinocchio(reduction("RSSR"))
+    rng, h = np.random.default_rng(6), 1e-6
+    for q, v, tau in states(robot, 1):
+        exact = robot.dynamics_derivatives(q, v, tau, frequency=7.0, damping=0.6)
+
+        def stabilized(q: Array, v: Array, tau: Array = tau) -> Array:
+            return robot.stabilized_dynamics(q, v, tau, frequency=7.0, damping=0.6)
+
+        assert np.allclose(exact.a, stabilized(q, v), atol=1e-9)
+        for _ in range(3):  # in any direction, off the loops as well
+            step, turn = h * rng.normal(size=(2, len(v)))
+            ends = [
+                stabilized(pin.integrate(robot.model, q, s * step), v + s * turn) for s in (1, -1)
+            ]
+            change = 2.0 * (exact.ddq_dq @ step + exact.ddq_dv @ turn)
+            assert np.allclose(ends[0] - ends[1], change, atol=1e-6 * np.max(np.abs(change)))
+
+
+def test_actuator_jacobian_is_what_a_frame_does_when_actuators_move() -> None:
+    robot = to_pinocchio(rg.reduce(rg.load(ASSETS / "delta_universal.urdf")))
+    data, h = robot.model.createData(), 1e-5
+    frame = robot.model.getFrameId("platform")
+    motors = {"M1": 0.1, "M2": -0.2, "M3": 0.15}
+    q = robot.follow(robot.q0, motors)
+    jacobian = robot.actuator_jacobian(q, "platform")
+    motions = robot.actuator_motions(q)
+    assert np.allclose(motions[robot.velocity_indices(list(motors))], np.eye(3), atol=1e-12)
+    for k, name in enumerate(motors):
+        ends = []
+        for sign in (1, -1):
+            moved = robot.follow(q, {**motors, name: motors[name] + sign * h})
+            pin.framesForwardKinematics(robot.model, data, moved)
+            ends.append((data.oMf[frame].copy(), moved))
+        speed = (ends[0][0].translation - ends[1][0].translation) / (2 * h)
+        assert np.allclose(jacobian[:3, k], speed, atol=1e-8)
+        assert np.allclose(jacobian[3:, k], 0.0, atol=1e-10)  # a Delta does not turn
+        assert np.allclose(motions[:, k], (ends[0][1] - ends[1][1]) / (2 * h), atol=1e-7)
+    with pytest.raises(ModelError, match=r"do not determine how frame 'platform' moves.*M3"):
+        robot.actuator_jacobian(q, "platform", ["M1", "M2"])
+    with pytest.raises(ModelError, match="no frame 'hand'"):
+        robot.actuator_jacobian(q, "hand")
+
+
+def test_actuator_jacobian_against_a_base_that_floats() -> None:
+    robot = to_pinocchio(reduction("floating Stewart"))
+    legs = [f"P{k}" for k in range(6)]
+    with pytest.raises(ModelError, match="can still move"):
+        robot.actuator_jacobian(robot.q0, "p", legs)
+    fixed = to_pinocchio(reduction("Stewart"))
+    relative = robot.actuator_jacobian(robot.q0, "p", legs, relative_to="base")
+    assert np.allclose(relative, fixed.actuator_jacobian(fixed.q0, "p", legs), atol=1e-9)
+
+
+def test_joints_follow_on_their_branch() -> None:
+    robot = to_pinocchio(reduction("tilted"))
+    q = np.array(robot.q0)
+    for angle in (0.3, -0.4, 0.0):
+        q = robot.follow(q, {"j0": angle})
+        assert q[robot.velocity_index("j0")] == pytest.approx(angle, abs=1e-15)
+        assert np.max(np.abs(robot.residual(q))) < 1e-12
+    assert np.allclose(q, robot.q0, atol=1e-9)
+    knee = to_pinocchio(rg.reduce(rg.load(ASSETS / "knee_leg.urdf")))
+    with pytest.raises(ClosureLost, match=r"do not follow the joints to \{'knee_front': 3"):
+        knee.follow(knee.q0, {"knee_front": 3.0})
+
+
 def test_derivatives_with_dependent_rows() -> None:
     """Along the loops the derivative is the change of the acceleration, whatever the rows."""
     robot = to_pinocchio(reduction("Bricard"))
@@ -252,3 +444,90 @@ def test_every_mechanism_has_independent_rows_after_reduction() -> None:
         if name != "Bricard":
             robot = to_pinocchio(reduction(name))
             assert robot.rank == robot.rows
+
+
+def test_one_velocity_under_the_rows() -> None:
+    """A hinge that a weld holds: Pinocchio gives vectors instead of matrices of one column."""
+    welded = mechanism_of(
+        "held",
+        [
+            joint_in_world("hinge", "ground", "bar", "revolute", (0, 1, 0), (0, 0, 0)),
+            joint_in_world("weld", "bar", "ground", "fixed", point=(1, 0, 0), closure=True),
+        ],
+    )
+    robot = to_pinocchio(rg.reduce(massive(welded), cuts=["weld"]))
+    one = np.ones(1)
+    assert robot.jacobian(robot.q0).shape == (robot.rows, 1)
+    found = robot.dynamics_derivatives(robot.q0, 0.0 * one, one)
+    assert np.max(np.abs([found.a, found.ddq_dq[0], found.ddq_dtau[0]])) < 1e-12
+
+
+JOINTS = {
+    "universal": lambda: pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0])),
+    "three angles": pin.JointModelSphericalZYX,
+    "ball": pin.JointModelSpherical,
+    "planar": pin.JointModelPlanar,
+    "slides": pin.JointModelTranslation,
+    "endless hinge": pin.JointModelRUBZ,
+    "screw": lambda: pin.JointModelHX(0.1),
+    "free": pin.JointModelFreeFlyer,
+}
+
+
+@pytest.mark.parametrize("kind", JOINTS)
+def test_inverse_dynamics_and_derivatives_with_every_joint(kind: str) -> None:
+    """Universal joints and those of three angles too, which Pinocchio's derivatives get wrong."""
+    pin.seed(3)
+    rng, model, joint = np.random.default_rng(0), pin.Model(), 0
+    hinges = [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX(), pin.JointModelRZ()]
+    for k, joint_model in enumerate([hinges[0], JOINTS[kind](), *hinges[1:]]):
+        place = pin.SE3(pin.SE3.Random().rotation, rng.uniform(-0.4, 0.4, 3))
+        joint = model.addJoint(joint, joint_model, place, f"joint {k}")
+        centre = pin.SE3(np.eye(3), rng.uniform(-0.2, 0.2, 3))
+        model.appendBodyToJoint(joint, pin.Inertia.FromSphere(1.0, 0.2), centre)
+    q0 = pin.integrate(model, pin.neutral(model), 0.3 * rng.normal(size=model.nv))
+    data = model.createData()
+    pin.forwardKinematics(model, data, q0)
+    end = rg.Closure(joint, pin.SE3.Identity(), 0, data.oMi[joint].copy(), kind="spherical")
+    count, identity, forward, inverse = dynamics_errors(rg.augment(model, [end], q0), 1)
+    assert count > 1
+    assert identity < 1e-9
+    assert max(forward, inverse) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("closing", "mimic"),
+    [("universal", True), ("universal", False), ("spherical", True), (None, True)],
+)
+def test_derivatives_where_the_model_lacks_coordinates(closing: str | None, mimic: bool) -> None:
+    """Mimic joints, and a universal joint that closes a loop."""
+    pin.seed(5)
+    rng, model, joint = np.random.default_rng(6), pin.Model(), 0
+    kinds = [pin.JointModelRZ, pin.JointModelRY, pin.JointModelRX, pin.JointModelSpherical]
+    for k, kind in enumerate([*kinds, pin.JointModelRZ, pin.JointModelRY, pin.JointModelPX]):
+        place = pin.SE3(pin.SE3.Random().rotation, rng.uniform(-0.4, 0.4, 3))
+        joint = model.addJoint(joint, kind(), place, f"joint {k}")
+        centre = pin.SE3(np.eye(3), rng.uniform(-0.2, 0.2, 3))
+        model.appendBodyToJoint(joint, pin.Inertia.FromSphere(1.0, 0.2), centre)
+    if mimic:
+        model = pin.transformJointIntoMimic(model, 1, 6, -1.3, 0.2)
+    q0 = pin.integrate(model, pin.neutral(model), 0.3 * rng.normal(size=model.nv))
+    data = model.createData()
+    pin.forwardKinematics(model, data, q0)
+    options = {"axis": (1, 0, 0), "axis2": (0, 0, 1)} if closing == "universal" else {}
+    end = [
+        rg.Closure(joint, pin.SE3.Identity(), 0, data.oMi[joint].copy(), kind=kind, **options)
+        for kind in [closing]
+        if kind
+    ]
+    robot = rg.augment(model, end, q0)
+    count, identity, forward, inverse = dynamics_errors(robot, 1)
+    assert count > 1
+    assert identity < 1e-9
+    assert max(forward, inverse) < 1e-7
+    q, v, tau = next(states(robot))
+    found = robot.dynamics_derivatives(q, v, tau)
+    assert np.allclose(found.a, robot.forward_dynamics(q, v, tau), atol=1e-9)
+    more = robot.forward_dynamics(q, v, tau + np.ones_like(tau))
+    _, _, ddq_dtau = found
+    assert np.allclose(ddq_dtau @ np.ones_like(tau), more - found.a, atol=1e-8)

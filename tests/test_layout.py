@@ -70,6 +70,12 @@ def test_what_is_written_is_verified_without_words_and_pictures() -> None:
     assert nx.descendants(graph, "verification") & above == set()
 
 
+def test_other_programs_need_no_more_than_the_robot() -> None:
+    graph = package_imports()
+    assert set(graph.successors("integrations")) <= {"errors", "lie", "pinocchio_model"}
+    assert set(graph.predecessors("integrations")) == set()
+
+
 def test_no_package_needs_one_that_needs_it() -> None:
     graph = package_imports()
     assert graph.number_of_edges() > 50

@@ -78,6 +78,7 @@ def test_same_mechanism_as_from_the_file(arm: Path, parser: Any) -> None:
         assert (one.limits is None) == (two.limits is None)
         if one.limits is not None and two.limits is not None:
             assert np.allclose(one.limits, two.limits)
+            assert (one.limits.effort is None) == (two.limits.effort is None)
     for first, second in zip(found.bodies, expected.bodies, strict=True):
         assert (first.inertia is None) == (second.inertia is None), first.name
         if first.inertia is not None and second.inertia is not None:
@@ -86,6 +87,9 @@ def test_same_mechanism_as_from_the_file(arm: Path, parser: Any) -> None:
             assert np.allclose(first.inertia.center, second.inertia.center, atol=1e-12)
         kinds = sorted((g.kind, g.collision, tuple(g.size)) for g in first.geometry)
         assert kinds == sorted((g.kind, g.collision, tuple(g.size)) for g in second.geometry)
+    if parser is urchin:  # the other one drops transmissions
+        motors = [[(a.name, a.joint, a.gear) for a in m.actuators] for m in (found, expected)]
+        assert motors[0] == motors[1] == [("m", "shoulder", 1.0)]
     assert found.couplings[0].terms == expected.couplings[0].terms
     assert found.couplings[0].offset == expected.couplings[0].offset
 

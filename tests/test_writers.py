@@ -34,7 +34,14 @@ from regularize.model.joint_motion import reversed_joint
 from regularize.model.mechanism import Coupling
 from regularize.reduction.reduce import reduce
 
-FORMATS = {"urdf": ".urdf", "urdf+": ".urdf", "sdf": ".sdf", "mjcf": ".xml", "json": ".json"}
+FORMATS = {
+    "urdf": ".urdf",
+    "urdf+": ".urdf",
+    "sdf": ".sdf",
+    "mjcf": ".xml",
+    "usd": ".usda",
+    "json": ".json",
+}
 
 
 def round_trip(mechanism: Any, target: Any, tmp_path: Path, **options: Any) -> Any:

@@ -11,6 +11,8 @@ from regularize.lie.screw import Array
 from regularize.model.joint import joint_screws
 
 AXES = "XYZ"
+#: Sine of an angle below which a direction lies along an axis.
+PARALLEL = 1e-9
 #: Names of all freedoms, translations first.
 GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
@@ -38,3 +40,10 @@ def _kind(free: Sequence[str]) -> str:
         return "planar"
     named = {(0, 0): "fixed", (1, 0): "prismatic", (0, 1): "revolute", (0, 2): "universal"}
     return named.get((len(moves), len(turns)), "composite")
+
+
+def axis_letter(direction: Array) -> str | None:
+    """Letter of the axis that a direction is parallel to; None where it is to none."""
+    leading = int(np.argmax(np.abs(direction)))
+    rest = float(np.linalg.norm(np.delete(direction, leading)))
+    return AXES[leading] if rest < PARALLEL else None

@@ -19,13 +19,18 @@ _START_TAG = re.compile(r"<([^\W\d][\w.:-]*)")
 _PREFIX = re.compile(r"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
 
 
+def declared_encoding(data: bytes) -> str:
+    """Encoding of an XML file without a byte order mark: the one that it declares, else UTF-8."""
+    declared = _ENCODING.match(data)
+    return declared[1].decode() if declared else "utf-8"
+
+
 def decode(data: bytes, path: str) -> str:
     """Text of an XML file in the encoding that it declares; raises ``ReadError``."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     else:
-        declared = _ENCODING.match(data)
-        encoding = declared[1].decode() if declared else "utf-8"
+        encoding = declared_encoding(data)
         if encoding.lower().replace("-", "") == "utf8":
             encoding = "utf-8-sig"
     try:
@@ -44,6 +49,11 @@ def mend(text: str) -> str:
     """The text with comments, instructions and what XML does not allow blanked out."""
     text = _CONTROL.sub(" ", text)
     return _ASIDE.sub(lambda m: m[0] if m[0].startswith("<![") else _blank(m[0]), text)
+
+
+def masked(text: str) -> str:
+    """The text as ``mend`` leaves it, CDATA blanked out too; every character keeps its place."""
+    return _ASIDE.sub(lambda m: _blank(m[0]), _CONTROL.sub(" ", text))
 
 
 def _blank(text: str) -> str:

@@ -206,7 +206,10 @@ class BodyTree(Writing):
     def _even_forces(self, joint: Joint) -> dict[str, Any]:
         """Forces within a joint of several freedoms; MJCF has one value for all of them."""
         even = {k: v for k, v in joint.dynamics.stated().items() if np.ptp(v) == 0.0}
-        return {tag: even[key][0] for key, tag in FORCES.items() if key in even}
+        found = {tag: even[key][0] for key, tag in FORCES.items() if key in even}
+        if joint.kind == "spherical" and "stiffness" in even:
+            found["stiffness"] = even["stiffness"][0]
+        return found
 
     def _shapes(self, element: Any, body: Body) -> None:
         for shape in body.geometry:

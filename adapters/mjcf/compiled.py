@@ -185,6 +185,8 @@ def _stand_in(spec: Any) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
         if geom.meshname:
             mesh = files.get(geom.meshname)
             uri = geom.meshname if mesh is None or not mesh.file else mesh.file
+            if mesh is not None and mesh.file:
+                uri = os.path.join(spec.meshdir, mesh.file)
             x, y, z = (1.0, 1.0, 1.0) if mesh is None else (float(s) for s in mesh.scale)
             pairs.append((geom, MeshShape(uri, (x, y, z))))
         body = geom.parent

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.serial import serial, twin_name
-from regularize.adapters.common.spanning import spanning
+from regularize.adapters.common.serial import ROUNDING, serial, twin_name
+from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import add
 from regularize.adapters.mjcf.bodies import BodyTree, is_cut
+from regularize.adapters.mjcf.carried import carry
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.lie.screw import Array, transform
 from regularize.model.diagnostic import Diagnostic
@@ -48,6 +49,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
         root.remove(assets)
     _drive(tree)
     tree.refuse_massless()
+    carry(mechanism, root)
     if any(np.any(joint.position) for joint in found.tree):
         add(add(root, "keyframe"), "key", name="home", qpos=tree.qpos)
     return tree.save(path)
@@ -55,6 +57,9 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
 
 def _close(tree: BodyTree) -> None:
     """Add the equality constraints that close the loops."""
+    still = {joint.name: np.zeros(joint.freedoms) for joint in tree.mechanism.joints}
+    zero = tree.mechanism.with_positions(still)
+    poses = reference_poses(zero, spanning(zero).tree)
     for joint in tree.cuts:
         tree.force(
             f"for the {joint.kind} closure `{joint.name}`: body `{joint.child}` is cut in "
@@ -81,6 +86,10 @@ def _close(tree: BodyTree) -> None:
             first, second = part.T_parent_joint, part.T_child_joint
             points = [(joint.name, first, second), (f"{joint.name}_z", first @ arm, second @ arm)]
         for name, T_parent, T_child in points:
+            apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
+            if tag == "connect" and float(np.max(np.abs(apart[:3, 3]))) < ROUNDING:
+                _connect(tree, name, (joint.parent, T_parent), (joint.child, T_child))
+                continue
             _equate(tree, tag, name, (joint.parent, T_parent), (joint.child, T_child))
 
 
@@ -101,6 +110,18 @@ def _drive(tree: BodyTree) -> None:
                 name = written.joint if not ball else f"{joint.name}_{k + 1}"
                 plain = Actuator(name, joint.name, k)
                 add_actuator(find_or_add(tree.root, group), plain, written, ball)
+
+
+def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
+    """Bring two points together that meet where all coordinates are zero.
+
+    MuJoCo takes the point of the second body from that pose. The world is the body that is not
+    named, and sites are avoided, which is all that Drake understands.
+    """
+    first, second = sorted(ends, key=lambda end: end[0] == tree.mechanism.ground)
+    other = None if second[0] == tree.mechanism.ground else second[0]
+    group = find_or_add(tree.root, "equality")
+    add(group, "connect", name=name, body1=first[0], body2=other, anchor=first[1][:3, 3])
 
 
 def _equate(tree: BodyTree, tag: str, name: str, *ends: tuple[str, Array]) -> None:

@@ -46,13 +46,13 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
         "version": VERSION,
         "name": mechanism.name,
         "ground": mechanism.ground,
-        "gravity": _plain(mechanism.gravity),
-        "bodies": _plain(mechanism.bodies),
-        "joints": _plain(mechanism.joints),
-        "couplings": _plain(mechanism.couplings),
-        **({"motions": _plain(mechanism.motions)} if mechanism.motions else {}),
-        "actuators": _plain(mechanism.actuators),
-        "findings": _plain(mechanism.findings),
+        "gravity": plain(mechanism.gravity),
+        "bodies": plain(mechanism.bodies),
+        "joints": plain(mechanism.joints),
+        "couplings": plain(mechanism.couplings),
+        **({"motions": plain(mechanism.motions)} if mechanism.motions else {}),
+        "actuators": plain(mechanism.actuators),
+        "findings": plain(mechanism.findings),
         "origin": {
             "path": mechanism.path,
             "format": mechanism.format,
@@ -61,28 +61,28 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Dataclasses by their attributes, arrays and tuples as lists, the rest as it is."""
     if isinstance(value, tuple):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return None  # a bound that there is not
     if not is_dataclass(value):
         return value
-    plain = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    members = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Joint):
-        plain["screws"] = value.screws.T.tolist()  # one row each
+        members["screws"] = value.screws.T.tolist()  # one row each
         if value.limits is not None:
-            plain["limits"] = _limits(value.limits)
+            members["limits"] = _limits(value.limits)
         stated = {key: each.tolist() for key, each in value.dynamics.stated().items()}
-        plain["dynamics"] = stated
+        members["dynamics"] = stated
         if not stated:
-            del plain["dynamics"]
+            del members["dynamics"]
     if isinstance(value, Coupling):
-        plain["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
-    return plain
+        members["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
+    return members
 
 
 def _limits(limits: JointLimits) -> list[list[float | None]]:

@@ -14,10 +14,11 @@ import numpy as np
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
 from regularize.adapters.sdf.frames import WORLD
+from regularize.adapters.sdf.joint_values import dynamics, limits
 from regularize.lie.screw import Array, inverse, log
 from regularize.model.joint import joint_screws
 from regularize.model.joint_motion import joint_position, motion
-from regularize.model.mechanism import Joint, JointLimits
+from regularize.model.mechanism import Joint
 
 KINDS = {
     "revolute": "revolute",
@@ -30,7 +31,6 @@ KINDS = {
     "fixed": "fixed",
 }
 TYPES = {**KINDS, "gearbox": "gearbox"}
-UNBOUNDED = 1e16  # what SDF writes for a coordinate without a bound
 PARALLEL = 1e-6
 CLOSED = 1e-6  # metres between two frames that coincide
 ALIGNED = 1e-3  # radians: beyond the rounding of angles such as 1.5708
@@ -107,6 +107,7 @@ def _joint(found: FoundJoint, draft: SdfDraft) -> Joint:
         frames.relative(child, found.name),
         limits=bounds,
         source=node.source,
+        dynamics=dynamics(node, kind),
     )
     return _opened(joint, found, draft)
 
@@ -174,21 +175,6 @@ def thread_pitch(node: Node) -> float:
     if value == 0.0:
         raise old.error("a thread pitch of 0 is infinitely steep; give the pitch")
     return -1.0 / value
-
-
-def limits(node: Node, kind: str) -> JointLimits | None:
-    """Bounds of the coordinates of a joint; None where the file gives none."""
-    tags = {"universal": ("axis", "axis2"), "spherical": (), "fixed": ()}.get(kind, ("axis",))
-    rows, given = [], False
-    for tag in tags:
-        row = []
-        for name, unbounded in (("lower", -math.inf), ("upper", math.inf)):
-            bound = node.find(tag, "limit", name)
-            value = unbounded if bound is None else bound.number(None, finite=False)
-            given = given or bound is not None
-            row.append(unbounded if abs(value) >= UNBOUNDED else value)
-        rows.append(row)
-    return JointLimits.of(rows) if given else None
 
 
 def _mimic(found: FoundJoint, freedom: int, node: Node, draft: SdfDraft) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from regularize.adapters.common.inertia import NAMES, six
+from regularize.adapters.common.shapes import capsule_parts
 from regularize.adapters.common.write import add, rpy, sizes
-from regularize.lie.screw import Array, transform
+from regularize.lie.screw import Array
 from regularize.model.mechanism import Actuator, Geometry, Inertia, Joint, JointLimits
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -32,11 +32,8 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 def add_shape(link: Any, shape: Geometry) -> None:
     """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls."""
     if shape.kind == "capsule":
-        length, ball = float(shape.size[1]), shape.size[:1]
-        add_shape(link, replace(shape, kind="cylinder"))
-        for sign in (1, -1):
-            end = shape.T_body_geometry @ transform(translation=[0, 0, sign * length / 2])
-            add_shape(link, replace(shape, kind="sphere", size=ball, T_body_geometry=end))
+        for part in capsule_parts(shape):
+            add_shape(link, part)
         return
     element = add(link, "collision" if shape.collision else "visual")
     add_origin(element, shape.T_body_geometry)

@@ -11,7 +11,6 @@ import re
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import suggestion
@@ -19,7 +18,6 @@ from regularize.adapters.common.pose import rotation_between
 from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import Array, inverse, transform
-from regularize.model.joint import joint_screws
 from regularize.model.mechanism import JointLimits
 
 NAME = "loop_closures.yaml"
@@ -91,10 +89,9 @@ def close_loop(
     second: Side,
     draft: UrdfDraft,
     *,
-    axis: ArrayLike = (0, 0, 1),
+    screws: Array | None = None,
     limits: JointLimits | None = None,
 ) -> None:
     """Add the closing joint of an entry, under the name that it has if that is free."""
     name = draft.joint_name(entry.maybe("name", Value.text, "") or f"{first[0]}-{second[0]}")
-    screws = joint_screws(kind, axis)
     draft.close(entry, name, kind, first, second, screws=screws, limits=limits)

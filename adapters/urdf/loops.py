@@ -35,15 +35,16 @@ from regularize.adapters.common.pose import rotation_between
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.coupling import read_coupling
 from regularize.adapters.urdf.draft import UrdfDraft
-from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, dynamics, kind_of, limits
+from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, dynamics, limits
 from regularize.adapters.urdf.pose import pose
 from regularize.lie.screw import IDENTITY, Array, inverse, log_rotation, transform
+from regularize.model.higher_pairs import HIGHER_PAIRS, pair_screws
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Joint
 
 #: Tags that name the two ends of a closing joint.
 ENDS = (("predecessor", "successor"), ("parent", "child"), ("link1", "link2"), ("link1", "link1"))
-LOOP_TYPES = tuple(name for name in TYPES if name != "floating")
+LOOP_TYPES = (*(name for name in TYPES if name != "floating"), *HIGHER_PAIRS)
 CLOSED = 1e-6  # metres: origins that coincide in a file of six decimals
 MISALIGNED = 1e-3  # radians: beyond the rounding of angles such as 3.1416 and 1.571
 
@@ -53,9 +54,10 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
     if node.child("ratio") is not None:
         read_coupling(node, draft)
         return
-    kind = kind_of(node, LOOP_TYPES)
+    written = node.one_of(node.text("type"), LOOP_TYPES)
+    kind = TYPES.get(written, "composite")
     first, second = _ends(node)
-    screws, turn = _motion(node, kind)
+    screws, turn = _motion(node, TYPES.get(written, written))
     _report_axis(node, kind, draft)
     joint = joint_between(
         node.get("name") or draft.joint_name("loop"),
@@ -75,10 +77,12 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
 
 def _motion(node: Node, kind: str) -> tuple[Array, Array]:
     """Freedoms of a closing joint, and the turn that brings its own axis into the child's."""
-    if kind not in AXIAL:
+    if kind not in (*AXIAL, *HIGHER_PAIRS):
         return joint_screws(kind), IDENTITY
     axes = node.children("axis")
     first = axis(node.child("parent_axis") or (axes[0] if axes else None))
+    if kind in HIGHER_PAIRS:
+        return pair_screws(kind, first, axis(axes[1]) if len(axes) > 1 else None), IDENTITY
     second = node.child("child_axis") or (axes[1] if len(axes) > 1 else None)
     if kind != "universal":
         turn = IDENTITY if second is None else transform(rotation_between(first, axis(second)))

@@ -12,6 +12,7 @@ from regularize.adapters.common.freedoms import GENERIC, joint_of_freedoms
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf import joint as sdf_joint
 from regularize.adapters.sdf.frames import MODEL, pose_of
+from regularize.adapters.sdf.joint_values import limits
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import IDENTITY, Array
 
@@ -28,9 +29,9 @@ def read_gazebo(node: Node, draft: UrdfDraft) -> None:
         T = draft.between(parent, child, each) @ T_child
         R = (draft.rest_pose(child)[1] @ T_child)[:3, :3]
         screws = sdf_joint.screws(each, kind, partial(_axis, each, R))
-        limits = sdf_joint.limits(each, kind)
+        bounds = limits(each, kind)
         name = each.text("name")
-        draft.close(each, name, kind, (parent, T), (child, T_child), screws=screws, limits=limits)
+        draft.close(each, name, kind, (parent, T), (child, T_child), screws=screws, limits=bounds)
 
 
 def _axis(node: Node, R_model_joint: Array, tag: str) -> Array:

@@ -48,10 +48,15 @@ def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]
         motors[name] = Actuator(
             (None if actuator is None else actuator.get("name")) or name,
             name,
-            kind=next((kind for what, kind in COMMANDS.items() if what in written), "motor"),
+            kind=commanded(written),
             gear=_reduction(node, joint, actuator),
             source=(actuator or joint).source,
         )
+
+
+def commanded(interface: str) -> str:
+    """Kind of a motor by the name of its hardware interface, in lower case."""
+    return next((kind for what, kind in COMMANDS.items() if what in interface), "motor")
 
 
 def _reduction(node: Node, joint: Node, actuator: Node | None) -> float:

@@ -11,10 +11,12 @@ from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.names import listed
 from regularize.adapters.urdf.draft import mark_closures
 from regularize.adapters.urdf.joint import AXIAL, DEFAULT_AXIS, TYPES
+from regularize.adapters.urdf.motors import commanded
 from regularize.errors import ModelError
 from regularize.lie.screw import IDENTITY, Array, unit
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
+    Actuator,
     Body,
     Geometry,
     Inertia,
@@ -69,6 +71,7 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
     if floating:
         draft.let_float()
     draft.ground_parts()
+    draft.actuators += _motors(robot).values()
     return draft.mechanism("urdf")
 
 
@@ -137,13 +140,21 @@ def _shape(entry: Any, collision: bool) -> Geometry | None:
     return Geometry("mesh", scale, T, uri=str(mesh.filename), collision=collision)
 
 
-def _motors(robot: Any) -> set[str]:
-    """Joints that a transmission drives, where the parser has read transmissions."""
-    return {
-        str(joint.name)
-        for transmission in getattr(robot, "transmissions", None) or ()
-        for joint in getattr(transmission, "joints", ())
-    }
+def _motors(robot: Any) -> dict[str, Actuator]:
+    """Motors by the joints that transmissions drive, where the parser has read transmissions."""
+    motors: dict[str, Actuator] = {}
+    for transmission in getattr(robot, "transmissions", None) or ():
+        actuators = getattr(transmission, "actuators", None) or ()
+        for k, joint in enumerate(getattr(transmission, "joints", ())):
+            actuator, name = actuators[k] if k < len(actuators) else None, str(joint.name)
+            interfaces = " ".join(map(str, getattr(joint, "hardwareInterfaces", ()))).lower()
+            motors[name] = Actuator(
+                str(getattr(actuator, "name", name)),
+                name,
+                kind=commanded(interfaces),
+                gear=float(getattr(actuator, "mechanicalReduction", None) or 1.0),
+            )
+    return motors
 
 
 def _add_joints(robot: Any, draft: Draft) -> None:

@@ -37,13 +37,18 @@ from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
 from regularize.adapters.urdf.loop_closures import close_loop, loop_link
 from regularize.lie.screw import Array, inverse, transform, unit
+from regularize.model.higher_pairs import pair_screws
+from regularize.model.joint import joint_screws
 from regularize.model.mechanism import JointLimits
 
 NAME = "robot_data.yaml"
 #: The key of a list that is not empty: the exporter writes ``closing_joints: []`` for trees.
 KEY = re.compile(rb"^closing_joints\s*:(?!\s*(?:\[\s*\]|\{\s*\}|null|~)\s*$)", re.M)
 #: Types of closing joints: those of the exporter, and those that it lacks.
-KINDS = {name: kind for name, kind in TYPES.items() if kind not in ("free", "universal")}
+KINDS = {
+    **{name: kind for name, kind in TYPES.items() if kind not in ("free", "universal")},
+    **dict.fromkeys(("point_on_line", "parallel"), "composite"),
+}
 #: A larger angle between the child link in this file and in the URDF file is reported, in radians.
 MISFIT = 1e-3
 #: The exporter writes axes with four decimals; the angle between such an axis and the true one.
@@ -74,13 +79,14 @@ def _close(entry: Value, draft: UrdfDraft) -> None:
     T_parent_joint = transform(rotation_rpy(*rpy), entry["origin_xyz_m"].numbers(3))
     T_child_joint = inverse(T_child) @ T_parent @ T_parent_joint
     axis = np.eye(3)[2]
-    if kind in AXIAL:
+    if kind in (*AXIAL, "composite"):
         R_root_joint = (T_parent @ T_parent_joint)[:3, :3]
         given = entry["axis"]
         axis = given.direction(given.numbers(3), "[0, 0, 1]")
         axis = _parallel(axis, R_root_joint, (parent, child), draft)
     sides = (parent, T_parent_joint), (child, T_child_joint)
-    close_loop(entry, kind, *sides, draft, axis=axis, limits=_limits(entry, written))
+    screws = pair_screws(written, axis) if kind == "composite" else joint_screws(kind, axis)
+    close_loop(entry, kind, *sides, draft, screws=screws, limits=_limits(entry, written))
     _compare(entry, T_child_joint[:3, :3], child, draft)
     if kind == "fixed":
         _doubt(entry, draft)

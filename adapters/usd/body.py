@@ -10,6 +10,8 @@ from pxr import Usd, UsdGeom, UsdPhysics
 
 from regularize.adapters.common.inertia import principal
 from regularize.adapters.common.pose import rotation_quaternion
+from regularize.adapters.usd.precise import get
+from regularize.adapters.usd.prim_shape import FILE
 from regularize.lie.screw import Array, inverse, transform
 from regularize.model.mechanism import Geometry, Inertia
 
@@ -66,12 +68,12 @@ def inertia_of(prim: Any, places: Places, kilogram: float) -> Inertia | None:
     if not prim.HasAPI(UsdPhysics.MassAPI):
         return None
     api = UsdPhysics.MassAPI(prim)
-    mass = float(api.GetMassAttr().Get() or 0.0)
-    center = np.array(api.GetCenterOfMassAttr().Get(), dtype=np.float64)
-    diagonal = np.array(api.GetDiagonalInertiaAttr().Get(), dtype=np.float64)
+    mass = float(get(api.GetMassAttr()) or 0.0)
+    center = np.array(get(api.GetCenterOfMassAttr()), dtype=np.float64)
+    diagonal = np.array(get(api.GetDiagonalInertiaAttr()), dtype=np.float64)
     if mass <= 0.0 or not np.all(np.isfinite(center)) or not np.any(diagonal):
         return None
-    R = quaternion(api.GetPrincipalAxesAttr().Get())
+    R = quaternion(get(api.GetPrincipalAxesAttr()))
     matrix = principal(R, kilogram * places.unit**2 * diagonal)
     return Inertia(kilogram * mass, places.unit * places.scale(prim) * center, matrix)
 
@@ -87,20 +89,27 @@ def shapes_of(prim: Any, places: Places, owners: set[str]) -> tuple[Geometry, ..
         if shape is None:
             continue
         kind, size, turn = shape
-        color = UsdGeom.Gprim(each).GetDisplayColorAttr().Get() if each.IsA(UsdGeom.Gprim) else None
         shapes.append(
             Geometry(
                 kind,
                 size,
                 T_body @ places.pose(each) @ transform(turn),
-                str(each.GetPath()) if kind == "mesh" else None,
-                (float(color[0][0]), float(color[0][1]), float(color[0][2]), 1.0)
-                if color is not None and len(color)
-                else None,
+                str(each.GetCustomDataByKey(FILE) or each.GetPath()) if kind == "mesh" else None,
+                _color(each),
                 collision=bool(each.HasAPI(UsdPhysics.CollisionAPI)),
             )
         )
     return tuple(shapes)
+
+
+def _color(prim: Any) -> tuple[float, float, float, float] | None:
+    gprim = UsdGeom.Gprim(prim)
+    color = gprim.GetDisplayColorAttr().Get() if gprim else None
+    if color is None or not len(color):
+        return None
+    opacity = gprim.GetDisplayOpacityAttr().Get() or [1.0]
+    red, green, blue = (float(value) for value in color[0])
+    return red, green, blue, float(opacity[0])
 
 
 def _shape(prim: Any, places: Places) -> tuple[str, Array, Array] | None:

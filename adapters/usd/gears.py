@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.usd.stage import Stage, target_of, value_of
+from regularize.adapters.usd.precise import value_of
+from regularize.adapters.usd.stage import Stage, target_of
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Joint
 

@@ -10,7 +10,9 @@ from pxr import UsdPhysics
 
 from regularize.adapters.common.distance import distance_joint
 from regularize.adapters.common.draft import WORLD, Side, joint_between
+from regularize.adapters.usd.joint_values import JointValues
 from regularize.adapters.usd.motion import motion
+from regularize.adapters.usd.precise import name_of, value_of
 from regularize.adapters.usd.stage import Stage, target_of
 from regularize.lie.screw import inverse
 from regularize.model.joint_motion import joint_position
@@ -33,7 +35,7 @@ def _side(prim: Any, index: int, reading: Stage) -> Side:
 def join(prim: Any, reading: Stage) -> None:
     """Add the joint or the coupling that a joint prim describes."""
     schema = UsdPhysics.Joint(prim)
-    name, source = reading.joint_name(prim.GetName()), reading.source(prim)
+    name, source = reading.joint_name(name_of(prim)), reading.source(prim)
     if not schema.GetJointEnabledAttr().Get():
         reading.skip(f"joint `{name}` is disabled: not read", source)
         return
@@ -64,7 +66,9 @@ def join(prim: Any, reading: Stage) -> None:
         source=source,
     )
     position = joint_position(joint, reading.between(first, second))
-    reading.joints[name] = replace(joint, position=position)
+    values = JointValues(prim, moves.names, reading)
+    reading.joints[name] = values.apply(replace(joint, position=position))
+    values.add_drives(joint)
     reading.joint_names[str(prim.GetPath())] = name
     reading.freedoms[name] = moves.names
 
@@ -101,8 +105,8 @@ def couple(prim: Any, reading: Stage) -> None:
         named = prim.GetAttribute(f"{stem}:referenceJointAxis").Get()
         follower_index = _index(reading.freedoms[name], axis)
         leader_index = _index(reading.freedoms[leader], str(named) if named else None)
-        gear = float(prim.GetAttribute(f"{stem}:gearing").Get() or 0.0)
-        offset = float(prim.GetAttribute(f"{stem}:offset").Get() or 0.0)
+        gear = float(value_of(prim, f"{stem}:gearing", 0.0))
+        offset = float(value_of(prim, f"{stem}:offset", 0.0))
         rotary = reading.freedoms[name][follower_index].startswith("rot")
         scale = math.pi / 180.0 if rotary else reading.places.unit
         terms = ((name, follower_index, 1.0), (leader, leader_index, gear))

@@ -10,6 +10,7 @@ import numpy as np
 from pxr import UsdPhysics
 
 from regularize.adapters.common.freedoms import GENERIC, joint_of_freedoms
+from regularize.adapters.usd.precise import get
 from regularize.lie.screw import Array
 from regularize.model.mechanism import JointLimits
 
@@ -53,8 +54,8 @@ def motion(prim: Any, unit: float) -> PrimMotion:
         turning = type_ == "PhysicsRevoluteJoint"
         schema = UsdPhysics.RevoluteJoint(prim) if turning else UsdPhysics.PrismaticJoint(prim)
         letter = str(schema.GetAxisAttr().Get())
-        limits = schema.GetLowerLimitAttr().Get(), schema.GetUpperLimitAttr().Get()
-        bounds = {FREEDOMS[type_][0].replace("?", letter): limits}
+        ends = get(schema.GetLowerLimitAttr()), get(schema.GetUpperLimitAttr())
+        bounds = {FREEDOMS[type_][0].replace("?", letter): ends}
     else:
         bounds = dict.fromkeys(FREEDOMS[type_], (-math.inf, math.inf))
     names = tuple(bounds)
@@ -75,7 +76,7 @@ def _generic(prim: Any) -> dict[str, tuple[float, float]]:
         low, high = -math.inf, math.inf
         if prim.HasAPI(UsdPhysics.LimitAPI, name):
             limit = UsdPhysics.LimitAPI(prim, name)
-            low, high = limit.GetLowAttr().Get(), limit.GetHighAttr().Get()
+            low, high = get(limit.GetLowAttr()), get(limit.GetHighAttr())
         if not (low > high or low == high == 0.0):
             bounds[name] = (low, high)
     return bounds

@@ -15,6 +15,8 @@ from regularize.adapters.common.names import listed, unique
 from regularize.adapters.usd.body import Places, inertia_of, shapes_of
 from regularize.adapters.usd.gears import mesh
 from regularize.adapters.usd.joint import couple, join
+from regularize.adapters.usd.motors import TYPE, read_motors
+from regularize.adapters.usd.precise import name_of
 from regularize.adapters.usd.stage import Stage, gravity, open_stage, report_units, units
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
@@ -42,9 +44,9 @@ def read(path: str) -> Mechanism:
             path, "has no rigid body (PhysicsRigidBodyAPI); export the stage with physics"
         )
     report_units(stage, reading)
-    short = [prim.GetName() for prim in rigid]
+    short = [name_of(prim) for prim in rigid]
     for prim in rigid:
-        name = prim.GetName()
+        name = name_of(prim)
         if short.count(name) > 1:
             name = str(prim.GetPath()).lstrip("/")
         reading.names[str(prim.GetPath())] = unique(name, {WORLD, *reading.prims})
@@ -57,6 +59,7 @@ def read(path: str) -> Mechanism:
     for prim in prims:
         if str(prim.GetTypeName()).endswith("Joint") and prim not in joints:
             mesh(prim, reading)
+    read_motors([prim for prim in prims if str(prim.GetTypeName()) == TYPE], reading)
     _add_bodies(reading, kilogram)
     _hold(reading)
     reading.ground_parts(reading.pose, usual=True)

@@ -13,6 +13,7 @@ from pxr import Tf, Usd, UsdGeom, UsdPhysics
 from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.located import FilePlace
 from regularize.adapters.usd.body import Places
+from regularize.adapters.usd.precise import get, value_of
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Source
@@ -65,12 +66,6 @@ class Stage(Draft):
         return inverse(self.pose(parent) @ T_parent) @ self.pose(child) @ T_child
 
 
-def value_of(prim: Any, name: str, default: Any) -> Any:
-    """The value of an attribute; the default where there is none."""
-    value = prim.GetAttribute(name).Get() if prim.HasAttribute(name) else None
-    return default if value is None else value
-
-
 def target_of(prim: Any, name: str) -> str | None:
     """Path of the first prim that a relationship names; None where it names none."""
     targets = prim.GetRelationship(name).GetTargets() if prim.HasRelationship(name) else []
@@ -80,7 +75,9 @@ def target_of(prim: Any, name: str) -> str | None:
 def open_stage(path: str) -> Any:
     """The stage in a file; raises ``ReadError`` with USD's own reason and line."""
     try:
-        return Usd.Stage.Open(path)
+        stage = Usd.Stage.Open(path)
+        stage.Reload()  # USD keeps layers that somebody holds, even where their files have changed
+        return stage
     except Tf.ErrorException as error:
         reason = " ".join(str(error).split())
         fault = _FAULT.search(reason)
@@ -124,8 +121,8 @@ def gravity(stage: Any, prims: list[Any], unit: float) -> Array:
     if not scenes:
         return down * EARTH
     scene = UsdPhysics.Scene(scenes[0])
-    direction = np.array(scene.GetGravityDirectionAttr().Get(), dtype=np.float64)
-    magnitude = float(scene.GetGravityMagnitudeAttr().Get())
+    direction = np.array(get(scene.GetGravityDirectionAttr()), dtype=np.float64)
+    magnitude = float(get(scene.GetGravityMagnitudeAttr()))
     size = EARTH if not math.isfinite(magnitude) or magnitude < 0.0 else magnitude * unit
     length = float(np.linalg.norm(direction))
     toward: Array = down if length == 0.0 else direction / length

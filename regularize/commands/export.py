@@ -6,13 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_model, load_model
+from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
     parser.add_argument("--to", required=True, metavar="FORMAT", help="see `regularize formats`")
+    add_fail_on(parser)
     parser.add_argument("-o", dest="out", required=True, type=Path, metavar="FILE")
 
 
@@ -22,7 +23,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     mechanism = load_model(arguments.file, arguments)
     findings = save(mechanism, arguments.out, format=arguments.to)
-    for finding in findings:
-        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
+    status = report_findings(findings, arguments.fail_on)
     sys.stdout.write(f"wrote {arguments.out}\n")
-    return int(any(finding.severity != "note" for finding in findings))
+    return status

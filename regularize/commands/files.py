@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
+    from regularize.model.diagnostic import Diagnostic
     from regularize.model.mechanism import Mechanism
 
 
@@ -22,18 +24,50 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say how a model is to be read."""
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say how a file is to be read."""
     parser.add_argument("--format", help="format of the model (default: by its content)")
     parser.add_argument("--loops", metavar="SIDECAR", help="file that describes the loops")
     parser.add_argument("--floating", action="store_true", help="free the root from the ground")
     parser.add_argument("--keyframe", metavar="NAME", help="reference pose of an MJCF model")
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say how a model is to be read and completed."""
+    add_reading_options(parser)
     parser.add_argument(
         "--density",
         type=float,
         metavar="KG_M3",
         help="mass properties from shapes of this density where the model states none",
     )
+
+
+def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Options of the reader that are given."""
+    options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
+    options["floating"] = arguments.floating or None
+    options["keyframe"] = arguments.keyframe
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def add_fail_on(parser: argparse.ArgumentParser) -> None:
+    """Which findings give exit status 1."""
+    parser.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "never"),
+        default="warning",
+        help="lowest severity that gives exit status 1 (default: warning)",
+    )
+
+
+def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
+    """Print findings to standard error; returns the exit status."""
+    findings = list(findings)
+    for finding in findings:
+        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
+    counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
+    return int(any(finding.severity in counted for finding in findings))
 
 
 def add_branch(parser: argparse._ActionsContainer) -> None:
@@ -50,10 +84,7 @@ def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
     from regularize.files import load
 
-    options: dict[str, Any] = {"floating": True} if arguments.floating else {}
-    if arguments.keyframe is not None:
-        options["keyframe"] = arguments.keyframe
-    mechanism = load(file, format=arguments.format, loops=arguments.loops, **options)
+    mechanism = load(file, **reading_options(arguments))
     if getattr(arguments, "branch", None) is not None:
         from regularize.reduction.reduce import on_branch
 

@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_model, load_model
+from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
+from regularize.reduction.reduce import Reduction
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -14,25 +15,32 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("-o", dest="out", required=True, type=Path, metavar="DIR")
     parser.add_argument("--to", metavar="FORMAT", help="format to write (default: the one read)")
+    add_fail_on(parser)
     parser.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if something of it could not be kept."""
-    from regularize.commands.reduction_file import write_reduction
+    from regularize.commands.reduction_file import write_reduction, written_as
     from regularize.pinocchio_model.isostatic import isostatic
 
-    report = isostatic(load_model(arguments.file, arguments), seed=arguments.seed)
+    mechanism = load_model(arguments.file, arguments)
+    points = (arguments.to or written_as(mechanism)) == "mjcf"
+    report = isostatic(mechanism, seed=arguments.seed, points=points)
     written = write_reduction(report, arguments.out, format=arguments.to)
     before, after = report.reduction, report.result
     lines = [
         f"redundant constraint equations: {before.redundant} before, {after.redundant} after",
-        f"mobility: {before.mobility} before, {after.mobility} after",
+        f"mobility: {_known(before)} before, {_known(after)} after",
         *(f"  {change}" for change in report.changes),
         f"wrote {written.model}  ({written.format})",
         f"wrote {written.reduction}",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
-    for finding in written.findings:
-        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
-    return int(any(finding.severity == "error" for finding in written.findings))
+    return report_findings(written.findings, arguments.fail_on)
+
+
+def _known(reduction: Reduction) -> str:
+    """The finite mobility, as far as it is known."""
+    finite = reduction.finite_mobility
+    return "unknown" if finite is None else str(finite)

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters
-from regularize.files import save
+from regularize.files import written_format
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import Isostatic
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
+from regularize.verification.writing import write_verified
 from regularize.version import SCHEMAS, __version__
 
 
@@ -47,12 +48,17 @@ def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None
     Raises:
         UnknownFormat: There is no writer for the format asked for.
         MissingExtra: The format needs a package that is not installed.
+        UnsupportedExport: What would be written is another machine, or cannot be read.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = format or _format(report.mechanism)
+    chosen = format or written_as(report.mechanism)
     path = folder / _file_name(report.mechanism, chosen)
-    findings = (*report.findings, *save(report.mechanism, path, format=chosen))
+    known = report.result
+    findings = (
+        *report.findings,
+        *write_verified(report.mechanism, path, written_format(path, chosen), reduction=known),
+    )
     target = folder / "reduction.json"
     entry = as_dict(report)
     entry["model"]["reduced"] = path.name
@@ -61,7 +67,7 @@ def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None
     return Written(path, target, chosen, findings)
 
 
-def _format(mechanism: Mechanism) -> str:
+def written_as(mechanism: Mechanism) -> str:
     """The format that a model came in, if it can be written."""
     name = mechanism.format
     if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):

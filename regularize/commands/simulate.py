@@ -65,6 +65,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rtol", default="1e-9", metavar="R", help="relative error per step (1e-9)"
     )
+    parser.add_argument(
+        "--slip",
+        metavar="R",
+        help="rate in rad/s and m/s below which dry friction of joints falls off (1e-3)",
+    )
     parser.add_argument("-o", dest="out", type=Path, metavar="FILE", help="motion as .csv or .npz")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
 
@@ -180,6 +185,7 @@ def run(arguments: argparse.Namespace) -> int:
             coordinates=arguments.coordinates,
             engine=arguments.engine,
             rtol=rtol,
+            slip=None if arguments.slip is None else positive(arguments.slip, "--slip"),
             through=arguments.through,
             progress=progress,
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from regularize.dynamics.inputs import JointForces
+from regularize.dynamics.loads import Loads
 from regularize.dynamics.prescribed import Drives
 from regularize.lie.screw import Array
 from regularize.manifold.projection import project
@@ -35,16 +35,16 @@ class AllCoordinates:
 
     Args:
         robot: The robot.
-        forces: Joint forces and torques.
+        loads: Joint forces and torques.
         drives: Coordinates that follow prescribed motions.
 
     Attributes:
         careful: Whether every state needs to be projected, whether or not it looks closed.
     """
 
-    def __init__(self, robot: Robot, forces: JointForces, drives: Drives | None = None) -> None:
+    def __init__(self, robot: Robot, loads: Loads, drives: Drives | None = None) -> None:
         """Tell given from other coordinates."""
-        self.robot, self.forces = robot, forces
+        self.robot, self.loads = robot, loads
         self.drives = Drives.of(robot, {}) if drives is None else drives
         held = self.drives.held(robot)
         self._held = held if held.any() else None
@@ -107,18 +107,22 @@ class AllCoordinates:
         return float(np.max(np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted)), initial=0.0))
 
     def acceleration(self, t: float, q: Array, v: Array) -> tuple[Array, float]:
-        """Acceleration, shape (nv,), and the power of joint forces and drives in W."""
-        tau = self.forces(t, q, v)
+        """Acceleration, shape (nv,), and the power of joint forces and drives in W.
+
+        What springs do is left out: they store it.
+        """
+        working = self.loads.working(t, q, v)
+        tau = working + self.loads.springs(q)
         if self._held is None:
-            return self._accelerate(q, v, tau), float(tau @ v)
+            return self._accelerate(q, v, tau), float(working @ v)
         a, needed = self._driven(t, q, v, tau)
-        return a, float(tau @ v + needed @ v[self._given])
+        return a, float(working @ v + needed @ v[self._given])
 
     def drive_forces(self, t: float, q: Array, v: Array) -> Array:
         """Forces and torques of the drives beyond the joint forces, shape (k,)."""
         if self._held is None:
             return np.zeros(0)
-        return self._driven(t, q, v, self.forces(t, q, v))[1]
+        return self._driven(t, q, v, self.loads(t, q, v))[1]
 
     def _driven(self, t: float, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
         """Acceleration, and the forces of the drives."""

@@ -28,6 +28,7 @@ def check_numbers(
     *,
     atol: float | None = None,
     max_step: float = np.inf,
+    slip: float | None = None,
 ) -> None:
     """Refuse numbers with which nothing can be simulated.
 
@@ -38,6 +39,7 @@ def check_numbers(
         rates: Joint rates by name.
         atol: Absolute error per step.
         max_step: Largest step in seconds.
+        slip: Rate below which dry friction falls off.
 
     Raises:
         ModelError: Naming the argument and its value.
@@ -48,7 +50,12 @@ def check_numbers(
         raise ModelError(
             f"the relative error per step must lie between {FINEST:.1e} and 1, got rtol = {rtol}"
         )
-    for given, value in (("absolute error per step", atol), ("largest step", max_step)):
+    positive = {
+        "absolute error per step": atol,
+        "largest step": max_step,
+        "rate of slipping": slip,
+    }
+    for given, value in positive.items():
         if value is not None and not value > 0:
             raise ModelError(f"the {given} must be a positive number, got {value}")
     for what, values in (("torque or force", torques), ("rate", rates)):

@@ -204,8 +204,10 @@ class Integrator:
     def _error(self, h: float, start: Array, y: Array) -> float:
         """Error estimate relative to the tolerance."""
         n = self._n
-        # The work counts where drives do it: it is then all that knows how hard they turn.
-        end = None if len(self.equations.drives) else -1
+        # The work counts where drives do it: it is then all that knows how hard they turn. So it
+        # does where joints dissipate energy, which every step is measured by.
+        lossy = self.equations.robot.passive.joints.dissipates
+        end = None if len(self.equations.drives) or lossy else -1
         scale = self.atol + self.rtol * np.maximum(np.abs(start), np.abs(y))[:end]
         scale[:n] = self.atol + self.rtol
         K = self._slopes[:STAGES, :end]

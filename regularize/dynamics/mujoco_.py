@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize.dynamics.inputs import JointForces
+from regularize.dynamics.loads import Loads
 from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import MissingExtra, UnsupportedExport
 from regularize.lie.screw import Array
@@ -64,7 +64,8 @@ def mujoco_model(robot: Robot, step: float) -> Any:
             name=f"body {i}", pos=placement.translation, quat=_quaternion(placement)
         )
         for k, T_owner_joint in chain:
-            _add_joint(body, model, k, placement.actInv(T_owner_joint))
+            joint = _add_joint(body, model, k, placement.actInv(T_owner_joint))
+            _set_values(joint, robot.expanded, int(model.idx_vs[k]))
         _set_inertia(body, model.inertias[i])
         bodies[i] = (body, placement)
     for closure in robot.expanded.constraints.closures:
@@ -85,7 +86,7 @@ def _quaternion(pose: Any) -> Array:
     return np.array([w, x, y, z])
 
 
-def _add_joint(body: Any, model: Any, index: int, T_body_joint: Any) -> None:
+def _add_joint(body: Any, model: Any, index: int, T_body_joint: Any) -> Any:
     import mujoco
 
     kinds = mujoco.mjtJoint
@@ -93,11 +94,9 @@ def _add_joint(body: Any, model: Any, index: int, T_body_joint: Any) -> None:
     short = joint.shortname().removeprefix("JointModel")
     point = T_body_joint.translation
     if short == "FreeFlyer":
-        body.add_joint(name=name, type=kinds.mjJNT_FREE)
-        return
+        return body.add_joint(name=name, type=kinds.mjJNT_FREE)
     if short == "Spherical":
-        body.add_joint(name=name, type=kinds.mjJNT_BALL, pos=point)
-        return
+        return body.add_joint(name=name, type=kinds.mjJNT_BALL, pos=point)
     if short in ("RevoluteUnaligned", "PrismaticUnaligned"):
         axis = np.array(joint.extract().axis)
     elif len(short) == 2 and short[0] in "RP":
@@ -105,7 +104,18 @@ def _add_joint(body: Any, model: Any, index: int, T_body_joint: Any) -> None:
     else:
         raise UnsupportedExport(f"joint {name!r}: MuJoCo has no joint like Pinocchio's {short}")
     kind = kinds.mjJNT_HINGE if short[0] == "R" else kinds.mjJNT_SLIDE
-    body.add_joint(name=name, type=kind, pos=point, axis=T_body_joint.rotation @ axis)
+    return body.add_joint(name=name, type=kind, pos=point, axis=T_body_joint.rotation @ axis)
+
+
+def _set_values(joint: Any, robot: Robot, index: int) -> None:
+    """Give a joint its damping, friction, rotor and spring; ball joints have one of each."""
+    passive, column = robot.passive.joints, int(robot.passive.coordinates.columns[index])
+    if column < 0:
+        return
+    joint.damping = np.where(np.arange(len(joint.damping)) == 0, passive.damping[column], 0.0)
+    joint.frictionloss, joint.armature = passive.friction[column], passive.armature[column]
+    joint.stiffness = np.where(np.arange(len(joint.stiffness)) == 0, passive.stiffness[column], 0.0)
+    joint.springref = passive.rest_position[column]
 
 
 def _set_inertia(body: Any, inertia: Any) -> None:
@@ -143,19 +153,19 @@ class MujocoEngine:
 
     Args:
         robot: A robot of the style ``legacy``.
-        forces: Joint forces and torques.
+        loads: Joint forces and torques; MuJoCo knows those within the joints itself.
         q: Configuration to begin with, shape (nq,).
         v: Velocity to begin with, shape (nv,).
         step: Length of every step in seconds.
     """
 
-    def __init__(self, robot: Robot, forces: JointForces, q: Array, v: Array, step: float) -> None:
+    def __init__(self, robot: Robot, loads: Loads, q: Array, v: Array, step: float) -> None:
         """Compile the model."""
         compiled = mujoco_model(robot, step)
         import mujoco
 
         self.counters = Counters()
-        self._forces, self._step, self._state = forces, step, _State(robot)
+        self._loads, self._step, self._state = loads, step, _State(robot)
         self._data = mujoco.MjData(compiled)
         self._data.qpos[:], self._data.qvel[:] = self._state.to_mujoco(q, v)
         self._next: Callable[[], None] = lambda: mujoco.mj_step(compiled, self._data)
@@ -172,13 +182,15 @@ class MujocoEngine:
 
     def step(self, until: float) -> None:
         """Make one step."""
-        tau = self._forces(self.end, self._q, self._v)
+        t, applied = self.end, self._loads.applied
+        tau = np.zeros(len(self._v)) if applied is None else applied(t, self._q, self._v)
+        begun = float(self._loads.working(t, self._q, self._v) @ self._v)
         floating = self._state.floating
         self._data.qfrc_applied[:] = self._state.to_mujoco(self._q, tau)[1] if floating else tau
         self._next()
-        before = self._v
         self._q, self._v = self._state.from_mujoco(self._data.qpos, self._data.qvel)
-        self._work += self._step * float(tau @ (before + self._v)) / 2
+        ended = float(self._loads.working(t + self._step, self._q, self._v) @ self._v)
+        self._work += self._step * (begun + ended) / 2
         self.counters.steps += 1
         self.counters.evaluations += 4
 

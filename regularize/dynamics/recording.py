@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from regularize.dynamics.joint_findings import COUNTED, joint_findings
 from regularize.dynamics.simulation import Simulation
 from regularize.lie.screw import Array, read_only
 from regularize.model.diagnostic import Diagnostic
@@ -173,7 +174,11 @@ def simulation_of(
         rejected=counters.rejected,
         evaluations=counters.evaluations,
         engine=engine,
-        findings=(*robot.findings, *findings),
+        findings=(
+            *(finding for finding in robot.findings if finding.code not in COUNTED),
+            *joint_findings(robot, coordinates, v),
+            *findings,
+        ),
         drives=tuple(drives),
         drive_forces=read_only(np.zeros((len(time), 0)) if drive_forces is None else drive_forces),
     )

@@ -16,6 +16,7 @@ from regularize.dynamics.inputs import (
     joint_forces,
 )
 from regularize.dynamics.integrator import Integrator
+from regularize.dynamics.loads import Loads, style_with_rotors
 from regularize.dynamics.minimal.motion import simulate_minimal
 from regularize.dynamics.mujoco_ import MujocoEngine
 from regularize.dynamics.one_freedom.building import path
@@ -30,6 +31,7 @@ from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.reduce import Reduction, on_branch
 from regularize.reduction.reduce import reduce as reduce_mechanism
+from regularize.reduction.steadied import steadied
 
 #: Step in seconds of engines whose step is fixed.
 FIXED_STEP = 1e-4
@@ -53,10 +55,14 @@ def simulate(
     max_step: float = np.inf,
     conserve: bool = True,
     through: bool = False,
+    slip: float | None = None,
     branch: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Simulation:
-    """Let a mechanism move under gravity and joint forces.
+    """Let a mechanism move under gravity, joint forces, and what acts within its joints.
+
+    Damping, springs, rotors and dry friction are those of ``Joint.dynamics``; limits of joints are
+    not enforced, and findings say so.
 
     The step size follows the error; every step ends on the loops' closure.
 
@@ -78,9 +84,10 @@ def simulate(
             independent ones; ``path``: the one along the path of a mechanism with a single freedom,
             see ``path``. The latter two work without an engine.
         engine: Export style that is integrated: ``rows``, ``anchors``, ``slack`` or ``legacy``; or
-            ``mujoco`` for MuJoCo with its soft constraints.
+            ``mujoco`` for MuJoCo with its soft constraints. Where a joint that closes a loop has a
+            rotor or a spring and nothing else is said, ``anchors`` stand in for ``rows``.
         rtol: Relative error per step; with ``mujoco`` it is not used.
-        atol: Absolute error per step; by default ``rtol``.
+        atol: Absolute error per step; by default ``rtol``, or a hundredth of it under dry friction.
         max_step: Largest step in seconds; with ``mujoco`` the fixed step, 0.1 ms by default.
         conserve: Whether steps end on the energy balance as well as on the loops' closure:
             velocities are lengthened by what a step's error took from them, work and dissipation
@@ -88,6 +95,8 @@ def simulate(
             ``drive``.
         through: With ``coordinates="path"``, whether the motion goes straight on at singular
             configurations where it may branch; in minimal coordinates it always does.
+        slip: Rate in rad/s and m/s below which dry friction falls off, so that the motion stays
+            smooth; by default 1e-3. A joint that would stick creeps at a part of it.
         branch: Which of the components that meet at the assembled pose to move on, by its place in
             ``mobility.components`` of the report, the first being 1; a configuration on it takes
             the place of the pose. Only of a mechanism.
@@ -100,7 +109,7 @@ def simulate(
         SingularPath: The path runs through a singular configuration.
         StepTooSmall: The motion cannot be continued.
     """
-    check_numbers(duration, rtol, torques, rates, atol=atol, max_step=max_step)
+    check_numbers(duration, rtol, torques, rates, atol=atol, max_step=max_step, slip=slip)
     if branch is not None:
         if not isinstance(model, Mechanism):
             raise ModelError("branch= chooses where a mechanism begins; pass the mechanism itself")
@@ -131,6 +140,7 @@ def simulate(
             rates=rates,
             times=times,
             rtol=rtol,
+            slip=slip,
             progress=progress,
         )
     recorded = recorded_times(times, duration)
@@ -145,10 +155,15 @@ def simulate(
             rates=rates,
             drives=motions,
             rtol=rtol,
+            slip=slip,
             progress=progress,
         )
     named = {*(torques or {}), *(rates or {}), *motions}
     robot = _robot(_cut_elsewhere(model, named), "legacy" if engine == "mujoco" else engine)
+    plain = q is None and v is None and forces is None
+    if engine == "rows" and plain and not isinstance(model, Robot):
+        engine = style_with_rotors(robot)
+        robot = robot if engine == "rows" else to_pinocchio(robot.reduction, engine)
     q = robot.q0 if q is None else checked_array(q, robot.model.nq, "q")
     q = close_loops(robot, q) if robot.rows else np.array(q)
     applied = joint_forces(robot, torques or {}, forces)
@@ -162,12 +177,14 @@ def simulate(
     v = np.zeros(robot.model.nv) if v is None else checked_array(v, robot.model.nv, "v")
     if engine == "mujoco":
         step = FIXED_STEP if np.isinf(max_step) else max_step
-        soft = MujocoEngine(robot, applied, q, v, step)
+        soft = MujocoEngine(robot, Loads(robot, applied, slip), q, v, step)
         return reported(robot, record(soft, soft.times(recorded), progress), soft.counters, engine)
-    equations = AllCoordinates(robot, applied, drives)
+    equations = AllCoordinates(robot, Loads(robot, applied, slip), drives)
     if drives:
         q, v = equations.project(0.0, q, v)
-    atol = rtol if atol is None else atol
+    if atol is None:
+        # Where dry friction turns over, small rates count.
+        atol = 1e-2 * rtol if np.any(robot.passive.joints.friction) else rtol
     integrator = Integrator(equations, rtol, atol, 0.0, q, v, max_step=max_step, conserve=conserve)
     samples = record(integrator, recorded, progress)
     return reported(robot, samples, integrator.counters, engine, drives=drives.names)
@@ -191,7 +208,7 @@ def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:
         robot = model if model.style == style else to_pinocchio(model.reduction, style)
     else:
         reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
-        robot = to_pinocchio(reduction, style)
+        robot = to_pinocchio(steadied(reduction), style)
     if robot.model.nv == 0:
         raise ModelError("the mechanism has no joint that could move")
     assembly = robot.reduction.assembly

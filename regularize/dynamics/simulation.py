@@ -26,7 +26,8 @@ class Simulation:
         v: Velocities, shape (N, nv).
         coordinates: The mechanism's joint coordinates, those of the cuts included, shape (N, n).
         names: Name of each of these coordinates.
-        energy: Kinetic and gravitational energy less the joint forces' work, in J, shape (N,).
+        energy: Kinetic and gravitational energy and that of joint springs, less the work of joint
+            forces, drives, damping and friction, in J, shape (N,).
         closure: Largest closure error of any loop, lengths scaled, shape (N,).
         steps: Accepted steps.
         leaps: Steps among them that pass a singular configuration beyond the tolerance.

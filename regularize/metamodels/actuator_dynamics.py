@@ -7,6 +7,7 @@ constraints cannot make :math:`\Phi_q` rectangular. Every quantity is exact: the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +19,14 @@ from regularize.manifold.kinematics import State
 from regularize.metamodels.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.metamodels.equation_of_motion import (
     EquationOfMotion,
+    count,
     pack,
     symmetric_products,
 )
 from regularize.metamodels.mass_properties import MassProperties
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.passive_joints import PassiveJoints
+from regularize.statics.equilibrium import node_incidence
 
 #: Length of the last step of a path, radians or lengths, where its exact end does not matter.
 NEARLY = 1e-3
@@ -69,6 +73,8 @@ class ReducedModel(EquationOfMotion):
         equations: The kept rows with one row per input.
         masses: Mass properties of the moving bodies.
         gravity: Acceleration of free fall in the ground frame, m/s², shape (3,).
+        passive: What acts within the joints; dry friction is left out.
+        wrenches: Constant wrenches on bodies at the origin of the body, ground axes, force first.
         findings: What should be known about the model.
     """
 
@@ -76,7 +82,14 @@ class ReducedModel(EquationOfMotion):
     equations: ActuatedLoops
     masses: MassProperties
     gravity: Array
+    passive: PassiveJoints
+    wrenches: Mapping[str, Array]
     findings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients of one configuration."""
+        return count(len(self.inputs), damped=bool(np.any(self.passive.damping)))
 
     @property
     def theta(self) -> Array:
@@ -138,7 +151,7 @@ class ReducedModel(EquationOfMotion):
         return self._like(theta, self._motion(self.equations.require(self._table(theta))).B)
 
     def coefficients(self, theta: Array) -> Array:
-        """H, D and p in one row per configuration, shape (N, t); see ``equation_of_motion``.
+        """H, D, p and C in one row per configuration, shape (N, t); see ``equation_of_motion``.
 
         Raises:
             SingularConfiguration: Some inputs cannot be reached on the reference's branch.
@@ -200,7 +213,27 @@ class ReducedModel(EquationOfMotion):
         H = _projected(momentum, velocity) + _projected(omega, matrix @ omega)
         D = _projected(momentum, acceleration) + _projected(omega, moment)
         p = np.einsum("nbcs,c->ns", momentum, self.gravity)
-        return pack(H, D, p)
+        # What acts within the joints, along their own coordinates.
+        passive, V = self.passive, motion.q_theta
+        turned = np.swapaxes(V, 1, 2)
+        H = H + (turned * passive.armature) @ V
+        D = D + (turned * passive.armature) @ motion.B
+        p = p + np.einsum("nks,nk->ns", V, passive.springs(q)) + self._wrenched(motion)
+        damped = np.any(passive.damping)
+        return pack(H, D, p, (turned * passive.damping) @ V if damped else None)
+
+    def _wrenched(self, motion: _Motion) -> Array:
+        """Generalised forces of the wrenches on bodies, shape (N, s)."""
+        loops, total = self.equations.loops, np.zeros((len(motion.q_theta), len(self.inputs)))
+        graph, signs = loops.graph, node_incidence(loops)
+        for name, wrench in self.wrenches.items():
+            row = loops.row(graph.node_of[name])
+            twist = np.einsum("k,nkcs->ncs", signs[row], motion.own)
+            T = motion.state.T_world_node[:, row] @ graph.T_node_body[name]
+            velocity = twist[:, :3] + np.cross(twist[:, 3:], T[:, :3, 3, None], axis=1)
+            total += np.einsum("c,ncs->ns", wrench[:3], velocity)
+            total += np.einsum("c,ncs->ns", wrench[3:], twist[:, 3:])
+        return total
 
 
 def _projected(a: Array, b: Array) -> Array:

@@ -15,11 +15,12 @@ from regularize.metamodels.polynomials import BoxPolynomials
 _CODE = """\
 /* {title}
  *
- * H(theta) ddtheta + D(theta) [products of dtheta] - p(theta) = effort, SI units.
+ * H(theta) ddtheta + D(theta) [products of dtheta]{damping} - p(theta) = effort, SI units.
  * Inputs: {inputs}.
  * Products: {products}.
  * {boxes} boxes, {samples} samples; {operations} operations for H, D and p, at most.
- * Relative errors at {points} random points: H {error_H:.2g}, D {error_D:.2g}, p {error_p:.2g}.
+ * Relative errors at {points} random points: H {error_H:.2g}, D {error_D:.2g},
+ * p {error_p:.2g}{error_damping}.
  */
 #ifndef {guard}_REAL
 #define {guard}_REAL double
@@ -46,8 +47,9 @@ int {name}_inside(const {name}_real theta[{s}]) {{
     return 1;
 }}
 
-/* The {t} coefficients: H's upper triangle and D, row by row, then p. Inputs have to lie within
- * the bounds. Returns the box, or -1 where none is and nothing is written. */
+/* The {t} coefficients: H's upper triangle and D, row by row, then p{then}.
+ * Inputs have to lie within the bounds. Returns the box, or -1 where none is and nothing is
+ * written. */
 int {name}_coefficients(const {name}_real theta[{s}], {name}_real f[{t}]) {{
     long node = {root};
     while (node >= 0) {{
@@ -104,8 +106,19 @@ int {name}_inverse_dynamics(const {name}_real theta[{s}], const {name}_real rate
     for (int i = 0; i < {s}; ++i) {{
         for (int j = 0; j < {P}; ++j) effort[i] = effort[i] + f[m++] * products[j];
     }}
-    return 0;
+{damped}    return 0;
 }}
+"""
+
+_DAMPED = """\
+    m += {s};
+    for (int i = 0; i < {s}; ++i) {{
+        for (int j = i; j < {s}; ++j) {{
+            effort[i] = effort[i] + f[m] * rate[j];
+            if (j != i) effort[j] = effort[j] + f[m] * rate[i];
+            ++m;
+        }}
+    }}
 """
 
 _HEADER = """\
@@ -131,7 +144,8 @@ def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
     Raises:
         UnsupportedExport: The name is no C identifier.
     """
-    s, t = len(model.inputs), count(len(model.inputs))
+    s, t = len(model.inputs), model.constant.shape[1]
+    damped = t > count(s)
     tree, first = model.tree, pairs(s)
     nodes = max(1, len(tree.axis))
     table = np.concatenate([model.constant[..., None], model.weights], axis=2)
@@ -148,6 +162,10 @@ def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
         operations=model.operations,
         points=model.accuracy.points,
         **{f"error_{key}": value for key, value in model.accuracy.maximal.items()},
+        damping=" + C(theta) dtheta" if damped else "",
+        then=", then C's upper triangle" if damped else "",
+        error_damping=f", C {model.accuracy.maximal['C']:.2g}" if damped else "",
+        damped=_DAMPED.format(s=s) if damped else "",
         lower=_list(model.lower),
         upper=_list(model.upper),
         n=nodes,
@@ -167,7 +185,7 @@ def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
 def to_c_header(model: BoxPolynomials, name: str = "metamodel") -> str:
     """Declarations of the functions of ``to_c``, for double precision."""
     s = len(model.inputs)
-    names = _names(name, s, count(s))
+    names = _names(name, s, model.constant.shape[1])
     functions = re.findall(r"^int .*?\)(?= \{\{)", _CODE, re.MULTILINE | re.DOTALL)
     prototypes = "".join(f"{function};\n" for function in functions).format(**names)
     return _HEADER.format(**names, prototypes=prototypes.replace(f"{name}_real", "double"))

@@ -1,11 +1,14 @@
 r"""The equation of motion in actuator coordinates, from its coefficients.
 
-.. math:: H(\theta)\,\ddot\theta + D(\theta)\,[\dot\theta\dot\theta] - p(\theta) = \tau
+.. math::
+    H(\theta)\,\ddot\theta + D(\theta)\,[\dot\theta\dot\theta] + C(\theta)\,\dot\theta - p(\theta)
+    = \tau
 
 (Brüls 2003, eq. 1 and 3) with the products
 :math:`[\dot\theta\dot\theta] = [\dot\theta_1^2\;\dot\theta_1\dot\theta_2\;\dots\;\dot\theta_s^2]`.
 All coefficients of one configuration form one row of t numbers (eq. 29): the upper triangle of H
-row by row, D row by row, p.
+row by row, D row by row, p; then, where joints have viscous damping, which the text leaves out, the
+upper triangle of the damping matrix C.
 """
 
 from __future__ import annotations
@@ -58,22 +61,24 @@ def symmetric_products(values: Array) -> Array:
     return np.asarray(np.where(first == second, 0.5, 1.0) * both)
 
 
-def count(s: int) -> int:
+def count(s: int, *, damped: bool = False) -> int:
     """Number t of coefficients (eq. 29)."""
     P = s * (s + 1) // 2
-    return P + s * P + s
+    return P + s * P + s + damped * P
 
 
-def pack(H: Array, D: Array, p: Array) -> Array:
-    """One row per configuration from H (N, s, s), D (N, s, P) and p (N, s)."""
+def pack(H: Array, D: Array, p: Array, C: Array | None = None) -> Array:
+    """One row per configuration from H (N, s, s), D (N, s, P), p (N, s) and C (N, s, s)."""
     first, second = pairs(p.shape[-1])
-    return np.concatenate([H[:, first, second], D.reshape(len(D), -1), p], axis=1)
+    damping = [] if C is None else [C[:, first, second]]
+    return np.concatenate([H[:, first, second], D.reshape(len(D), -1), p, *damping], axis=1)
 
 
-def groups(s: int) -> dict[str, slice]:
-    """Where H, D and p lie in a row of coefficients."""
-    P = s * (s + 1) // 2
-    return {"H": slice(0, P), "D": slice(P, P + s * P), "p": slice(P + s * P, count(s))}
+def groups(s: int, t: int | None = None) -> dict[str, slice]:
+    """Where H, D and p lie in a row of t coefficients, and C where there is damping."""
+    P, plain = s * (s + 1) // 2, count(s)
+    found = {"H": slice(0, P), "D": slice(P, P + s * P), "p": slice(P + s * P, plain)}
+    return found if t in (None, plain) else {**found, "C": slice(plain, t)}
 
 
 def unpack(rows: Array, s: int) -> tuple[Array, Array, Array]:
@@ -81,6 +86,12 @@ def unpack(rows: Array, s: int) -> tuple[Array, Array, Array]:
     P, place = s * (s + 1) // 2, groups(s)
     D = rows[:, place["D"]].reshape(-1, s, P)
     return rows[:, place["H"]][:, _mirror(s)], D, rows[:, place["p"]]
+
+
+def damping(rows: Array, s: int) -> Array:
+    """C (N, s, s) from rows of coefficients, zero where there is no damping."""
+    place = groups(s, rows.shape[1])
+    return rows[:, place["C"]][:, _mirror(s)] if "C" in place else np.zeros((len(rows), s, s))
 
 
 class EquationOfMotion(ABC):
@@ -98,10 +109,11 @@ class EquationOfMotion(ABC):
     def coefficients(self, theta: Array) -> Array:
         """Rows of coefficients at inputs of shape (N, s), shape (N, t)."""
 
-    def _parts(self, theta: ArrayLike) -> tuple[Array, Array, Array]:
-        """H, D and p, with the leading axes of the inputs."""
-        H, D, p = unpack(self.coefficients(self._table(theta)), len(self.inputs))
-        return self._like(theta, H), self._like(theta, D), self._like(theta, p)
+    def _parts(self, theta: ArrayLike) -> list[Array]:
+        """H, D, p and C, with the leading axes of the inputs."""
+        rows, s = self.coefficients(self._table(theta)), len(self.inputs)
+        parts = (*unpack(rows, s), damping(rows, s))
+        return [self._like(theta, part) for part in parts]
 
     def _like(self, theta: ArrayLike, table: NDArray[Any]) -> NDArray[Any]:
         """What belongs to each of the inputs, shape (N, ...), with their leading axes."""
@@ -126,8 +138,15 @@ class EquationOfMotion(ABC):
         return self._parts(theta)[1]
 
     def p(self, theta: ArrayLike) -> Array:
-        """External forces, here gravity's, on the inputs (eq. 16), N or N m, shape (..., s)."""
+        """External forces on the inputs (eq. 16), N or N m, shape (..., s).
+
+        They are those of gravity, of joint springs, and of wrenches on the bodies.
+        """
         return self._parts(theta)[2]
+
+    def C(self, theta: ArrayLike) -> Array:
+        """Viscous damping matrix of the joints, N s/m or N m s/rad, shape (..., s, s)."""
+        return self._parts(theta)[3]
 
     def inverse_dynamics(self, theta: ArrayLike, rate: ArrayLike, acceleration: ArrayLike) -> Array:
         """Actuator efforts of a motion (eq. 1), N or N m, shape (..., s)."""
@@ -137,9 +156,10 @@ class EquationOfMotion(ABC):
         efforts, size = np.zeros((N, s)), self.chunk(N)
         for i in range(0, N, size):
             x, dx, ddx = (table[i : i + size] for table in tables)
-            H, D, p = unpack(self.coefficients(x), s)
+            rows = self.coefficients(x)
+            H, D, p = unpack(rows, s)
             part = (H @ ddx[..., None])[..., 0] + (D @ products(dx)[..., None])[..., 0] - p
-            efforts[i : i + size] = part
+            efforts[i : i + size] = part + (damping(rows, s) @ dx[..., None])[..., 0]
         return efforts.reshape(shape)
 
     def chunk(self, count: int) -> int:
@@ -149,8 +169,10 @@ class EquationOfMotion(ABC):
     def forward_dynamics(self, theta: ArrayLike, rate: ArrayLike, effort: ArrayLike) -> Array:
         """Accelerations of the inputs under actuator efforts, shape (..., s)."""
         shape, (x, dx, tau) = self._states(theta, rate, effort)
-        H, D, p = unpack(self.coefficients(x), len(self.inputs))
-        forces = tau + p - (D @ products(dx)[..., None])[..., 0]
+        rows = self.coefficients(x)
+        H, D, p = unpack(rows, len(self.inputs))
+        lost = D @ products(dx)[..., None] + damping(rows, len(self.inputs)) @ dx[..., None]
+        forces = tau + p - lost[..., 0]
         return np.asarray(np.linalg.solve(H, forces[..., None])).reshape(shape)
 
     def _states(self, *values: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:

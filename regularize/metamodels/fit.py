@@ -73,9 +73,9 @@ class Scale:
     median: dict[str, float]
 
     def relative(self, errors: Array, values: Array, s: int) -> Array:
-        """Relative errors of H, D and p, shape (..., 3)."""
+        """Relative errors of H, D, p and C, shape (..., groups)."""
         parts = []
-        for name, place in groups(s).items():
+        for name, place in groups(s, values.shape[-1]).items():
             size = np.linalg.norm(values[..., place], axis=-1)
             missed = np.linalg.norm(errors[..., place], axis=-1)
             floor = self.median[name]
@@ -90,7 +90,7 @@ def scale_of(rows: Array, s: int, span: float) -> Scale:
     """
     median = {
         name: float(np.median(np.linalg.norm(rows[:, place], axis=1)))
-        for name, place in groups(s).items()
+        for name, place in groups(s, rows.shape[1]).items()
     }
     noise = EXACT.same * median["H"]
     median["D"] = max(median["D"], noise / span)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import OutsideWorkspace
 from regularize.lie.screw import Array
-from regularize.metamodels.equation_of_motion import EquationOfMotion, groups
+from regularize.metamodels.equation_of_motion import EquationOfMotion, count, groups
 from regularize.metamodels.fit import Scale
 from regularize.model.diagnostic import Diagnostic
 
@@ -39,11 +39,11 @@ class Accuracy:
 
     @classmethod
     def of(cls, errors: Array, truth: Array) -> Accuracy:
-        """Largest and mean relative errors (N, 3) over the points of the workspace."""
+        """Largest and mean relative errors (N, groups) over the points of the workspace."""
         inside = np.isfinite(truth[:, 0])
         covered = np.isfinite(errors[:, 0])
-        some = errors[covered] if covered.any() else np.zeros((1, 3))
-        names = list(groups(1))
+        some = errors[covered] if covered.any() else np.zeros((1, errors.shape[1]))
+        names = list(groups(1, count(1, damped=True)))[: errors.shape[1]]
         return cls(
             points=int(inside.sum()),
             covered=float(covered.sum() / max(1, inside.sum())),
@@ -84,7 +84,7 @@ class Interpolation(EquationOfMotion):
         return self._like(theta, self._covered(self._table(theta)))
 
     def checked(self, theta: Array, errors: Array, truth: Array, tolerance: float) -> Self:
-        """The same with what its errors (N, 3) at random points (N, s) tell about it."""
+        """The same with what its errors (N, groups) at random points (N, s) tell about it."""
         missed = self._missed(theta, errors, tolerance)
         return replace(self, accuracy=Accuracy.of(errors, truth), findings=missed)
 
@@ -110,14 +110,15 @@ class Interpolation(EquationOfMotion):
         )
 
     def relative_errors(self, theta: Array, truth: Array) -> Array:
-        """Relative errors of H, D and p, NaN where nothing is known, shape (N, 3).
+        """Relative errors of H, D, p and C, NaN where nothing is known, shape (N, groups).
 
         Args:
             theta: Inputs, shape (N, s).
             truth: Coefficients of the reduced model there, NaN outside the workspace, (N, t).
         """
         known = np.isfinite(truth[:, 0]) & self._covered(theta)
-        result = np.full((len(theta), 3), np.nan)
+        places = groups(theta.shape[1], truth.shape[1])
+        result = np.full((len(theta), len(places)), np.nan)
         if known.any():
             missed = self.coefficients(theta[known]) - truth[known]
             result[known] = self.scale.relative(missed, truth[known], theta.shape[1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -41,11 +43,20 @@ class MassProperties:
         return center, R @ self.matrix @ np.swapaxes(R, -1, -2)
 
 
-def mass_properties(loops: LoopKinematics) -> MassProperties:
-    """Mass properties of the nodes that the loops' tree moves."""
+def mass_properties(
+    loops: LoopKinematics, payloads: Mapping[str, Inertia] = MappingProxyType({})
+) -> MassProperties:
+    """Mass properties of the nodes that the loops' tree moves, with what bodies carry beside.
+
+    Raises:
+        ModelError: There is no body of such a name.
+    """
     graph = loops.graph
-    nodes = [n for n in loops.nodes if n != graph.ground and graph.inertia_known(n)]
-    inertias = [_node_inertia(graph, n) for n in nodes]
+    loaded = {graph.node_of[graph.mechanism.body(name).name] for name in payloads}
+    nodes = [
+        n for n in loops.nodes if n != graph.ground and (graph.inertia_known(n) or n in loaded)
+    ]
+    inertias = [_node_inertia(graph, n, payloads) for n in nodes]
     rows = tuple(loops.row(n) for n in nodes)
     return MassProperties(
         rows=rows,
@@ -56,16 +67,16 @@ def mass_properties(loops: LoopKinematics) -> MassProperties:
         missing=tuple(
             graph.nodes[n]
             for n in loops.nodes
-            if n != graph.ground and graph.members[n] and not graph.inertia_known(n)
+            if n != graph.ground and graph.members[n] and n not in nodes
         ),
     )
 
 
-def _node_inertia(graph: Graph, node: int) -> Inertia:
+def _node_inertia(graph: Graph, node: int, payloads: Mapping[str, Inertia]) -> Inertia:
     """Mass properties of all bodies of a node, in the node's frame."""
     parts = []
     for name in graph.members[node]:
-        inertia = graph.mechanism.body(name).inertia
-        if inertia is not None:
-            parts.append(inertia.transformed(graph.T_node_body[name]))
+        for inertia in (graph.mechanism.body(name).inertia, payloads.get(name)):
+            if inertia is not None:
+                parts.append(inertia.transformed(graph.T_node_body[name]))
     return Inertia.total(parts)

@@ -20,7 +20,6 @@ from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.boxes import Metamodel as Metamodel
 from regularize.metamodels.continuous import Continuous as Continuous
 from regularize.metamodels.continuous import rbf, splines
-from regularize.metamodels.equation_of_motion import count
 from regularize.metamodels.growth import Builder
 from regularize.metamodels.interpolation import Accuracy as Accuracy
 from regularize.metamodels.interpolation import Interpolation
@@ -124,6 +123,7 @@ def metamodel(
     settings = Settings(
         sampler=partial(_sampled, reduced, clearance, inside),
         inputs=reduced.inputs,
+        coefficients=reduced.size,
         lower=lower,
         upper=upper,
         tolerance=np.inf if tolerance is None else tolerance,
@@ -149,7 +149,7 @@ def _sampled(reduced: ReducedModel, clearance: float, inside: Inside | None, the
     if inside is None:
         return reduced.sample(theta, clearance)
     chosen = np.asarray(inside(theta), dtype=bool)
-    rows = np.full((len(theta), count(theta.shape[1])), np.nan)
+    rows = np.full((len(theta), reduced.size), np.nan)
     if chosen.any():
         rows[chosen] = reduced.sample(theta[chosen], clearance)
     return rows

@@ -46,8 +46,9 @@ def figure(model: Interpolation, reduced: ReducedModel) -> Any:
     fitted[covered] = model.coefficients(theta[covered])
     errors = model.relative_errors(theta, truth)
     result = Figure(figsize=(12, 9), layout="constrained")
-    axes = result.subplots(3, 3, sharex=True)
-    for column, (name, place) in enumerate(groups(len(model.inputs)).items()):
+    places = groups(len(model.inputs), truth.shape[1])
+    axes = result.subplots(3, len(places), sharex=True)
+    for column, (name, place) in enumerate(places.items()):
         legends = _entries(name, model.inputs)
         for row, rows in enumerate((truth, fitted)):
             lines = axes[row, column].plot(x, rows[:, place], linewidth=1.0)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 from regularize.manifold.batches import CHUNK
-from regularize.metamodels.equation_of_motion import count
 from regularize.metamodels.fit import basis
 from regularize.metamodels.interpolation import Interpolation
 from regularize.metamodels.tree import BoxTree, Integers
@@ -48,7 +47,8 @@ class BoxPolynomials(Interpolation):
         multiplication and an addition per weight.
         """
         s = len(self.inputs)
-        return self.tree.depth + s + s * (s + 1) // 2 + count(s) * (s * s + 3 * s)
+        t = int(self.constant.shape[1])
+        return self.tree.depth + s + s * (s + 1) // 2 + t * (s * s + 3 * s)
 
     def coefficients(self, theta: Array) -> Array:
         """Rows of coefficients at inputs (N, s), shape (N, t).

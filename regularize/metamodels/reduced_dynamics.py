@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError, NotClosed, SingularInputs
-from regularize.lie.screw import read_only
+from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import Assembly, assemble
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.tolerances import Tolerances
@@ -16,7 +17,8 @@ from regularize.metamodels.continuation import ActuatedLoops
 from regularize.metamodels.mass_properties import mass_properties
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import ColumnId, coordinate_names
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Inertia, Mechanism
+from regularize.model.passive_joints import PassiveJoints
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.idle_held import held
 from regularize.reduction.pivoting import columns_of
@@ -30,6 +32,8 @@ def reduced_model(
     *,
     start: Mapping[str, float] | None = None,
     closed: bool = True,
+    payloads: Mapping[str, Inertia] | None = None,
+    wrenches: Mapping[str, ArrayLike] | None = None,
 ) -> ReducedModel:
     """The dynamics of a mechanism in the coordinates of its actuators.
 
@@ -42,6 +46,9 @@ def reduced_model(
             branch and need not be met exactly. By default the model's own.
         closed: Use the closed form of the configurations where there is one; otherwise paths are
             followed by Newton corrections, which takes longer.
+        payloads: Mass properties in the body's frame that bodies carry beside their own, by name.
+        wrenches: Constant wrenches on bodies by name, at the origin of the body, ground axes,
+            force in N first, moment in N m.
 
     Raises:
         ModelError: An input is unknown, repeated or not a coordinate of its own, or the number of
@@ -72,7 +79,7 @@ def reduced_model(
     if equations.clearance(q[None])[0] < tolerances.rank:
         joints = equations.moving_joints(q[None])
         raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
-    masses = mass_properties(loops)
+    masses = mass_properties(loops, payloads or {})
     findings += tuple(
         Diagnostic(
             "REG303",
@@ -82,9 +89,38 @@ def reduced_model(
         )
         for name in masses.missing
     )
+    passive = PassiveJoints.of(graph)
+    rough = [joint for joint in graph.mechanism.joints if np.any(joint.dynamics.friction)]
+    if rough:
+        named = ", ".join(f"`{joint.name}`" for joint in rough)
+        findings += (
+            Diagnostic(
+                "REG325",
+                "warning",
+                f"dry friction of {named} is not in the reduced model, whose forces are linear in "
+                "the rates and their products",
+                joints=tuple(joint.name for joint in rough),
+                source=rough[0].source,
+                help=("simulate the mechanism itself, which regularises dry friction",),
+            ),
+        )
     return ReducedModel(
-        tuple(inputs), equations, masses, read_only(graph.mechanism.gravity), findings
+        tuple(inputs),
+        equations,
+        masses,
+        read_only(graph.mechanism.gravity),
+        passive,
+        {name: _wrench(name, value, reduction) for name, value in (wrenches or {}).items()},
+        findings,
     )
+
+
+def _wrench(name: str, value: ArrayLike, reduction: Reduction) -> Array:
+    reduction.mechanism.body(name)
+    wrench = read_only(value)
+    if wrench.shape != (6,):
+        raise ModelError(f"the wrench on body {name!r} has shape {wrench.shape}, not (6,)")
+    return wrench
 
 
 def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.metamodels.equation_of_motion import count
 from regularize.metamodels.fit import Scale, scale_of
 from regularize.metamodels.interpolation import Accuracy, Interpolation
 from regularize.metamodels.tree import GRID, Integers, between
@@ -37,6 +36,7 @@ class Settings:
 
     sampler: Sampler
     inputs: tuple[str, ...]
+    coefficients: int
     lower: Array
     upper: Array
     tolerance: float
@@ -64,7 +64,7 @@ class Samples:
     def __init__(self, settings: Settings) -> None:
         """Start without samples."""
         self.settings = settings
-        self.values = np.zeros((0, count(len(settings.inputs))))
+        self.values = np.zeros((0, settings.coefficients))
         self._index: dict[bytes, int] = {}
         self._rng = np.random.default_rng(settings.seed)
 

@@ -58,6 +58,11 @@ class JointDynamics:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {key: value for key, value in values.items() if value is not None}
 
+    def widened(self, freedoms: int, own: int) -> JointDynamics:
+        """The values of a single freedom for one of several freedoms, zero for the others."""
+        place = np.eye(freedoms)[own]
+        return JointDynamics(**{key: value[0] * place for key, value in self.stated().items()})
+
     def taken(self, order: Any) -> JointDynamics:
         """Values of some of the freedoms, or of all in another order."""
         return JointDynamics(**{key: value[order] for key, value in self.stated().items()})

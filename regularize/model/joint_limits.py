@@ -64,6 +64,14 @@ class JointLimits:
         """The bounds as pairs of numbers."""
         return [[float(low), float(high)] for low, high in np.asarray(self)]
 
+    def widened(self, freedoms: int, own: int) -> JointLimits:
+        """The limits of a single freedom for one of several freedoms, none for the others."""
+        here = np.arange(freedoms) == own
+        rated = {"velocity": self.velocity, "effort": self.effort}
+        kept = {k: np.where(here, v[0], np.inf) for k, v in rated.items() if v is not None}
+        lower, upper = np.where(here, self.lower[0], -np.inf), np.where(here, self.upper[0], np.inf)
+        return JointLimits(lower, upper, **kept)
+
     def taken(self, order: Any) -> JointLimits:
         """Limits of some of the freedoms, or of all in another order."""
         rated = {"velocity": self.velocity, "effort": self.effort}

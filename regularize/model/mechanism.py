@@ -119,6 +119,13 @@ class Mechanism:
             if not 0 <= freedom < self.joints[joints[name]].freedoms:
                 raise ModelError(f"{what}: joint {name!r} has no freedom {freedom}")
 
+    def __repr__(self) -> str:
+        """The mechanism in one line."""
+        return (
+            f"<Mechanism {shortened(self.name)!r}: {len(self.bodies)} bodies, "
+            f"{len(self.joints)} joints, {len(self.couplings)} couplings, {self.format}>"
+        )
+
     def body(self, name: str) -> Body:
         """The body of that name; raises ``ModelError`` naming the bodies there are."""
         return _find("body", name, self.bodies)
@@ -176,6 +183,11 @@ def mechanism_of(name: str, joints: Iterable[Joint], **attributes: Any) -> Mecha
     names = dict.fromkeys(body for joint in joints for body in (joint.parent, joint.child))
     attributes.setdefault("ground", joints[0].parent)
     return Mechanism(name, tuple(Body(body) for body in names), joints, **attributes)
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """A text that fits a line, its middle left out where it is long."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"
 
 
 def unique_names(what: str, names: Sequence[str]) -> dict[str, int]:

@@ -16,11 +16,13 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.pinocchio_model.body_rows import BodyRows
+from regularize.pinocchio_model.callers_model import CallersModel
 from regularize.pinocchio_model.coordinates import ModelCoordinates
-from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.exporting import to_pinocchio
+from regularize.pinocchio_model.findings import left_over, massless_tips, opened
 from regularize.pinocchio_model.holding import anchors, holds_of, rigid_constraints
 from regularize.pinocchio_model.importing import body_names, from_pinocchio
-from regularize.pinocchio_model.joint_reading import parts_of
+from regularize.pinocchio_model.joint_reading import series_of
 from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
 from regularize.pinocchio_model.series_closure import series_closure
@@ -28,6 +30,7 @@ from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import PROXIMAL, joint_closure, row_covectors
 from regularize.pinocchio_model.tree import TreeJoint
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.statics.cure import NoCure
 from regularize.statics.cures import cure, freeing
 from regularize.statics.stiffness import too_stiff
 
@@ -76,14 +79,17 @@ def augment(
     reduction = again(mechanism)
     if kinds:
         change = cure(reduction, kinds)
-        if not change:
-            raise ModelError(f"closures of the kinds {dict(kinds)} let nothing move that is locked")
+        if isinstance(change, NoCure):
+            raise ModelError(
+                f"closures of the kinds {dict(kinds)} let nothing move that is locked: {change}"
+            )
         reduction = again(change.reduction.mechanism)
-    return augmented(model, reduction, style, tuple(too_stiff(reduction, freeing(reduction))))
+    found = (*opened(reduction), *too_stiff(reduction, freeing(reduction)))
+    return augmented(CallersModel(model), reduction, style, found)
 
 
 def augmented(
-    model: Any,
+    own: CallersModel,
     reduction: Reduction,
     style: str = "rows",
     findings: tuple[Diagnostic, ...] = (),
@@ -93,19 +99,23 @@ def augmented(
     """A model with the rows of a reduction of its own mechanism.
 
     Args:
-        model: The ``pinocchio.Model`` that the mechanism was read from.
+        own: The ``pinocchio.Model`` that the mechanism was read from.
         reduction: Of that mechanism, cut at the closures.
         style: ``rows``, ``anchors`` or ``legacy``; see ``augment``.
         findings: What the analysis of the loops found.
-        composite: Whether composite joints stay as they are; otherwise the model is another one, in
-            which they are series of joints with the same coordinates.
+        composite: Whether joints stay as they are; otherwise the model is another one, in which
+            they are series of joints with the same coordinates, and every joint has coordinates.
     """
-    again = partial(augmented, model, reduction, style, findings, composite=composite)
+    model = own.model
+    again = partial(augmented, own, reduction, style, findings, composite=composite)
     graph, names = reduction.graph, body_names(model)
     mimicking = set(model.mimicking_joints)
+    in_part = bool(mimicking) or any(cut.edge.split for cut in reduction.cuts)
+    if in_part and not composite:
+        return to_pinocchio(reduction, composite=False)
     edges = {i: _edges(model, i, graph, names) for i in range(1, model.njoints)}
     # In both models the parts of a joint follow each other, and the last one carries the body.
-    counts = [1 if composite else len(parts_of(joint)) for joint in model.joints]
+    counts = [1 if composite else len(series_of(joint)) for joint in model.joints]
     if not composite:
         model = in_series(model)
     ends = np.cumsum(counts) - 1
@@ -124,7 +134,6 @@ def augmented(
         for cut in reduction.cuts
     ]
     q0 = read_only(coordinates.configuration(reduction.q))
-    in_part = mimicking or any(cut.edge.split for cut in reduction.cuts)
     make_rows = BodyRows if in_part else ConstraintRows
     regular = is_massive(model, model.createData(), q0)
     return Robot(
@@ -176,12 +185,12 @@ def _edges(model: Any, index: int, graph: Graph, names: Sequence[str]) -> tuple[
 
 
 def in_series(model: Any) -> Any:
-    """The same model with every composite joint as a series of joints; coordinates stay."""
+    """The same model, its joints in series whose axes stay; coordinates are the same."""
     result, ends = pin.Model(), [0]
     result.name, result.gravity = model.name, model.gravity
     for i in range(1, model.njoints):
         end, placement = ends[model.parents[i]], model.jointPlacements[i]
-        for k, part in enumerate(parts_of(model.joints[i])):
+        for k, part in enumerate(series_of(model.joints[i])):
             name = model.names[i] if k == 0 else f"{model.names[i]}/{k + 1}"
             end = result.addJoint(end, part.model, placement * pin.SE3(part.placement), name)
             placement = pin.SE3.Identity()

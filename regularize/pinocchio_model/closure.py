@@ -50,6 +50,11 @@ class Closure:
             known = ", ".join(kind for kind in KINDS if kind not in ("composite", "free"))
             raise ModelError(f"a closure cannot be of the kind {self.kind!r}; known: {known}")
 
+    def __repr__(self) -> str:
+        """The closure in one line."""
+        name = f" {self.name!r}" if self.name else ""
+        return f"<Closure{name}: {self.kind} between {self.joint1!r} and {self.joint2!r}>"
+
     def joint(self, model: Any, names: Sequence[str], number: int) -> Joint:
         """The joint that closes the loop.
 

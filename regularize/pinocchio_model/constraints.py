@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
 
-from regularize.errors import NotClosed
+from regularize.errors import ClosureLost, NotClosed
 from regularize.lie.screw import Array
+from regularize.manifold.continuation import Continuation
+from regularize.manifold.driving import drive
 from regularize.manifold.projection import Convergence, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
-from regularize.pinocchio_model.robot import Robot
+from regularize.pinocchio_model.actuated import ActuatedTree
 
 #: Closure error, in parts of what counts as closed, that is borne where rounding allows for
 #: nothing better.
@@ -34,7 +36,7 @@ class RobotConstraints:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: ActuatedTree,
         units: Array | None = None,
         reference: Array | None = None,
         combined: Array | None = None,
@@ -100,7 +102,7 @@ class RobotConstraints:
         )
 
 
-def close_loops(robot: Robot, q: Array, *, hold: Sequence[str] = ()) -> Array:
+def close_loops(robot: ActuatedTree, q: Array, *, hold: Sequence[str] = ()) -> Array:
     """The configuration with closed loops that is reached from q by Newton steps.
 
     Args:
@@ -124,7 +126,24 @@ def close_loops(robot: Robot, q: Array, *, hold: Sequence[str] = ()) -> Array:
     return np.asarray(found.q[0])
 
 
-def _not_closed(robot: Robot, q: Array) -> NotClosed:
+def follow(robot: ActuatedTree, q: Array, targets: Mapping[str, float]) -> Array:
+    """The configuration that is reached when joints move to given values; see ``Robot.follow``."""
+    columns = robot.velocity_indices(list(targets))
+    now = q[[robot.position_index(int(column)) for column in columns]]
+    constraints = RobotConstraints(robot, reference=np.asarray(q, dtype=np.float64))
+    goal = np.array(list(targets.values())) - now
+    found = drive(
+        Continuation(constraints), np.zeros((1, robot.model.nv)), columns.tolist(), goal[None]
+    )
+    if not found.reached[0]:
+        reached = dict(zip(targets, (now + found.q[0, columns]).tolist(), strict=True))
+        raise ClosureLost(
+            f"the loops do not follow the joints to {dict(targets)}: the way ends at {reached}"
+        )
+    return constraints.configuration(found.q[0])
+
+
+def _not_closed(robot: ActuatedTree, q: Array) -> NotClosed:
     """The loop that is farthest from closed."""
     pin.forwardKinematics(robot.model, robot.data, q)
     closures = robot.constraints.closures

@@ -108,6 +108,16 @@ class ModelCoordinates:
         return np.asarray(self.coupling @ self.of_tree(q) - self.offset)
 
     @property
+    def curved(self) -> bool:
+        """Whether rates of the mechanism's coordinates are no constant map of velocities."""
+        return bool(self._planar)
+
+    @property
+    def velocities(self) -> Array:
+        """Velocities by rates of the mechanism's coordinates, shape (nv, n)."""
+        return self._map
+
+    @property
     def rates(self) -> Array:
         """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
         return self._back

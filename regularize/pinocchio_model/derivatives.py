@@ -1,24 +1,23 @@
 r"""Derivatives of constrained forward dynamics with respect to q, v and tau.
 
-Differentiating :math:`M a + n = \tau + J^T \lambda` and :math:`J a + \gamma = 0` with the
-multipliers held gives one linear system for all three; its right-hand sides are Pinocchio's
-derivatives of the inverse dynamics under the loops' forces and of frame accelerations, plus what
-the loops add because the second body's frame moves against the row frame.
+Differentiating :math:`M a + n = \tau + J^T \lambda` and :math:`J a + \gamma = 0` gives one linear
+system for all three. Its right-hand sides are Pinocchio's derivatives of the inverse dynamics of
+the tree, less those of the rows' forces with the multipliers held, and those of the rows' rates.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
-from regularize.pinocchio_model.rows import ClosureRows
+from regularize.lie.screw import Array
 from regularize.pinocchio_model.solvers import ConstrainedTree
-from regularize.pinocchio_model.split import Split, mass_matrix
+from regularize.pinocchio_model.split import mass_matrix, saddle_inverse
+from regularize.pinocchio_model.stabilization import Stabilization
+from regularize.pinocchio_model.world_rows import MovingRows, WorldRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,81 +36,66 @@ class AccelerationDerivatives:
     ddq_dv: Array
     ddq_dtau: Array
 
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.ddq_dq, self.ddq_dv, self.ddq_dtau))
+
 
 def dynamics_derivatives(
-    tree: ConstrainedTree, q: Array, v: Array, a: Array, tau: Array
+    tree: ConstrainedTree,
+    rows: WorldRows,
+    q: Array,
+    v: Array,
+    tau: Array,
+    stabilization: Stabilization | None = None,
 ) -> AccelerationDerivatives:
-    """Derivatives of an acceleration under joint forces; see ``Robot.dynamics_derivatives``.
+    """Derivatives of the acceleration under joint forces; see ``Robot.dynamics_derivatives``.
 
     Pinocchio's analytical derivatives are right only where no joint is a composite one.
     """
-    model, data, rows = tree.model, tree.data, tree.constraints
-    parts = Split.of(rows.jacobian(data, q), tree.rank)
-    multipliers = parts.solve_transposed(pin.rnea(model, data, q, v, a) - tau)
-    forces = pin.StdVec_Force()
-    for _ in range(model.njoints):
-        forces.append(pin.Force.Zero())
-    pin.forwardKinematics(model, data, q, v, a)
-    wrenches, start = [], 0
-    for closure in rows.closures:
-        count = len(closure.covectors)
-        wrench = pin.Force(closure.covectors.T @ multipliers[start : start + count])
-        start += count
-        to_first = closure.anchor.joint1_placement
-        row = data.oMi[closure.first] * to_first
-        to_second = data.oMi[closure.second].actInv(row)
-        forces[closure.second] += to_second.act(wrench)
-        forces[closure.first] -= to_first.act(wrench)
-        wrenches.append(wrench)
-    dtau_dq, dtau_dv, _ = pin.computeRNEADerivatives(model, data, q, v, a, forces)
-    dtau_dq, dtau_dv = np.array(dtau_dq), np.array(dtau_dv)
-    pin.computeForwardKinematicsDerivatives(model, data, q, v, a)
-    row_dq = [np.zeros((0, model.nv))]
-    row_dv = [np.zeros((0, model.nv))]
-    for closure, wrench in zip(rows.closures, wrenches, strict=True):
-        loop = _loop_derivatives(model, data, closure)
-        row_dq.append(closure.covectors @ loop.dq)
-        row_dv.append(closure.covectors @ loop.dv)
-        f, m = screw.cross_matrix(wrench.linear), screw.cross_matrix(wrench.angular)
-        turned = np.block([[np.zeros((3, 3)), f], [f, m]])
-        dtau_dq -= loop.second.T @ turned @ loop.relative
-    zero = np.zeros((len(rows.coupling), model.nv))
-    dq, dv = np.vstack([*row_dq, zero]), np.vstack([*row_dv, zero])
-    M = mass_matrix(model, data, q)
-    return AccelerationDerivatives(
-        a,
-        read_only(parts.response(M, -dtau_dq, -dq)),
-        read_only(parts.response(M, -dtau_dv, -dv)),
-        read_only(parts.response(M, np.eye(model.nv), np.zeros_like(dq))),
-    )
+    model, data = tree.model, tree.data
+    nv = model.nv
+    pin.computeJointJacobiansTimeVariation(model, data, q, v)
+    moving = rows.at(data, v)
+    jacobian, bias = moving.jacobian(), moving.bias()
+    if stabilization is not None:
+        bias += stabilization.of(jacobian @ v)
+    force = tau - pin.nonLinearEffects(model, data, q, v)
+    if tree.massive and tree.rank == len(jacobian):
+        inverse = pin.computeKKTContactDynamicMatrixInverse(model, data, q, jacobian)
+    else:
+        inverse = saddle_inverse(mass_matrix(model, data, q), jacobian, tree.rank)
+    solution = inverse @ np.concatenate([force, -bias])
+    a, multipliers = solution[:nv], -solution[nv:]
+    by_state = balance_derivatives(tree, moving, q, v, a, multipliers)
+    if stabilization is not None:
+        by_state[nv:, :nv] += stabilization.by_q(moving.velocity_by_q(data.dAdv), jacobian)
+        by_state[nv:, nv:] += stabilization.rate * jacobian
+    response = inverse[:nv]
+    by_state = -response @ by_state
+    parts = a, by_state[:, :nv], by_state[:, nv:], response[:, :nv]
+    for part in parts:
+        part.setflags(write=False)
+    return AccelerationDerivatives(*parts)
 
 
-@dataclass(frozen=True, eq=False)
-class _LoopDerivatives:
-    """Derivatives of one closure's relative acceleration, in its row frame, each (6, nv)."""
+def balance_derivatives(
+    tree: ConstrainedTree, moving: MovingRows, q: Array, v: Array, a: Array, multipliers: Array
+) -> Array:
+    r"""Derivatives of :math:`(M a + n - J^T \lambda, J a + \gamma)` by q and v, (nv + m, 2 nv).
 
-    dq: Array
-    dv: Array
-    relative: Array
-    second: Array
-
-
-def _loop_derivatives(model: Any, data: Any, closure: ClosureRows) -> _LoopDerivatives:
-    local = pin.ReferenceFrame.LOCAL
-    to_row = closure.anchor.joint1_placement.inverse()
-    row = data.oMi[closure.first] * closure.anchor.joint1_placement
-    to_row_second = row.actInv(data.oMi[closure.second])
-    X1, X2 = to_row.toActionMatrix(), to_row_second.toActionMatrix()
-    one = pin.getJointAccelerationDerivatives(model, data, closure.first, local)
-    two = pin.getJointAccelerationDerivatives(model, data, closure.second, local)
-    v1_dq, a1_dq, a1_dv, J1 = (X1 @ block for block in one)
-    v2_dq, a2_dq, a2_dv, J2 = (X2 @ block for block in two)
-    relative = J2 - J1
-    v1, v2 = X1 @ data.v[closure.first].vector, X2 @ data.v[closure.second].vector
-    a2 = X2 @ data.a[closure.second].vector
-    # The second body's twists are carried into the row frame by a motion that changes with q.
-    v2_dq = v2_dq - screw.ad(v2) @ relative
-    a2_dq = a2_dq - screw.ad(a2) @ relative
-    dq = a2_dq - a1_dq - (screw.ad(v1) @ v2_dq - screw.ad(v2) @ v1_dq)
-    dv = a2_dv - a1_dv - (screw.ad(v1) @ J2 - screw.ad(v2) @ J1)
-    return _LoopDerivatives(dq, dv, relative, J2)
+    Args:
+        tree: The tree without composite joints.
+        moving: Its rows at the state.
+        q: Configuration, shape (nq,).
+        v: Velocity, shape (nv,).
+        a: Acceleration, shape (nv,).
+        multipliers: They are held, shape (m,).
+    """
+    nv, m = tree.model.nv, len(moving.covectors)
+    forces_dq, forces_dv, _ = pin.computeRNEADerivatives(tree.model, tree.data, q, v, a)
+    result = np.zeros((nv + len(multipliers), 2 * nv))
+    result[:nv, :nv] = forces_dq - moving.forces_by_q(multipliers)
+    result[:nv, nv:] = forces_dv
+    result[nv : nv + m] = moving.acceleration_by_state(tree.data, a)
+    return result

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from regularize.manifold.tolerances import EXACT
 from regularize.model.diagnostic import Diagnostic
 from regularize.reduction.reduce import Reduction
 
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
-    """A note for each property of the reduction that the constraint models of a style lack."""
-    found = []
+    """What is held, and each property of the reduction that the models of a style lack."""
+    found = [d for d in reduction.mechanism.findings if d.code == "REG318"]
     if reduction.remaining and style in ("anchors", "slack"):
         found.append(
             Diagnostic(
@@ -31,6 +32,32 @@ def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
             )
         )
     return found
+
+
+def opened(reduction: Reduction) -> list[Diagnostic]:
+    """What to say of loops that are open at the configuration given, or cannot be closed."""
+    assembly = reduction.assembly
+    (before, turned), (after, left) = assembly.worst_before, assembly.worst_after
+    if not assembly.closed:
+        return [
+            Diagnostic(
+                "REG101",
+                "error",
+                f"the loops cannot be closed: {1e3 * after:.3g} mm and {left:.3g} rad stay open, "
+                "so all equations are kept, and no acceleration fulfils them",
+                help=("check the placements of the closures", "pass q0 nearer to closed loops"),
+            )
+        ]
+    if before > EXACT.same or turned > EXACT.same:
+        return [
+            Diagnostic(
+                "REG104",
+                "note",
+                f"the loops are open by {1e3 * before:.3g} mm and {turned:.3g} rad at the "
+                "configuration given; robot.q0 closes them",
+            )
+        ]
+    return []
 
 
 def massless_tips() -> Diagnostic:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from regularize.lie import screw
+from regularize.lie import screw, subalgebra
+from regularize.lie.directions import TOLERANCE, directions
 from regularize.lie.screw import Array, read_only
+from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.rows import ClosureRows
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import Split
@@ -37,6 +37,15 @@ class LoopForce:
         """Whether the wrench is the only one that fits."""
         return bool(self.indeterminate.shape[1] == 0)
 
+    @property
+    def determined(self) -> dict[str, float]:
+        """The components that rigid bodies determine, by name, for example ``force along X``."""
+        space = subalgebra.complement(subalgebra.span(self.indeterminate, TOLERANCE))
+        return {
+            direction.words("force", "moment"): float(direction.covector @ self.wrench)
+            for direction in directions(space)
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class ConstraintForces:
@@ -60,13 +69,19 @@ def constraint_forces(
     parts = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank)
     generalized = pin.rnea(tree.model, tree.data, q, v, a) - tau
     multipliers = parts.solve_transposed(generalized)
+    loops = loop_forces(tree, q, multipliers)
+    return ConstraintForces(read_only(multipliers), read_only(generalized), loops)
+
+
+def loop_forces(tree: ConstrainedTree, q: Array, multipliers: Array) -> tuple[LoopForce, ...]:
+    """What the cuts transmit at a configuration, from the multipliers of all rows, shape (m,)."""
     pin.forwardKinematics(tree.model, tree.data, q)
     loops, start = [], 0
     for closure in tree.constraints.closures:
         mine = multipliers[start : start + len(closure.covectors)]
         start += len(closure.covectors)
         loops.append(_loop_force(tree, closure, mine))
-    return ConstraintForces(read_only(multipliers), read_only(generalized), tuple(loops))
+    return tuple(loops)
 
 
 def _loop_force(tree: ConstrainedTree, closure: ClosureRows, multipliers: Array) -> LoopForce:
@@ -98,6 +113,7 @@ class InverseDynamics:
         constraint_forces: Multipliers of the rows, shape (m,).
         unmet: Joint forces that the actuators cannot produce, zero where the motion is possible,
             shape (nv,).
+        loops: What each cut transmits.
     """
 
     joints: tuple[str, ...]
@@ -105,6 +121,7 @@ class InverseDynamics:
     generalized: Array
     constraint_forces: Array
     unmet: Array
+    loops: tuple[LoopForce, ...]
 
 
 def inverse_dynamics(
@@ -112,8 +129,8 @@ def inverse_dynamics(
     q: Array,
     v: Array,
     a: Array,
-    joints: Sequence[str],
-    index: NDArray[np.intp],
+    actuation: Actuation,
+    passive: Array,
 ) -> InverseDynamics:
     """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``.
 
@@ -122,19 +139,21 @@ def inverse_dynamics(
         q: Configuration with closed loops, shape (nq,).
         v: Velocity that keeps them closed, shape (nv,).
         a: Acceleration that keeps them closed, shape (nv,).
-        joints: Name of the joint of every actuator.
-        index: Their indices in v, shape (k,).
+        actuation: The actuators.
+        passive: Joint forces that act besides, shape (nv,).
     """
     parts = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank)
-    needed = pin.rnea(tree.model, tree.data, q, v, np.asarray(a))
-    tau = np.linalg.lstsq(parts.free[index].T, parts.free.T @ needed, rcond=1e-9)[0]
+    split = actuation.split(parts.free)
+    needed = pin.rnea(tree.model, tree.data, q, v, a) - passive
+    tau = split.forces @ (split.driven.T @ needed)
     produced = np.zeros(tree.model.nv)
-    produced[index] = tau
-    missing = needed - produced
+    produced[actuation.index] = tau
+    multipliers = parts.solve_transposed(needed - produced)
     return InverseDynamics(
-        tuple(joints),
+        actuation.joints,
         read_only(tau),
         read_only(produced),
-        read_only(parts.solve_transposed(missing)),
-        read_only(parts.free @ (parts.free.T @ missing)),
+        read_only(multipliers),
+        read_only(split.locked @ (split.locked.T @ needed)),
+        loop_forces(tree, q, multipliers),
     )

@@ -95,7 +95,7 @@ def holds_of(closure: ClosureRows) -> list[Hold]:
     joint = closure.cut.edge.joint
     if not closure.cut.constraints - closure.cut.removed.shape[1]:
         return []
-    for frames in _candidates(closure):
+    for frames in () if closure.cut.edge.split else _candidates(closure):
         sizes = [size for _, size in frames]
         compliance = _compliance(closure.cut, frames)
         if compliance is not None:

@@ -215,7 +215,7 @@ def _limits(model: Any, joint: JointPart) -> JointLimits | None:
 def _open(bounds: Array) -> Array:
     """Bounds with infinity for the largest numbers there are, by which Pinocchio means none."""
     largest = np.finfo(np.float64).max
-    return np.where(np.abs(bounds) >= largest, np.sign(bounds) * np.inf, bounds)
+    return np.where(np.abs(bounds) >= largest, np.copysign(np.inf, bounds), bounds)
 
 
 def _dynamics(model: Any, joint: JointPart) -> JointDynamics:

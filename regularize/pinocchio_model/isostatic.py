@@ -1,12 +1,14 @@
 r"""The same mechanism with independent constraints, for engines that know whole joints only.
 
-Where a weld that closes a loop can become a ball joint without adding mobility, it does. Elsewhere
+Where a weld that closes a loop can become a ball joint without adding mobility, it does; so does a
+hinge, for an engine that closes loops by points and frames alone. Elsewhere
 *slack joints* are put beside the cut: one along every direction that the reduction proves useless.
 They never move, and they take exactly the redundant constraints away.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,13 +16,13 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import JointDynamics, Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange, Isostatic
 from regularize.pinocchio_model.slack_joints import with_slack
 from regularize.reduction.reduce import Reduction, reduce
 
 
-def isostatic(mechanism: Mechanism, *, seed: int = 0) -> Isostatic:
+def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> Isostatic:
     """Make the constraints of a mechanism independent without changing its motion.
 
     Where motion algebras do not prove a redundancy (special dimensions), it is removed on the
@@ -29,6 +31,8 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0) -> Isostatic:
     Args:
         mechanism: Any mechanism with loops.
         seed: Seed of all random choices.
+        points: Whether the engine closes loops by points and frames alone, as MuJoCo does, where
+            a hinge would be two points and one equation too many.
 
     Raises:
         UnsupportedExport: The loops are open, or a cut runs through the inside of a joint.
@@ -41,11 +45,12 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0) -> Isostatic:
         )
     if original.redundant == 0:
         return Isostatic(mechanism, original, (), original, ())
-    changed, changes, reduction = _lowered(mechanism, original, seed)
-    numerical = reduction.remaining > 0
+    changed, changes, reduction = _lowered(mechanism, original, seed, points)
+    shaky = original.finite_mobility != original.mobility
+    numerical = reduction.remaining > 0 and not shaky
     if numerical:
         reduction = reduce(changed, seed=seed, numerical=True)
-    findings: list[Diagnostic] = []
+    findings = [*_lost(mechanism, changed)]
     changed = with_slack(changed, reduction, changes, findings)
     result = reduce(changed, seed=seed)
     basis = reduce(mechanism, seed=seed, numerical=True) if numerical else original
@@ -61,24 +66,42 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0) -> Isostatic:
             )
         )
     if not report.equivalent:
-        findings.append(
-            Diagnostic(
-                "REG308",
-                "error",
-                f"the changed mechanism has mobility {result.mobility} instead of "
-                f"{original.mobility} and {result.redundant} redundant constraints: do not use it",
-            )
+        reason = (
+            f"the changed mechanism has mobility {result.mobility} instead of "
+            f"{original.mobility} and {result.redundant} redundant constraints"
         )
+        if shaky:
+            reason = (
+                f"the mechanism is shaky: {result.redundant} redundant constraints are left, which "
+                "hold it to second order, as constraints of velocities cannot"
+            )
+        findings.append(Diagnostic("REG308", "error", f"{reason}: do not use it"))
     return replace(report, findings=tuple(findings))
 
 
+def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:
+    """What joints that became balls cannot have any more."""
+    for joint, other in zip(before.joints, after.joints, strict=True):
+        if joint is other:
+            continue
+        for code, what, stated in (
+            ("REG324", "bounds", joint.limits is not None),
+            ("REG325", "forces within it", bool(joint.dynamics)),
+        ):
+            if stated:
+                message = f"joint `{joint.name}` becomes {other.kind}: the {what} are lost"
+                yield Diagnostic(code, "warning", message, joints=(joint.name,))
+
+
 def _lowered(
-    mechanism: Mechanism, reduction: Reduction, seed: int
+    mechanism: Mechanism, reduction: Reduction, seed: int, points: bool
 ) -> tuple[Mechanism, list[ClosureChange], Reduction]:
-    """Welds that close loops made ball joints, as long as the mobility stays."""
+    """Welds that close loops, and hinges for ``points``, made balls while the mobility stays."""
+    removed = {"fixed": 3, "revolute": 2} if points else {"fixed": 3}
     changes: list[ClosureChange] = []
     for joint in mechanism.joints:
-        if joint.kind != "fixed" or not joint.closure or reduction.redundant < 3:
+        fewer = removed.get(joint.kind)
+        if fewer is None or not joint.closure or reduction.redundant < fewer:
             continue
         ball = replace(
             joint,
@@ -86,6 +109,7 @@ def _lowered(
             screws=joint_screws("spherical"),
             position=np.zeros(3),
             limits=None,
+            dynamics=JointDynamics(),
         )
         joints = tuple(ball if j.name == joint.name else j for j in mechanism.joints)
         candidate = replace(mechanism, joints=joints)
@@ -96,5 +120,5 @@ def _lowered(
             and found.finite_mobility == reduction.finite_mobility
         ):
             mechanism, reduction = candidate, found
-            changes.append(ClosureChange(joint.name, "lowered", "fixed", "spherical"))
+            changes.append(ClosureChange(joint.name, "lowered", joint.kind, "spherical"))
     return mechanism, changes, reduction

@@ -58,6 +58,30 @@ def _parts(joint: Any, placement: Array, idx_q: int, idx_v: int) -> Iterator[Joi
         placement, idx_q, idx_v = np.eye(4), idx_q + part.nq, idx_v + part.nv
 
 
+def series_of(joint: Any) -> list[JointPart]:
+    """The same motion by joints whose axes do not depend on their own coordinates.
+
+    Pinocchio's derivatives are right for those only.
+    """
+    return [single for part in parts_of(joint) for single in _single(part)]
+
+
+def _single(part: JointPart) -> list[JointPart]:
+    """A part as hinges in series where it is made of such."""
+    if part.short == "SphericalZYX":
+        hinges = [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX()]
+    elif part.short == "Universal":
+        inner = part.model.extract()
+        hinges = [pin.JointModelRevoluteUnaligned(axis) for axis in (inner.axis1, inner.axis2)]
+    else:
+        return [part]
+    places = [part.placement, *(np.eye(4) for _ in hinges[1:])]
+    return [
+        JointPart(hinge, T, part.idx_q + k, part.idx_v + k)
+        for k, (hinge, T) in enumerate(zip(hinges, places, strict=True))
+    ]
+
+
 def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
     """Kind, screws and coordinates of a part at a configuration of the model, shape (nq,).
 
@@ -124,8 +148,9 @@ def mimic_of(model: Any, index: int) -> MimicJoint:
         ModelError: It has more than one freedom.
     """
     inner = model.joints[index].extract()
-    pairs = zip(model.mimicking_joints, model.mimicked_joints, strict=True)
-    primary = next(int(other) for own, other in pairs if own == index)
+    # Pinocchio's lists of joints that mimic and that are mimicked are not in the same order.
+    driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)
+    primary = next(i for i, first, count in driven if count and first == inner.idx_v)
     scaling, offset = float(inner.scaling), float(inner.offset)
     if inner.nvExtended != 1:
         raise ModelError(

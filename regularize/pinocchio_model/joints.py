@@ -36,12 +36,12 @@ def elementary_models(
         # A joint model turns about its own origin: go to a point of the axis and back again.
         to_axis = screw.transform(None, point)
         letter = "P" if pitch is None else "R" if abs(pitch) < 1e-12 else "H"
-        models.append((_aligned(letter, axis, pitch or 0.0), before @ to_axis))
+        models.append((aligned(letter, axis, pitch or 0.0), before @ to_axis))
         before = screw.inverse(to_axis)
     return models, before
 
 
-def _aligned(letter: str, axis: Array, pitch: float) -> Any:
+def aligned(letter: str, axis: Array, pitch: float) -> Any:
     """The joint model about a coordinate axis where possible, else the one for any axis."""
     for name, e in zip("XYZ", np.eye(3), strict=True):
         if np.array_equal(axis, e):

@@ -1,12 +1,7 @@
-r"""Forces within the joints: damping, springs with rest positions, and dry friction.
+"""Forces within the joints of a robot, as joint forces of its Pinocchio model.
 
-With the joint coordinates x of the mechanism, those of the cuts included, and their rates
-:math:`\dot x = W(q)\, v`, the joint forces of the model are
-
-.. math:: \tau = -W^T (d\,\dot x + \mu \tanh(\dot x / \epsilon) + k\,(x - x_0)).
-
-Dry friction is regularised: below the rate :math:`\epsilon` it falls off, so that a joint that
-would stick creeps instead.
+Joints that close loops have no coordinate there: what acts in them reaches the model's joints by
+the transposed map of velocities, as all forces do.
 """
 
 from __future__ import annotations
@@ -17,10 +12,9 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.model.joint_motion import body_jacobian, joint_position, motion
-from regularize.model.joint_values import dynamics_of
+from regularize.model.graph import ColumnId
+from regularize.model.passive_joints import PassiveJoints
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.rows import ClosureRows
 
@@ -30,106 +24,62 @@ class PassiveForces:
     """Forces within the joints of a robot.
 
     Attributes:
+        joints: What acts within the mechanism's joints.
         coordinates: Where the mechanism's coordinates are in the model.
-        closures: The loops' closures; joints that close loops have no coordinate in the model.
-        damping: Of every joint coordinate, shape (n,).
-        friction: Dry friction, shape (n,).
-        stiffness: Of springs, shape (n,).
-        rest_position: Where springs have no force, shape (n,).
+        closures: The loops' closures.
     """
 
-    coordinates: ModelCoordinates
-    closures: tuple[ClosureRows, ...]
-    damping: Array = field(repr=False)
-    friction: Array = field(repr=False)
-    stiffness: Array = field(repr=False)
-    rest_position: Array = field(repr=False)
+    joints: PassiveJoints
+    coordinates: ModelCoordinates = field(repr=False)
+    closures: tuple[ClosureRows, ...] = field(repr=False)
 
     @classmethod
     def of(cls, coordinates: ModelCoordinates, closures: tuple[ClosureRows, ...]) -> PassiveForces:
-        """The forces of a mechanism's joints."""
-        mechanism = coordinates.graph.mechanism
-        keys = ("damping", "friction", "stiffness", "rest_position")
-        return cls(coordinates, closures, *(dynamics_of(mechanism, key) for key in keys))
+        """The forces of a model's joints, and of those that close its loops."""
+        return cls(PassiveJoints.of(coordinates.graph), coordinates, closures)
 
-    @property
-    def dissipates(self) -> bool:
-        """Whether a joint has damping or friction."""
-        return bool(np.any(self.damping) or np.any(self.friction))
-
-    @property
-    def stores(self) -> bool:
-        """Whether a joint has a spring."""
-        return bool(np.any(self.stiffness))
-
-    def dissipative(self, data: Any, q: Array, v: Array, slip: float) -> Array:
+    def dissipative(self, data: Any, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping and friction, shape (nv,).
 
         Args:
             data: Pinocchio's data.
             q: Configuration, shape (nq,).
             v: Velocity, shape (nv,).
-            slip: Rate in rad/s and m/s below which dry friction falls off.
+            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
-        if not self.dissipates:
+        if not self.joints.dissipates:
             return np.zeros(len(v))
-        rates = self._rates(data, q, self.damping + self.friction)
-        x = rates @ v
-        return np.asarray(-rates.T @ (self.damping * x + self.friction * np.tanh(x / slip)))
+        rates = self._rates(data, q, self.joints.damping + self.joints.friction)
+        return np.asarray(rates.T @ self.joints.dissipative(rates @ v, slip))
 
     def springs(self, data: Any, q: Array) -> Array:
         """Joint forces of springs, shape (nv,)."""
-        if not self.stores:
+        if not self.joints.stores:
             return np.zeros(self.coordinates.model.nv)
-        rates = self._rates(data, q, self.stiffness)
-        return np.asarray(-rates.T @ (self.stiffness * self._stretch(data, q)))
+        rates = self._rates(data, q, self.joints.stiffness)
+        return np.asarray(rates.T @ self.joints.springs(self._positions(data, q)))
 
     def energy(self, data: Any, q: Array) -> float:
         """Energy in the springs, in J."""
-        return 0.5 * float(self.stiffness @ self._stretch(data, q) ** 2) if self.stores else 0.0
+        return float(self.joints.energy(self._positions(data, q))) if self.joints.stores else 0.0
 
-    def _stretch(self, data: Any, q: Array) -> Array:
-        """Joint coordinates from where springs have no force, shape (n,)."""
+    def _positions(self, data: Any, q: Array) -> Array:
+        """Joint coordinates, of closing joints those that have a spring, shape (n,)."""
         x = self.coordinates.of_tree(q)
-        pin.forwardKinematics(self.coordinates.model, data, q)
-        for closure in self.closures:
-            edge = closure.edge
-            if edge is not None and np.any(self.stiffness[list(edge.columns)]):
-                x[list(edge.columns)] = joint_position(edge, closure.joint_pose(data))
-        stretch = x - self.rest_position
-        for edge in self.coordinates.graph.edges:
-            columns = list(edge.columns)
-            if edge.group and np.any(self.rest_position[columns]):
-                # Rotations do not subtract: take the one from the rest position to here.
-                rest = motion(edge, self.rest_position[columns])
-                stretch[columns] = joint_position(
-                    edge, screw.inverse(rest) @ motion(edge, x[columns])
-                )
-        return np.asarray(stretch)
+        for closure, columns in self._closing(self.joints.stiffness):
+            pin.forwardKinematics(self.coordinates.model, data, q)
+            x[columns] = closure.position(data)
+        return x
 
     def _rates(self, data: Any, q: Array, wanted: Array) -> Array:
-        """Rates of the joint coordinates by the velocity, zero where none is wanted, (n, nv)."""
+        """Rates of joint coordinates by the velocity, of closing joints the wanted, (n, nv)."""
         rates = self.coordinates.rates.copy()
-        for closure in self.closures:
-            edge = closure.edge
-            if edge is not None and np.any(wanted[list(edge.columns)]):
-                pin.computeJointJacobians(self.coordinates.model, data, q)
-                rates[list(edge.columns)] = _closing_rates(self.coordinates.model, data, closure)
-        return np.asarray(rates)
+        for closure, columns in self._closing(wanted):
+            pin.computeJointJacobians(self.coordinates.model, data, q)
+            rates[columns] = closure.rates(self.coordinates.model, data)
+        return rates
 
-
-def _closing_rates(model: Any, data: Any, closure: ClosureRows) -> Array:
-    """Rates of a closing joint's coordinates by the velocity, shape (f, nv)."""
-    edge = closure.edge
-    assert edge is not None
-    world = pin.ReferenceFrame.WORLD
-    one, two = (
-        pin.getJointJacobian(model, data, joint, world) if joint else np.zeros((6, model.nv))
-        for joint in (closure.first, closure.second)
-    )
-    child = closure.second if closure.sign > 0 else closure.first
-    T_joint = closure.T_second_joint if closure.sign > 0 else closure.T_first_joint
-    T_world_child = (data.oMi[child] * T_joint).homogeneous
-    twist = screw.adjoint(screw.inverse(T_world_child)) @ ((two - one) * closure.sign)
-    position = joint_position(edge, closure.joint_pose(data))
-    return np.asarray(np.linalg.pinv(body_jacobian(edge, position)) @ twist)
+    def _closing(self, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId]]]:
+        """Closures whose joints have a wanted value, and the joints' columns."""
+        pairs = [(c, [] if c.edge is None else [*c.edge.columns]) for c in self.closures]
+        return [(closure, columns) for closure, columns in pairs if np.any(wanted[columns])]

@@ -15,32 +15,32 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import ModelError, UnsupportedExport
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint_motion import joint_position
+from regularize.model.mechanism import shortened
+from regularize.pinocchio_model.actuated import ActuatedTree
+from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
 from regularize.pinocchio_model.body_rows import BodyRows
+from regularize.pinocchio_model.constraints import close_loops, follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
-from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
-from regularize.pinocchio_model.forces import (
-    ConstraintForces,
-    InverseDynamics,
-    constraint_forces,
-    inverse_dynamics,
-)
+from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
+from regularize.pinocchio_model.joint_reading import series_of
+from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.passive_forces import PassiveForces
-from regularize.pinocchio_model.solvers import Acceleration, ConstrainedTree, acceleration_of
+from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
 from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
+from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.tree import TreeJoint
 from regularize.reduction.reduce import Reduction
 
 
 @dataclass(frozen=True, eq=False)
-class Robot(ConstrainedTree):
+class Robot(ActuatedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
 
     Attributes:
@@ -48,6 +48,8 @@ class Robot(ConstrainedTree):
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
+        visual_model: ``pinocchio.GeometryModel`` of the shapes for show, where it was asked for.
+        collision_model: The same of the shapes for collisions.
     """
 
     reduction: Reduction
@@ -56,6 +58,8 @@ class Robot(ConstrainedTree):
     findings: tuple[Diagnostic, ...]
     _coordinates: ModelCoordinates = field(repr=False)
     _made: Callable[..., Robot] = field(repr=False)
+    visual_model: Any = field(default=None, repr=False)
+    collision_model: Any = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., Robot], tuple[()]]:
         """Copies are made anew, each with its own data."""
@@ -64,14 +68,9 @@ class Robot(ConstrainedTree):
     def __repr__(self) -> str:
         """The robot in one line."""
         return (
-            f"<Robot {self.model.name!r}: nq {self.model.nq}, nv {self.model.nv}, "
+            f"<Robot {shortened(self.model.name)!r}: nq {self.model.nq}, nv {self.model.nv}, "
             f"{self.rows} rows of rank {self.rank}, style {self.style!r}>"
         )
-
-    @property
-    def rows(self) -> int:
-        """Number of rows, couplings included."""
-        return len(self.constraints)
 
     @cached_property
     def _accelerate(self) -> Acceleration:
@@ -79,10 +78,27 @@ class Robot(ConstrainedTree):
 
     @cached_property
     def expanded(self) -> Robot:
-        """The same robot without composite joints; coordinates are the same."""
-        if not any(joint.shortname() == "JointModelComposite" for joint in self.model.joints):
+        """The same robot in a model of which Pinocchio has derivatives.
+
+        Its joints are in series whose axes stay, and coordinates are the same; where the model has
+        none for mimic joints or for a universal joint that closes a loop, this one has.
+        """
+        plain = all(series_of(joint)[0].model is joint for joint in self.model.joints)
+        if plain and not isinstance(self.constraints, BodyRows):
             return self
         return self._made(composite=False)
+
+    def lift(self, q: Array, v: Array) -> Lift | None:
+        """The state in ``expanded`` where that has more coordinates, else None.
+
+        Raises:
+            UnsupportedExport: The model has planar joints, whose rates are not its velocities.
+        """
+        tree = self.expanded
+        if not isinstance(self.constraints, BodyRows):
+            return None
+        maps = self._coordinates, tree._coordinates
+        return Lift.of(tree, tree.world_rows, maps, self.coordinates(q), v)
 
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
@@ -145,12 +161,15 @@ class Robot(ConstrainedTree):
             frequency: :math:`\omega` in rad/s.
             damping: :math:`\zeta`; 1 lets errors decay without oscillation.
         """
-        error = self.residual(q)
+        terms = Stabilization(self.residual(q), frequency, damping)
         jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
-        values = -bias - 2.0 * damping * frequency * (jacobian @ v) - frequency**2 * error
+        bias = bias + terms.of(jacobian @ v)
+        if self.massive and self.rank == self.rows:
+            model, data = self.model, self.data
+            return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
         force = tau - pin.nonLinearEffects(self.model, self.data, q, v)
         M = mass_matrix(self.model, self.data, q)
-        return Split.of(jacobian, self.rank).response(M, force, values)
+        return Split.of(jacobian, self.rank).response(M, force, -bias)
 
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
         """Forces at the cuts, in physical units; arguments as of ``forward_dynamics``.
@@ -160,23 +179,10 @@ class Robot(ConstrainedTree):
         """
         return constraint_forces(self, q, v, self.forward_dynamics(q, v, tau), tau)
 
-    def inverse_dynamics(
-        self, q: Array, v: Array, a: Array, actuated: Sequence[str] | None = None
-    ) -> InverseDynamics:
-        """Forces of the actuated joints that produce an acceleration.
-
-        With more actuators than freedoms the smallest forces are taken.
-
-        Args:
-            q: Configuration with closed loops, shape (nq,).
-            v: Velocity that keeps them closed, shape (nv,).
-            a: Acceleration that keeps them closed, shape (nv,).
-            actuated: Names of the actuated joints; by default those that the model marks.
-
-        Raises:
-            ModelError: The model marks no joint as actuated and none is given.
-            UnsupportedExport: An actuated joint is a cut; choose other cuts.
-        """
+    def actuation(
+        self, actuated: Sequence[str] | None = None, weights: ArrayLike | None = None
+    ) -> Actuation:
+        """Actuators by the names of their joints; by default those that the model marks."""
         mechanism = self.reduction.mechanism
         if actuated is None:
             actuated = [j.name for j in mechanism.joints if j.actuated]
@@ -185,26 +191,7 @@ class Robot(ConstrainedTree):
                     "the model does not say which joints are actuated; name them: actuated=[...]"
                 )
         joints = [name for name in actuated for _ in range(mechanism.joint(name).freedoms)]
-        return inverse_dynamics(self, q, v, a, joints, self.velocity_indices(actuated))
-
-    def dynamics_derivatives(self, q: Array, v: Array, tau: Array) -> AccelerationDerivatives:
-        """``forward_dynamics`` and its derivatives at a state with closed loops, always exact.
-
-        Args:
-            q: Configuration, shape (nq,).
-            v: Velocity, shape (nv,).
-            tau: Joint forces and torques, shape (nv,).
-
-        Raises:
-            UnsupportedExport: The model has mimic joints, or a universal joint closes a loop.
-        """
-        if isinstance(self.constraints, BodyRows):
-            raise UnsupportedExport(
-                "Pinocchio has no derivatives for mimic joints, nor for the rows of a universal "
-                "joint that closes a loop"
-            )
-        a = self.expanded.forward_dynamics(q, v, tau)
-        return dynamics_derivatives(self.expanded, q, v, a, tau)
+        return Actuation.of(tuple(joints), self.velocity_indices(actuated), weights)
 
     def energy(self, q: Array, v: Array) -> float:
         """Kinetic and gravitational energy, and what joint springs store, in J."""
@@ -227,7 +214,7 @@ class Robot(ConstrainedTree):
         """Damping, friction and springs of the mechanism's joints."""
         return PassiveForces.of(self._coordinates, self.constraints.closures)
 
-    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+    def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
 
         Joints that close loops are counted, though they have no coordinate in the model.
@@ -235,7 +222,7 @@ class Robot(ConstrainedTree):
         Args:
             q: Configuration with closed loops, shape (nq,).
             v: Velocity that keeps them closed, shape (nv,).
-            slip: Rate in rad/s and m/s below which dry friction falls off.
+            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
         lost = self.passive.dissipative(self.data, q, v, slip)
         return lost + self.passive.springs(self.data, q)
@@ -243,6 +230,18 @@ class Robot(ConstrainedTree):
     def split(self, q: Array) -> Split:
         """Constrained and free directions at a configuration."""
         return Split.of(self.jacobian(q), self.rank)
+
+    def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
+        """The configuration with closed loops that Newton steps reach from q, shape (nq,).
+
+        Args:
+            q: Configuration near closed loops, shape (nq,).
+            hold: Names of joints that keep their coordinates.
+
+        Raises:
+            NotClosed: The steps do not converge; the loop that is farthest from closed is named.
+        """
+        return close_loops(self, q, hold=hold)
 
     def project_velocity(self, q: Array, v: Array) -> Array:
         """The admissible velocity nearest to v in kinetic energy, shape (nv,).
@@ -290,6 +289,23 @@ class Robot(ConstrainedTree):
 
         return accelerate
 
+    def follow(self, q: Array, targets: Mapping[str, float]) -> Array:
+        """The configuration that is reached when some joints move to given values, shape (nq,).
+
+        All other joints follow from the loops, on the branch of the last configuration: steps that
+        may have left it are halved. Joints that the given ones do not determine move as little as
+        they can.
+
+        Args:
+            q: The last configuration, with closed loops, shape (nq,).
+            targets: Coordinates of joints by their names, rad and m.
+
+        Raises:
+            ClosureLost: The loops cannot be closed there, or the way there is singular.
+            ModelError: A joint's coordinates are no separate numbers.
+        """
+        return follow(self, q, targets)
+
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
         return self._coordinates.configuration(coordinates)
@@ -301,7 +317,7 @@ class Robot(ConstrainedTree):
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:
                 columns = list(closure.edge.columns)
-                result[columns] = joint_position(closure.edge, closure.joint_pose(self.data))
+                result[columns] = closure.position(self.data)
         return result
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
@@ -311,21 +327,6 @@ class Robot(ConstrainedTree):
             UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
         """
         return self._coordinates.velocity_index(joint, freedom)
-
-    def position_index(self, velocity: int) -> int:
-        """Index in q of the coordinate whose rate is an entry of v.
-
-        Raises:
-            ModelError: The joint's coordinates are no separate numbers.
-        """
-        model = self.model
-        j = next(j for j in range(1, model.njoints) if velocity < model.idx_vs[j] + model.nvs[j])
-        if model.nqs[j] != model.nvs[j]:
-            raise ModelError(
-                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
-                "are no separate numbers; model it by hinges in series"
-            )
-        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
 
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""

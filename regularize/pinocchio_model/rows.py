@@ -19,7 +19,7 @@ import pinocchio as pin
 
 from regularize.lie.screw import Array
 from regularize.model.graph import Edge
-from regularize.model.joint_motion import joint_position, motion
+from regularize.model.joint_motion import body_jacobian, joint_position, motion
 from regularize.reduction.cuts import Cut
 
 
@@ -93,6 +93,36 @@ class ClosureRows:
         second = data.oMi[self.second] * self.T_second_joint
         pose = first.actInv(second) if self.sign > 0 else second.actInv(first)
         return np.asarray(pose.homogeneous)
+
+    def position(self, data: Any) -> Array:
+        """Coordinates of the joint, shape (f,)."""
+        pose = self.joint_pose(data)
+        if self._single is not None:
+            return np.array([self._single[1](pin.SE3(pose))])
+        return np.zeros(0) if self.edge is None else joint_position(self.edge, pose)
+
+    def rates(self, model: Any, data: Any) -> Array:
+        """Rates of the joint's coordinates by velocities that keep the loop closed, (f, nv).
+
+        The Jacobians of the model's joints are up to date.
+        """
+        edge = self.edge
+        if edge is None:
+            return np.zeros((0, model.nv))
+        world = pin.ReferenceFrame.WORLD
+        one, two = (
+            pin.getJointJacobian(model, data, joint, world) if joint else np.zeros((6, model.nv))
+            for joint in (self.first, self.second)
+        )
+        child = data.oMi[self.second] * self.T_second_joint
+        if self.sign < 0:
+            child = data.oMi[self.first] * self.T_first_joint
+        if self._single is not None:
+            along = self._single[0]
+            seen = along @ child.inverse().toActionMatrix() / (along @ along)
+            return np.asarray(self.sign * (seen @ (two - one)))[None]
+        seen = np.linalg.pinv(body_jacobian(edge, self.position(data)))
+        return np.asarray(self.sign * (seen @ child.inverse().toActionMatrix() @ (two - one)))
 
     def motion(self, pose: Any) -> Any:
         """The joint motion nearest to a relative pose of the two joint frames."""
@@ -177,7 +207,8 @@ class ConstraintRows:
         for anchor, anchor_data in self._own.pairs:
             anchor.calc(self.model, data, anchor_data)
         twists = pin.getConstraintsJacobian(self.model, data, self.anchors, self._own.datas)
-        rows = self.projection @ twists
+        # Pinocchio gives a vector where there is one velocity.
+        rows = self.projection @ twists.reshape(self.projection.shape[1], self.model.nv)
         return np.vstack([rows, self.coupling]) if len(self.coupling) else rows
 
     def bias(self, data: Any, q: Array, v: Array) -> Array:

@@ -90,7 +90,7 @@ def is_massive(model: Any, data: Any, q: Array) -> bool:
     if np.any(scale == 0.0):
         return False
     s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
-    return bool(s[-1] > 1e-11 * s[0])
+    return bool(np.all(s > 1e-11 * s[:1]))
 
 
 def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Array) -> Array:

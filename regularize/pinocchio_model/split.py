@@ -63,5 +63,33 @@ class Split:
 
 def mass_matrix(model: Any, data: Any, q: Array) -> Array:
     """The full symmetric mass matrix, shape (nv, nv)."""
+    if len(model.mimicking_joints):
+        # Pinocchio's own is not right where joints follow a mimic joint (4.1.0); rnea is.
+        rest, still = np.zeros(model.nv), pin.computeGeneralizedGravity(model, data, q)
+        columns = [pin.rnea(model, data, q, rest, unit) - still for unit in np.eye(model.nv)]
+        return np.array(columns).T
     upper = np.triu(pin.crba(model, data, q))
     return np.asarray(upper + np.triu(upper, 1).T)
+
+
+def saddle_inverse(M: Array, jacobian: Array, rank: int) -> Array:
+    r"""The inverse of :math:`((M, J^T), (J, 0))`, shape (nv + m, nv + m).
+
+    On :math:`(f, \beta)` it gives :math:`a` and :math:`-\lambda`. Where rows depend on each other,
+    the multipliers are the smallest ones, and values are taken as far as the rows can take them.
+
+    Args:
+        M: Mass matrix, regular on the velocities that the rows leave free, shape (nv, nv).
+        jacobian: Rows, shape (m, nv).
+        rank: Number of independent ones.
+    """
+    m, nv = jacobian.shape
+    if rank == m:
+        system = np.zeros((nv + m, nv + m))
+        system[:nv, :nv], system[nv:, :nv], system[:nv, nv:] = M, jacobian, jacobian.T
+        return np.asarray(np.linalg.inv(system))
+    parts = Split.of(jacobian, rank)
+    inverse = (parts.right / parts.values) @ parts.left.T
+    free = parts.free @ np.linalg.solve(parts.free.T @ M @ parts.free, parts.free.T)
+    taken = inverse - free @ (M @ inverse)
+    return np.block([[free, taken], [taken.T, -inverse.T @ M @ taken]])

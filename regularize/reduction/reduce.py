@@ -21,7 +21,7 @@ from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
 from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.cell import reduce_cell
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut, ReducedLoops
@@ -55,6 +55,13 @@ class Reduction:
     rtol: float
     seed: int
     numerical: bool
+
+    def __repr__(self) -> str:
+        """The reduction in one line."""
+        return (
+            f"<Reduction of {shortened(self.mechanism.name)!r}: {self.constraints} equations, "
+            f"{self.kept} kept, {self.redundant} redundant, mobility {self.mobility}>"
+        )
 
     @property
     def mechanism(self) -> Mechanism:

@@ -89,9 +89,9 @@ class Setting:
     def preference(self, e: EdgeId) -> tuple[int, ...]:
         """Sort key of a cut among those that keep equally few rows.
 
-        Uncoupled joints first, passive ones, those without springs, damping, friction or rotors,
-        whole joints, those that leave no massless end, those
-        with more freedoms, the file's own closures, the last ones of the file.
+        Uncoupled and passive joints first, whole joints, those that leave no massless end, those
+        without springs, damping, friction or rotors, those with more freedoms, the file's own
+        closures, the last ones of the file.
         """
         edge = self.graph.edges[e]
         massless_end = any(
@@ -103,9 +103,9 @@ class Setting:
         return (
             int(coupled),
             int(bool(edge.joint.actuated)),
-            int(any(np.any(value) for value in edge.joint.dynamics.stated().values())),
             int(edge.split),
             int(massless_end),
+            int(any(np.any(value) for value in edge.joint.dynamics.stated().values())),
             -edge.freedoms,
             int(not edge.joint.closure),
             -e,

@@ -5,8 +5,10 @@ The terminal and the HTML page lay them out.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
+from regularize.fixing.advice import own_cure
 from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
 from regularize.report.analysis import Analysis, Component
@@ -17,7 +19,7 @@ from regularize.report.words import (
     listed,
     plural,
 )
-from regularize.statics.cures import Cure
+from regularize.statics.cure import Cure
 from regularize.statics.stiffness import release_command
 
 
@@ -61,6 +63,8 @@ def verdict(report: Analysis) -> tuple[str, str]:
         )
     elif r.removed:
         sentence += f"{r.removed} can be dropped in every configuration, {r.remaining} cannot."
+    elif r.finite_mobility is not None and r.finite_mobility < r.mobility:
+        sentence += "kept, for to second order they hold the mechanism."
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
     return "warning", sentence
@@ -71,12 +75,17 @@ def counts(report: Analysis) -> str:
     r = report.reduction
     if not r.assembly.closed:
         return f"Grübler count {_signed(r.gruebler)}."
-    text = f"True mobility {r.mobility}, Grübler count {_signed(r.gruebler)}"
+    finite = r.mobility if r.finite_mobility is None else r.finite_mobility
+    text = f"True mobility {finite}"
     if r.finite_mobility is None:
-        text += "; whether finite motions follow is not known"
-    elif r.finite_mobility != r.mobility:
-        text += f"; only {r.finite_mobility} of the {r.mobility} by finite motions"
-    return text + "."
+        text = f"True mobility not known, {r.mobility} to first order"
+    if report.passive:
+        text += f" ({len(report.passive)} of it passive)"
+    text += f", Grübler count {_signed(r.gruebler)}."
+    if finite != r.mobility:
+        more = counted(r.mobility - finite, "more freedom")
+        text += f" Shaky: {more} of velocity, which no motion follows."
+    return text
 
 
 def _signed(number: int) -> str:
@@ -99,6 +108,13 @@ def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
         (listed(bodies, most=most), words if len(bodies) == 1 else plural(words))
         for words, bodies in entries
     ]
+
+
+def why(report: Analysis) -> list[tuple[str, str]]:
+    """Why it is locked, goes no further or moves: subject and reason."""
+    locked = "it is locked" if report.reduction.finite_mobility == 0 else "it goes no further"
+    subjects = {"locked": locked, "moves": "it moves"}
+    return [(subjects[reason.subject], reason.text) for reason in report.reasons]
 
 
 def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
@@ -124,7 +140,8 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
                 f"regularize reduce {path} -o reduced/",
             )
         )
-    if r.remaining > 0 and r.assembly.closed and not r.numerical:
+    shaky = r.finite_mobility != r.mobility  # what is dependent to first order holds it to second
+    if r.remaining > 0 and r.assembly.closed and not r.numerical and not shaky:
         found.append(
             (
                 f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')} on "
@@ -134,17 +151,23 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         )
     ways = [cure for cure in report.cures if cure.freed]
     if ways:
+        # Those that the format can hold come first.
+        ways.sort(key=lambda cure: not release_command(r, cure))
         words = f"make {freed_words(ways[0])}"
         if len(ways) > 1:
             words += "; other ways: " + ", or ".join(freed_words(cure) for cure in ways[1:])
         found.insert(0, (words, release_command(r, ways[0])))
     elif report.cures:
-        # Universal joints may differ in their axes only, which words do not tell.
         first, *others = dict.fromkeys(_changes(cure) for cure in report.cures)
         words = f"or build it without redundancy: {first}"
         if others:
             words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
+        own = own_cure(r)
+        if own is not None:
+            arguments = shlex.join(own.arguments)
+            command = f"regularize fix {shlex.quote(path)} -o fixed/ {arguments}"
+            found.append((f"or in this file: {_changes(own)}", command))
     return found
 
 
@@ -155,8 +178,8 @@ def freed_words(cure: Cure) -> str:
 
 
 def _changes(cure: Cure) -> str:
-    """``make C spherical and D cylindrical``."""
-    changes = [f"{change.joint} {change.after}" for change in cure.changes]
+    """``make C spherical and D cylindrical``, with directions where there is a choice."""
+    changes = [f"{change.joint} {change.words}" for change in cure.changes]
     text = f"make {listed(changes)}"
     return f"{text} ({listed(cure.idle)} can then spin idly)" if cure.idle else text
 

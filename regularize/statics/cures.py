@@ -8,17 +8,16 @@ matrix :math:`N^T A` of full rank. Every proposal is verified by analysing the c
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice, product
 
 import numpy as np
 
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
-from regularize.manifold.assembly import with_coordinates
-from regularize.model.mechanism import Mechanism
-from regularize.reduction.idle import idle_bodies
-from regularize.reduction.reduce import Reduction, reduce
+from regularize.lie.directions import SLIGHT
+from regularize.lie.screw import Array, unit
+from regularize.model.graph import EdgeId
+from regularize.reduction.reduce import Reduction
+from regularize.statics.cure import Cure, NoCure, freed, verified
 from regularize.statics.joint_changes import (
     COST,
     STANDARD,
@@ -31,70 +30,13 @@ from regularize.statics.releases import named_releases, releases
 NODES = 40_000
 
 
-@dataclass(frozen=True, eq=False)
-class Cure:
-    """A verified set of changes.
-
-    Attributes:
-        changes: The changes, in the order of the joints.
-        mobility: Mobility of the changed mechanism.
-        idle: Bodies that can now spin without moving anything else; as many as mobility is gained.
-        reduction: Analysis of the changed mechanism: nothing is redundant, unless it is freed.
-        freed: Freedoms that a mechanism gains which its closures locked; 0 for other cures.
-    """
-
-    changes: tuple[JointChange, ...]
-    mobility: int
-    idle: tuple[str, ...]
-    reduction: Reduction = field(repr=False)
-    freed: int = 0
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """New kind of every changed joint."""
-        return {change.joint: change.after for change in self.changes}
-
-    def __str__(self) -> str:
-        """One phrase that says what to change, and what is idle then."""
-        text = "; ".join(str(change) for change in self.changes)
-        return f"{text} (idle: {', '.join(self.idle)})" if self.idle else text
-
-
-def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
-    """The mechanism with the changes made, stored in its assembled pose."""
-    mechanism = with_coordinates(reduction.mechanism, reduction.q)
-    by_name = {change.joint: change.replacement for change in changes}
-    joints = tuple(by_name.get(joint.name, joint) for joint in mechanism.joints)
-    return replace(mechanism, joints=joints)
-
-
-def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
-    """The cure that some changes are, or None where they are none.
-
-    The changed mechanism is analysed from scratch: nothing may be redundant, and mobility may only
-    have grown by idle freedoms.
-    """
-    after = reduce(
-        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
-    )
-    if after.redundant or not after.assembly.closed:
-        return None
-    before = {body.name for body in idle_bodies(reduction)}
-    idle = tuple(body.name for body in idle_bodies(after) if body.name not in before)
-    if after.mobility - reduction.mobility != len(idle):
-        return None
-    order = [joint.name for joint in reduction.mechanism.joints]
-    ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
-    return Cure(ordered, after.mobility, idle, after)
-
-
 def cures(
     reduction: Reduction,
     *,
     limit: int = 5,
     keep: Collection[str] = (),
     idle: bool = False,
-    kinds: Collection[str] | None = None,
+    kinds: Collection[str] | Mapping[str, Collection[str]] | None = None,
     tries: int = 100,
 ) -> tuple[Cure, ...]:
     """Smallest sets of joint changes that take all redundancy away, the best first.
@@ -111,16 +53,19 @@ def cures(
         limit: Number of proposals.
         keep: Names of joints that must stay as they are.
         idle: Also propose changes that leave a body free to spin about its own line.
-        kinds: Kinds of joints that may be proposed: ``cylindrical``, ``universal``, ``spherical``
-            and ``slotted`` (a pin in a slot); by default the last one only where it is needed.
+        kinds: Kinds of joints that may be proposed, for all joints or for each of some:
+            ``cylindrical``, ``universal``, ``spherical``, ``slotted`` (a pin in a slot) and those
+            of ``HIGHER_PAIRS``; by default the first three, and a slot only where it is needed.
         tries: Largest number of candidates that are analysed to verify them.
 
     Returns:
-        Verified proposals; empty where nothing is redundant or none was found.
+        Verified proposals; empty where nothing is redundant or none was found. Shaky mechanisms
+        have none: freedoms enough to take all redundancy away make motions of velocities.
     """
     if kinds is None and (free := freeing(reduction, limit=limit, keep=keep)):
         return free
-    if not reduction.redundant or not reduction.assembly.closed:
+    shaky = reduction.finite_mobility != reduction.mobility
+    if not reduction.redundant or not reduction.assembly.closed or shaky:
         return ()
     per_cell = []
     stressed = Stressed(reduction)
@@ -129,7 +74,7 @@ def cures(
             continue
         candidates: list[tuple[JointChange, ...]] = []
         for allowed in (STANDARD, tuple(COST)) if kinds is None else (kinds,):
-            options = stressed.options(cell.edges, set(keep), allowed)
+            options = _allowed(stressed, cell.edges, set(keep), allowed)
             blocks, states = stressed.seen(cell.edges, options)
             candidates = candidates or _candidates(options, blocks, states, idle, 6 * limit)
         if not candidates:
@@ -138,27 +83,11 @@ def cures(
     found: list[Cure] = []
     for changes in islice(_combined(per_cell), tries):
         cure = verified(reduction, changes)
-        if cure is not None:
+        if isinstance(cure, Cure):
             found.append(cure)
         if len(found) == limit:
             break
     return tuple(found)
-
-
-def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
-    """The cure that changes of closures are, or None where nothing moves more freely, or spins."""
-    after = reduce(
-        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
-    )
-    if after.finite_mobility is None or reduction.finite_mobility is None:
-        return None
-    gained = after.finite_mobility - reduction.finite_mobility
-    if gained <= 0 or not after.assembly.closed:
-        return None
-    before = {body.name for body in idle_bodies(reduction)}
-    if any(body.name not in before for body in idle_bodies(after)):
-        return None
-    return Cure(tuple(changes), after.mobility, (), after, gained)
 
 
 def freeing(
@@ -182,13 +111,15 @@ def freeing(
     return tuple(found)
 
 
-def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | None:
-    """Verify changes of one's own: the cure that they are, or None.
+def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | NoCure:
+    """Verify changes of one's own: the cure that they are, or why they are none.
 
     Args:
         reduction: From ``regularize.reduce``.
-        kinds: New kind of every joint to change; of a closure that locks the mechanism with the
-            ground direction of its axis where there is a choice, as in ``revolute:0,1,0``.
+        kinds: New kind of every joint to change; where there is a choice with the ground direction
+            that is meant, at the assembled pose: the axis of a closure that locks the mechanism, as
+            in ``revolute:0,1,0``, or a second axis, as in ``universal:0,1,0``. Of several ways the
+            first one that is a cure is taken.
 
     Raises:
         ModelError: A joint cannot be made what it should be.
@@ -196,22 +127,61 @@ def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | None:
     loose = [named_releases(reduction, name, words) for name, words in kinds.items()]
     if all(loose):
         for changes in product(*loose):
-            result = freed(reduction, changes)
-            if result is not None:
-                return result
-    stressed, chosen = Stressed(reduction), []
-    for name, kind in kinds.items():
-        joint = reduction.mechanism.joint(name)
-        edges = [e.index for e in reduction.graph.edges if e.joint.name == name]
-        options = stressed.options(edges, set(), (kind,), motors=True)
-        if not options:
-            raise ModelError(f"joint {name!r} is {joint.kind} and cannot be made {kind}")
-        chosen.append(options)
-    for changes in _combined([[(option,) for option in options] for options in chosen]):
+            free = freed(reduction, changes)
+            if free is not None:
+                return free
+    stressed = Stressed(reduction)
+    chosen = [of_kind(stressed, name, kind) for name, kind in kinds.items()]
+    refused: Cure | NoCure = NoCure((), "nothing is changed")
+    for k, changes in enumerate(_combined([[(option,) for option in each] for each in chosen])):
         result = verified(reduction, changes)
-        if result is not None:
+        if isinstance(result, Cure):
             return result
-    return None
+        refused = result if k == 0 else refused
+    return refused
+
+
+def of_kind(stressed: Stressed, name: str, kind: str) -> list[JointChange]:
+    """Every way to make a joint what it should be; raises ``ModelError`` where there is none."""
+    joint = stressed.reduction.mechanism.joint(name)
+    kind, _, words = kind.partition(":")
+    edges = [e.index for e in stressed.reduction.graph.edges if e.joint.name == name]
+    options = stressed.options(edges, set(), (kind,), motors=True)
+    if not options:
+        raise ModelError(f"joint {name!r} is {joint.kind} and cannot be made {kind}")
+    if not words:
+        return options
+    try:
+        axis = unit([float(word) for word in words.split(",")])
+    except ValueError:
+        raise ModelError(f"joint {name!r}: {words!r} is no direction; write X,Y,Z") from None
+    along = [
+        option
+        for option in options
+        if option.choice is not None and np.linalg.norm(np.cross(option.choice, axis)) < SLIGHT
+    ]
+    if not along:
+        ways = " or ".join(dict.fromkeys(option.argument for option in options))
+        raise ModelError(f"joint {name!r} cannot be made {kind} along {words}; possible is {ways}")
+    return along
+
+
+def _allowed(
+    stressed: Stressed,
+    edges: Sequence[EdgeId],
+    keep: set[str],
+    kinds: Collection[str] | Mapping[str, Collection[str]],
+) -> list[JointChange]:
+    """Every change of the kinds that are allowed, for all joints alike or for each."""
+    if not isinstance(kinds, Mapping):
+        return stressed.options(edges, keep, kinds)
+    named = [(e, stressed.reduction.graph.edges[e].joint.name) for e in edges]
+    return [
+        option
+        for e, name in named
+        if name not in keep
+        for option in stressed.of_joint(e, kinds.get(name, ()))
+    ]
 
 
 def _combined(

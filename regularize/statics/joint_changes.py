@@ -11,8 +11,10 @@ from regularize.lie import screw
 from regularize.lie.directions import axis_words
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.manifold.assembly import with_coordinates
-from regularize.model.graph import EdgeId
+from regularize.model.graph import Edge, EdgeId
+from regularize.model.higher_pairs import HIGHER_PAIRS, pair_screws
 from regularize.model.joint import joint_screws, perpendiculars
+from regularize.model.joint_motion import joint_position, motion
 from regularize.model.mechanism import Joint, JointDynamics
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
@@ -20,6 +22,9 @@ from regularize.statics.equilibrium import Equilibrium
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
 #: kept costs less, and every kind has to be available as a part.
 COST = {"cylindrical": 1, "universal": 2, "spherical": 2, "slotted": 3}
+
+#: Joints of four freedoms exist in models only; they are proposed where they are asked for.
+COST_OF_PAIRS = dict.fromkeys(HIGHER_PAIRS, 3)
 
 #: A pin in a slot is no standard joint, but it is the only one that gives way within the plane of
 #: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
@@ -31,6 +36,10 @@ CHOICE = {
     "prismatic": "along",
     "cylindrical": "axis along",
     "planar": "plane normal to",
+    "universal": "second axis along",
+    "slotted": "slot along",
+    "point_on_line": "line along",
+    "line_in_plane": "plane normal to",
 }
 
 
@@ -44,8 +53,8 @@ class JointChange:
         after: The kind to make it.
         replacement: The changed joint.
         added: World screws of its new freedoms at the assembled pose, shape (6, added).
-        choice: Where the new kind leaves a choice, the direction chosen: of a closure that is
-            released the axis; ground axes, assembled pose, shape (3,). Else None.
+        choice: Where the new kind leaves a choice, the direction chosen: the second axis, the slot,
+            the line, or the plane's normal; ground axes, assembled pose, shape (3,). Else None.
     """
 
     joint: str
@@ -63,18 +72,19 @@ class JointChange:
     @property
     def cost(self) -> int:
         """Rank of the new kind from 1 on: least where the axis is kept and the part is standard."""
-        return COST[self.after]
+        return {**COST, **COST_OF_PAIRS}[self.after]
 
     @property
     def words(self) -> str:
         """The new kind, with its direction where there is a choice."""
+        kind = self.after.replace("_", " ")
         if self.choice is None:
-            return self.after
-        return f"{self.after} ({CHOICE[self.after]} {axis_words(self.choice)})"
+            return kind
+        return f"{kind} ({CHOICE[self.after]} {axis_words(self.choice)})"
 
     @property
     def argument(self) -> str:
-        """What ``regularize fix --joint`` takes: ``NAME=KIND`` or ``NAME=KIND:X,Y,Z``."""
+        """The change for ``regularize fix --joint``: ``NAME=KIND`` or ``NAME=KIND:X,Y,Z``."""
         text = f"{self.joint}={self.after}"
         if self.choice is None:
             return text
@@ -101,22 +111,50 @@ class Stressed:
         self, edges: Sequence[EdgeId], keep: set[str], kinds: Collection[str], motors: bool = False
     ) -> list[JointChange]:
         """Every single change that is allowed, in the order of the joints."""
+        return [
+            option
+            for e in edges
+            for option in self.of_joint(e, kinds, motors)
+            if option.joint not in keep
+        ]
+
+    def of_joint(
+        self, e: EdgeId, kinds: Collection[str], motors: bool = False
+    ) -> list[JointChange]:
+        """Every change of one joint to one of some kinds; none of motors and coupled joints."""
         mechanism = with_coordinates(self.reduction.mechanism, self.reduction.q)
+        edge = self.reduction.graph.edges[e]
+        joint = mechanism.joint(edge.joint.name)
         coupled = {name for c in mechanism.couplings for name, _, _ in c.terms}
-        found = []
-        for e in edges:
-            edge = self.reduction.graph.edges[e]
-            joint = mechanism.joint(edge.joint.name)
-            if joint.name in keep | coupled or (joint.actuated and not motors):
-                continue
-            for after, replacement, shift in _replacements(joint):
-                if after in kinds:
-                    pose = self.equilibrium.origin(e) @ shift
-                    added = _added(joint, replacement, pose, self.q[list(edge.columns)])
-                    found.append(
-                        JointChange(joint.name, joint.kind, after, replacement, read_only(added))
-                    )
+        if joint.name in coupled or (joint.actuated and not motors):
+            return []
+        found, R = [], self._assembled(edge)[:3, :3]
+        forces = self._forces(e) if joint.kind == "spherical" else np.zeros((0, 3))
+        for after, replacement, shift, choice in _replacements(joint, forces):
+            if after in kinds:
+                pose = self.equilibrium.origin(e) @ shift
+                added = _added(joint, after, replacement, pose, self.q[list(edge.columns)])
+                seen = None if choice is None else read_only(R @ choice)
+                change = JointChange(
+                    joint.name, joint.kind, after, replacement, read_only(added), seen
+                )
+                found.append(change)
         return found
+
+    def _assembled(self, edge: Edge) -> Array:
+        """Pose of a joint's frame on its parent at the assembled pose, ground axes."""
+        loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
+        return np.asarray(poses[loops.row(edge.parent)] @ edge.T_parent)
+
+    def _forces(self, e: EdgeId) -> Array:
+        """Directions of the forces that self-stress brings into a joint, in its frame, (k, 3)."""
+        fields = self.equilibrium.fields(self.equilibrium.self_stress)
+        forces = fields[self.equilibrium.loops.edges.index(e)][:3]
+        u, s, _ = np.linalg.svd(forces, full_matrices=False)
+        local = self.equilibrium.origin(e)[:3, :3].T @ u[:, s > 1e-6]
+        axes = [axis for axis in np.eye(3) if np.linalg.norm(local.T @ axis) > 1e-3]
+        along = [np.eye(3)[i] for i in range(3) if any(abs(d[i]) > 1 - 1e-9 for d in local.T)]
+        return np.array(along or [*local.T, *axes]).reshape(-1, 3)
 
     def seen(
         self, edges: Sequence[EdgeId], options: Sequence[JointChange]
@@ -134,11 +172,12 @@ class Stressed:
         return blocks, own.shape[2]
 
 
-def _added(joint: Joint, replacement: Joint, pose: Array, q: Array) -> Array:
+def _added(joint: Joint, after: str, replacement: Joint, pose: Array, q: Array) -> Array:
     """World screws that a joint gains, shape (6, added).
 
     Args:
         joint: The joint as it is.
+        after: Kind of the replacement.
         replacement: The joint as it would be.
         pose: World pose of the replacement's frame on the parent, shape (4, 4).
         q: Coordinates of the joint as it is.
@@ -146,53 +185,100 @@ def _added(joint: Joint, replacement: Joint, pose: Array, q: Array) -> Array:
     R, point = pose[:3, :3], pose[:3, 3]
     if joint.kind == "fixed":
         return np.column_stack([screw.revolute(axis, point) for axis in R.T])
+    if joint.kind == "spherical":
+        return screw.prismatic(R @ replacement.screws[:3, 0])[:, None]
     axis, _, pitch = screw.axis_of(joint.screws[:, 0])
-    if replacement.kind == "cylindrical":
+    if after == "cylindrical":
         gained = screw.revolute(R @ axis, point) if pitch is None else screw.prismatic(R @ axis)
         return gained[:, None]
-    if replacement.kind == "composite":
+    if after == "slotted":
         return screw.prismatic(R @ replacement.screws[:3, 0])[:, None]
-    if replacement.kind == "universal":
+    if after == "universal":
         turned = R @ screw.exp(screw.revolute(axis) * q[0])[:3, :3]
         return screw.revolute(turned @ replacement.screws[3:, 1], point)[:, None]
-    return np.column_stack([screw.revolute(R @ e, point) for e in perpendiculars(axis)])
+    tilts = [screw.revolute(R @ e, point) for e in perpendiculars(axis)]
+    if after == "point_on_line":
+        return np.column_stack([screw.prismatic(R @ axis), *tilts])
+    if after == "parallel":
+        return np.column_stack([screw.prismatic(e) for e in R.T])
+    if after == "line_in_plane":
+        moved = point + R @ axis * q[0]
+        across, normal = replacement.screws[:3, 1], replacement.screws[3:, 2]
+        turns = [screw.revolute(R @ e, moved) for e in (normal, axis)]
+        return np.column_stack([screw.prismatic(R @ across), *turns])
+    return np.column_stack(tilts)
 
 
-def _replacements(joint: Joint) -> Iterator[tuple[str, Joint, Array]]:
-    """Joints with more freedoms in the same position: what, which, and the shift of its frame."""
+def _replacements(joint: Joint, forces: Array) -> Iterator[tuple[str, Joint, Array, Array | None]]:
+    """Joints with more freedoms in the same position.
+
+    Args:
+        joint: The joint as it is.
+        forces: Directions in which a ball joint may give way, in its frame, shape (k, 3).
+
+    Yields:
+        The kind, the joint, the shift of its frame, and the direction chosen, in its frame.
+    """
     if joint.kind == "fixed" and joint.closure:
-        yield _with(joint, "spherical", joint_screws("spherical"), np.zeros(3), IDENTITY)
+        yield _with(joint, "spherical", joint_screws("spherical"), IDENTITY)
+        return
+    if joint.kind == "spherical":
+        for along in forces:
+            yield _with(
+                joint, "point_on_line", pair_screws("point_on_line", along), IDENTITY, along
+            )
         return
     if joint.kind not in ("revolute", "prismatic"):
         return
     axis, point, _ = screw.axis_of(joint.screws[:, 0])
-    value = float(joint.position[0])
     cylindrical = joint_screws("cylindrical", axis)
     if point is None:
-        yield _with(joint, "cylindrical", cylindrical, np.array([value, 0.0]), IDENTITY)
+        yield _with(joint, "cylindrical", cylindrical, IDENTITY)
+        for normal in perpendiculars(axis):
+            screws = pair_screws("line_in_plane", axis, normal)
+            yield _with(joint, "line_in_plane", screws, IDENTITY, normal)
         return
     shift = screw.transform(None, point)
-    yield _with(joint, "cylindrical", cylindrical, np.array([0.0, value]), shift)
+    yield _with(joint, "cylindrical", cylindrical, shift)
+    value = screw.exp(screw.revolute(axis) * float(joint.position[0]))[:3, :3]
     for second in perpendiculars(axis):
         screws = joint_screws("universal", axis, second)
-        yield _with(joint, "universal", screws, np.array([value, 0.0]), shift)
-    yield _with(joint, "spherical", joint_screws("spherical"), value * axis, shift)
+        yield _with(joint, "universal", screws, shift, value @ second)
+    yield _with(joint, "spherical", joint_screws("spherical"), shift)
     for along in perpendiculars(axis):
         screws = np.column_stack([screw.prismatic(along), screw.revolute(axis)])
-        yield _with(joint, "slotted", screws, np.array([0.0, value]), shift)
+        yield _with(joint, "slotted", screws, shift, along)
+    for pair in ("point_on_line", "parallel"):
+        yield _with(joint, pair, pair_screws(pair, axis), shift)
+
+
+def own_freedom(joint: Joint, screws: Array) -> int | None:
+    """Which of new freedoms (6, f) is the single one that a joint has, if one is."""
+    if joint.freedoms != 1 or screws.shape[1] > 2:
+        return None  # a ball joint's coordinates are of another sort
+    turns = bool(np.any(joint.screws[3:, 0]))
+    kinds = np.any(screws[3:], axis=0) == turns
+    return int(np.argmax(kinds)) if kinds.any() else None
 
 
 def _with(
-    joint: Joint, after: str, screws: Array, position: Array, shift: Array
-) -> tuple[str, Joint, Array]:
+    joint: Joint, after: str, screws: Array, shift: Array, choice: Array | None = None
+) -> tuple[str, Joint, Array, Array | None]:
+    own, limits, dynamics = own_freedom(joint, screws), joint.limits, joint.dynamics
+    if own is not None:
+        limits = None if limits is None else limits.widened(screws.shape[1], own)
+        dynamics = dynamics.widened(screws.shape[1], own)
     replacement = replace(
         joint,
-        kind="composite" if after == "slotted" else after,
+        kind="composite" if after in ("slotted", *HIGHER_PAIRS) else after,
         screws=screws,
-        position=position,
+        position=np.zeros(screws.shape[1]),
         T_parent_joint=joint.T_parent_joint @ shift,
         T_child_joint=joint.T_child_joint @ shift,
-        limits=None,
-        dynamics=JointDynamics(),
+        limits=None if own is None else limits,
+        dynamics=JointDynamics() if own is None else dynamics,
     )
-    return after, replacement, shift
+    if np.any(joint.position):
+        moved = screw.inverse(shift) @ motion(joint, joint.position) @ shift
+        replacement = replace(replacement, position=joint_position(replacement, moved))
+    return after, replacement, shift, choice

@@ -18,6 +18,7 @@ from regularize.errors import ModelError
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.model.graph import coordinate_names
+from regularize.model.passive_joints import PassiveJoints
 from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 from regularize.statics.elastic import Stiffness, compliance_roots, settle
@@ -32,7 +33,8 @@ class JointForce(Reaction):
     Attributes:
         wrench: From parent to child at the origin of the joint frame on the parent, ground axes,
             force in newtons first, moment in newton metres, shape (6,).
-        motor: Generalised forces along the joint's freedoms, which ``wrench`` includes.
+        motor: Generalised forces of motors along the joint's freedoms. ``wrench`` includes them,
+            and what acts within the joint: damping, dry friction, springs, and rotors.
         determined: The part of ``wrench`` that equilibrium determines, shape (6,).
     """
 
@@ -128,14 +130,22 @@ def joint_forces(
         given[list(cut.edge.columns)] = False
     rest = np.zeros(graph.freedoms)
     v, a = equilibrium.complete(rest if v is None else v, rest if a is None else a, given)
+    passive = PassiveJoints.of(graph)
+    within = passive.dissipative(v) + passive.springs(q) - passive.armature * a
     tree = equilibrium.open_tree(equilibrium.needed(v, a, applied))
-    solution, stress, missing = equilibrium.solve(tree, forces, free_to_take)
+    solution, stress, missing = equilibrium.solve(tree, forces + within, free_to_take)
     scale = max(
         float(np.max(np.abs(tree), initial=0.0)), float(np.max(np.abs(forces), initial=0.0))
     )
     missed = np.abs(missing * equilibrium.loops.units)
     if np.max(missed, initial=0.0) > balance * max(scale, 1e-12):
         worst = int(np.argmax(missed))
+        if reduction.finite_mobility != reduction.mobility:
+            raise ModelError(
+                f"no finite forces in the joints balance {abs(missing[worst]):.3g} along "
+                f"{known[worst]!r}: the mechanism is shaky, its loops hold that to second order "
+                "only; change a length, or hold the coordinate with held="
+            )
         raise ModelError(
             f"nothing balances {abs(missing[worst]):.3g} along {known[worst]!r}: the accelerations "
             "do not fit the forces; give the motor forces with tau=, or name with held= the "
@@ -147,7 +157,7 @@ def joint_forces(
     amounts = settle(equilibrium, fields, free, compliances)
     settled = fields + free @ amounts
     # A held coordinate's force is what the wrench has along it; elsewhere it was given.
-    motor = np.where(free_to_take, equilibrium.along_freedoms(settled), forces)
+    motor = np.where(free_to_take, equilibrium.along_freedoms(settled) - within, forces)
     method = "unique" if not stress.shape[1] else "elastic" if compliances else "minimum norm"
     joints = _joints(equilibrium, settled, free, motor)
     return JointForces(

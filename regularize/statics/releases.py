@@ -2,7 +2,7 @@
 
 A loop that is closed by a weld where a hinge belongs cannot move. With the closure opened, the
 twists that the rest of the mechanism allows there say which joints would let it go: all freedoms of
-such a joint lie among these twists.
+such a joint lie among these twists; of a ball joint, one at least.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ class OpenClosure:
                 change = self.change(kind, axis)
                 screws = self._world(change.replacement.screws)
                 keeps = subalgebra.contains(subalgebra.span(screws), self._world(self.joint.screws))
-                if change.gain > 0 and keeps and self.contains(screws):
+                # Many engines know no other joint than a point, some of which turns idly then.
+                helps = self.turning if kind == "spherical" else self.contains(screws)
+                if change.gain > 0 and keeps and helps:
                     yield change
 
     def _choices(self, kind: str) -> list[Array]:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import Diagnostic
 from regularize.reduction.reduce import Reduction
-from regularize.statics.cures import Cure
+from regularize.statics.cure import Cure
 from regularize.statics.joint_changes import JointChange
+from regularize.statics.releases import LOOSER
 
 #: What joints of a kind are called: one, and several.
 WORDS = {
@@ -20,6 +21,9 @@ WORDS = {
     "spherical": ("a ball joint", "ball joints"),
     "planar": ("a planar joint", "planar joints"),
 }
+
+#: Kinds of closures in formats that do not know all.
+HELD = {"mjcf": ("spherical",)}
 
 
 def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
@@ -45,7 +49,14 @@ def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
             joints=tuple(change.joint for change in changes),
             source=reduction.mechanism.joint(changes[0].joint).source,
             help=tuple(
-                f"{_there(way.changes)}, {_outcome(way)}: {release_command(reduction, way)}"
+                ": ".join(
+                    part
+                    for part in (
+                        f"{_there(way.changes)}, {_outcome(way)}",
+                        release_command(reduction, way),
+                    )
+                    if part
+                )
                 for way in ways
             ),
         )
@@ -69,8 +80,13 @@ def _outcome(cure: Cure) -> str:
 
 
 def release_command(reduction: Reduction, cure: Cure) -> str:
-    """The one line that makes the change: in Python for Pinocchio models, else on the shell."""
+    """The one line that makes the change: in Python for Pinocchio models, else on the shell.
+
+    It is empty where the format has no such closure.
+    """
     mechanism = reduction.mechanism
+    if any(change.after not in HELD.get(mechanism.format, LOOSER) for change in cure.changes):
+        return ""
     if mechanism.format == "pinocchio":
         kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)
         return f"rg.augment(model, closures, kinds={kinds!r})"

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from regularize.adapters.common.shapes import capsule_parts
+from regularize.lie.screw import Array
 from regularize.model.body import Geometry, Inertia
 from regularize.model.diagnostic import Diagnostic, Severity
 from regularize.model.mechanism import Mechanism
@@ -88,22 +90,14 @@ def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
             for shape in pairing.after.body(name).geometry
         ]
         for number, (pose, shape) in enumerate(wanted, 1):
-            found = next(
-                (
-                    pair
-                    for pair in there
-                    if _alike(comparison, shape, pair[1])
-                    and comparison.same(
-                        pose @ shape.T_body_geometry, pair[0] @ pair[1].T_body_geometry
-                    )
-                ),
-                None,
-            )
+            found = _found(comparison, pose, shape, there)
             if found is not None:
-                there.remove(found)
-                if not _same_color(shape, found[1]):
+                if not _same_color(shape, found):
                     message = f"the color of shape {number} of body `{body.name}` differs"
                     yield comparison.find("REG328", message, severity="note")
+                continue
+            parts = capsule_parts(shape) if shape.kind == "capsule" else [None]
+            if all(part is not None and _found(comparison, pose, part, there) for part in parts):
                 continue
             uri = f" `{shape.uri}`" if shape.uri else ""
             message = f"{shape.kind}{uri} (shape {number}) of body `{body.name}` is not there"
@@ -112,6 +106,19 @@ def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
             uri = f" `{shape.uri}`" if shape.uri else ""
             message = f"body `{body.name}` has a {shape.kind}{uri} that is not in the model"
             yield comparison.find("REG328", message)
+
+
+def _found(
+    comparison: Comparison, pose: Array, shape: Geometry, there: list[tuple[Array, Geometry]]
+) -> Geometry | None:
+    """The shape of the file that is a shape of the model; it is taken from the list."""
+    for number, (other, found) in enumerate(there):
+        if _alike(comparison, shape, found) and comparison.same(
+            pose @ shape.T_body_geometry, other @ found.T_body_geometry
+        ):
+            del there[number]
+            return found
+    return None
 
 
 def _alike(comparison: Comparison, one: Geometry, two: Geometry) -> bool:

@@ -73,7 +73,9 @@ def _usd(pxr: Any, path: str) -> None:
 
     try:
         stage = Usd.Stage.Open(path)
-        found = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])
+        # Its name until version 26, and its name since.
+        parsed = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
+        found = (parsed or UsdPhysics.LoadUsdPhysicsFromRange)(stage, ["/"])
     except Tf.ErrorException as error:
         raise ValueError(str(error)) from error
     for described in found.values():

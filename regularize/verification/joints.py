@@ -63,8 +63,9 @@ def _freedom(comparison: Comparison, joint: Joint, k: int, shift: float) -> Iter
 
     def compared(code: str, what: str, one: Array, two: Array) -> Iterator[Diagnostic]:
         if not comparison.same(one, two):
-            message = f"{what} of {name} {instead(one, two)}"
-            yield comparison.find(code, message, joint.name)
+            gone = bool(np.all(np.isinf(two))) or (code == "REG325" and not np.any(two))
+            change = f"is lost ({numbers(one)})" if gone else instead(one, two)
+            yield comparison.find(code, f"{what} of {name} {change}", joint.name)
 
     bounds = bounds_of(part, index) / factor + shift
     yield from compared("REG324", "bounds", bounds_of(joint, k), bounds)
@@ -88,7 +89,8 @@ def bounds_of(joint: Joint, index: int) -> Array:
 
 def _opened(values: Array) -> Array:
     """Bounds as large as numbers get mean that there is none."""
-    return np.where(np.abs(values) > np.finfo(np.float64).max / 2, np.sign(values) * np.inf, values)
+    largest = np.finfo(np.float64).max / 2
+    return np.where(np.abs(values) > largest, np.copysign(np.inf, values), values)
 
 
 def _limit(joint: Joint, index: int, what: str) -> Array:

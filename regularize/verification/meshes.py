@@ -37,8 +37,8 @@ def with_meshes_from(
                 continue
             takes = ", ".join(sorted(adapter.meshes)) or "files"
             message = (
-                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: {takes} "
-                "that are there can be shown"
+                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: it is not "
+                f"found, or none of {takes}"
             )
             findings.append(Diagnostic("REG328", "warning", message, source=body.source))
         bodies.append(replace(body, geometry=tuple(shapes)))
@@ -48,7 +48,7 @@ def with_meshes_from(
 def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: Path) -> str | None:
     """How a file in a folder names the mesh of a shape; None where it cannot."""
     uri, path = shape.uri or "", mechanism.path
-    if mechanism.format == "usd" and path is not None:
+    if mechanism.format == "usd" and path is not None and uri.startswith("/"):
         inside = f"{_from(folder, os.path.realpath(path))}{INSIDE}{uri}"
         return inside if adapter.name in ("usd", "json") else None
     if adapter.meshes:

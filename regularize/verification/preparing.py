@@ -9,6 +9,7 @@ from typing import Any
 
 from regularize.adapters.common.names import unique
 from regularize.adapters.registry import Adapter
+from regularize.adapters.urdf.more_loops import CLOSING
 from regularize.errors import UnsupportedExport
 from regularize.manifold.assembly import assemble, with_coordinates
 from regularize.manifold.tolerances import EXACT
@@ -53,11 +54,34 @@ def prepared(
 def _body_names(mechanism: Mechanism, adapter: Adapter) -> dict[str, str]:
     taken = {body.name for body in mechanism.bodies} | adapter.reserved
     names = {}
+    marks = _idle_marks(mechanism) if adapter.name.startswith("urdf") else set()
     for body in mechanism.bodies:
-        free = body.name == mechanism.ground or body.name not in adapter.reserved
-        names[body.name] = body.name if free else unique(f"{body.name}_body", taken)
+        if body.name in marks:
+            new = unique(f"frame_{body.name}", taken)
+        elif body.name in adapter.reserved and body.name != mechanism.ground:
+            new = unique(f"{body.name}_body", taken)
+        else:
+            new = body.name
+        names[body.name] = new
         taken.add(names[body.name])
     return names
+
+
+def _idle_marks(mechanism: Mechanism) -> set[str]:
+    """Links whose names close a loop in URDF, which something else closes in the model."""
+    closed = {frozenset((j.parent, j.child)) for j in mechanism.joints if j.closure}
+    names = {body.name for body in mechanism.bodies}
+    pairs = (
+        (first, f"closing_{match[1]}_2")
+        for first in names
+        if (match := CLOSING.fullmatch(first)) is not None
+    )
+    return {
+        name
+        for pair in pairs
+        if {*pair} <= names and frozenset(pair) not in closed
+        for name in pair
+    }
 
 
 def _joint_names(

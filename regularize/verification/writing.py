@@ -17,6 +17,7 @@ from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.verification.differences import differences
 from regularize.verification.engines import try_engine
+from regularize.verification.left_behind import left_behind
 from regularize.verification.preparing import prepared
 
 
@@ -43,7 +44,7 @@ def write_verified(
             another machine. The file that was there before is as it was.
         RegularizeError: The file cannot be written.
     """
-    adapter, target = adapters()[format], _target(path)
+    adapter, target = adapters()[format], replaceable(path)
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
     try:
         model, findings = prepared(mechanism, adapter, target.parent)
@@ -51,6 +52,7 @@ def write_verified(
         # Meshes are named from the place of the file from now on.
         placed = replace(model, path=os.fspath(temporary))
         findings += _verified(placed, temporary, adapter, reduction)
+        findings += left_behind(mechanism, adapter.label, temporary)
         written = [*_written(temporary, target)]
         _refuse_others(target, adapter, [new for _, new in written])
         for old, new in written:
@@ -72,7 +74,7 @@ def write_verified(
     return tuple(findings)
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
+def replaceable(path: str | os.PathLike[str]) -> Path:
     """The file that is to be replaced: a link is followed, a device is refused."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

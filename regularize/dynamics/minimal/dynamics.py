@@ -36,7 +36,15 @@ from regularize.reduction.reduce import Reduction
 
 @dataclass(frozen=True, eq=False)
 class MinimalDynamics(PartitionedKinematics):
-    """Dynamics of a closed-loop mechanism in independent coordinates."""
+    """Dynamics of a closed-loop mechanism in independent coordinates.
+
+    Damping, friction and springs within the joints are part of the equations.
+
+    Attributes:
+        slip: Rate in rad/s and m/s below which dry friction falls off; None for 1e-3.
+    """
+
+    slip: float | None = None
 
     def mass_matrix(self, pose: Pose) -> Array:
         """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
@@ -53,7 +61,12 @@ class MinimalDynamics(PartitionedKinematics):
 
     def _forces(self, pose: Pose, v: Array, tau: Array, bias: Array) -> Array:
         terms = pin.rnea(self.robot.model, self._data, pose.q, v, bias)
-        return np.asarray(pose.transmission.T @ (terms - tau))
+        within = self.robot.passive.springs(self._data, pose.q) + self.dissipative(pose, v)
+        return np.asarray(pose.transmission.T @ (terms - tau - within))
+
+    def dissipative(self, pose: Pose, v: Array) -> Array:
+        """Joint forces of damping and friction, shape (nv,)."""
+        return self.robot.passive.dissipative(self._data, pose.q, v, self.slip)
 
     def acceleration(
         self, pose: Pose, v: Array, tau: Array, prescribed: Array | None = None
@@ -134,6 +147,8 @@ def minimal_dynamics(
     q: Array | None = None,
     time: float = 0.0,
     rtol: float | None = None,
+    slip: float | None = None,
+    style: str = "rows",
 ) -> MinimalDynamics:
     """Equations of motion in minimal coordinates.
 
@@ -145,6 +160,8 @@ def minimal_dynamics(
             one. Forced joints are moved to where they have to be.
         time: Time at which the forced joints are looked up.
         rtol: Relative tolerance of ranks; by default the reduction's.
+        slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
+        style: Export style of the robot; in ``anchors`` all joints have coordinates.
 
     Raises:
         NotClosed: The loops are open.
@@ -156,7 +173,7 @@ def minimal_dynamics(
     if not assembly.closed:
         worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
         raise NotClosed(worst.joint, worst.translation, worst.rotation)
-    robot = to_pinocchio(reduction)
+    robot = to_pinocchio(reduction, style)
     names = velocity_names(robot)
     motions = dict(forced or {})
     locked = tuple(independent)
@@ -182,6 +199,7 @@ def minimal_dynamics(
         tolerance,
         units,
         robot.model.createData(),
+        slip,
     )
     if motions:
         dynamics = dynamics.repartitioned(dynamics.moved(start, time).q)
@@ -191,14 +209,14 @@ def minimal_dynamics(
 def velocity_names(robot: Robot) -> tuple[str, ...]:
     """Name of the joint coordinate that every velocity of the model belongs to."""
     mechanism = robot.reduction.mechanism
-    cut = {c.edge.joint.name for c in robot.reduction.cuts}
+    present = np.any(robot.passive.coordinates.rates, axis=1).tolist()
     names = [""] * robot.model.nv
-    every = iter(coordinate_names(mechanism))
+    every, start = coordinate_names(mechanism), 0
     for joint in mechanism.joints:
-        for freedom in range(joint.freedoms):
-            name = next(every)
-            if joint.name not in cut:
-                names[robot.velocity_index(joint.name, freedom)] = name
+        if all(present[start : start + joint.freedoms]):
+            for freedom in range(joint.freedoms):
+                names[robot.velocity_index(joint.name, freedom)] = every[start + freedom]
+        start += joint.freedoms
     # Parts of a joint that is cut in the middle keep the model's own names.
     for j in range(1, robot.model.njoints):
         start = robot.model.idx_vs[j]

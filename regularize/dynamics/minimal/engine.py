@@ -15,6 +15,7 @@ from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, Radau
 from regularize.dynamics.all_coordinates import AllCoordinates
 from regularize.dynamics.inputs import JointForces
 from regularize.dynamics.integrator import Integrator
+from regularize.dynamics.loads import Loads
 from regularize.dynamics.minimal.dynamics import MinimalDynamics
 from regularize.dynamics.minimal.equations import MinimalCoordinates
 from regularize.dynamics.minimal.pose import GOOD, Pose
@@ -148,7 +149,9 @@ class MinimalEngine:
             if failed is None:
                 return
             self._failed = failed
-            equations = AllCoordinates(self._equations.dynamics.robot, self._equations.forces)
+            dynamics = self._equations.dynamics
+            robot = dynamics.robot
+            equations = AllCoordinates(robot, Loads(robot, self._equations.forces, dynamics.slip))
             self._across = Integrator(
                 equations,
                 rtol=self._tolerances["rtol"],
@@ -213,7 +216,9 @@ class MinimalEngine:
         if self._across is not None:
             there = self._across.sample(t)
             q, v, forces = there.q, there.v, self._equations.forces
-            a = self._equations.dynamics.robot.forward_dynamics(q, v, forces(t, q, v))
+            dynamics = self._equations.dynamics
+            tau = Loads(dynamics.robot, forces, dynamics.slip)(t, q, v)
+            a = dynamics.robot.forward_dynamics(q, v, tau)
             return Sample(t, q, v, there.work, np.zeros(0), a)
         state = self._state
         if self._solver is not None and t < self._solver.t:

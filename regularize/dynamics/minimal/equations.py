@@ -22,7 +22,7 @@ class MinimalCoordinates:
 
     Args:
         dynamics: The choice of coordinates; its reference is where to begin.
-        forces: Joint forces and torques, if there are any.
+        forces: Joint forces and torques beside those within the joints, if there are any.
         explicit: Whether the method shortens its step when a rate is no number.
 
     Attributes:
@@ -36,7 +36,8 @@ class MinimalCoordinates:
         self.dynamics, self.explicit = dynamics, explicit
         nothing = np.zeros(dynamics.robot.model.nv)
         self.forces: JointForces = (lambda t, q, v: nothing) if forces is None else forces
-        self._works = forces is not None or bool(dynamics.driven)
+        lossy = dynamics.robot.passive.joints.dissipates
+        self._works = forces is not None or bool(dynamics.driven) or lossy
         self.lost: ClosureLost | NoInertia | None = None
         self.begun = False
         self.free = [dynamics.known[i] for i in dynamics.free]
@@ -96,6 +97,7 @@ class MinimalCoordinates:
             pose, v, prescribed = self.resolve(t, state)
             tau = self.forces(t, pose.q, v)
             a, needed = self.dynamics.acceleration(pose, v, tau, prescribed)
+            working = tau + self.dynamics.dissipative(pose, v)
         except (ClosureLost, NoInertia) as lost:
             if not self.explicit or not self.begun:
                 raise
@@ -104,7 +106,7 @@ class MinimalCoordinates:
             return np.full(len(state), np.nan)
         self.begun = True
         rates = v if self._flat else np.linalg.solve(self.dynamics.rates(pose.x), v)
-        power = np.array([tau @ v + needed @ v[self.driven]])
+        power = np.array([working @ v + needed @ v[self.driven]])
         parts = [rates[self.free], a[self.free], power]
         return np.concatenate(parts if self._works else parts[:2])
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.dynamics.inputs import Actuation, JointForces, checked_array, joint_forces
+from regularize.dynamics.loads import style_with_rotors
 from regularize.dynamics.minimal.dynamics import minimal_dynamics
 from regularize.dynamics.minimal.findings import jumps, passed
 from regularize.dynamics.minimal.trajectory import started
@@ -32,6 +33,7 @@ def simulate_minimal(
     rates: Mapping[str, float] | None,
     drives: Mapping[str, Prescribed],
     rtol: float,
+    slip: float | None,
     progress: Callable[[float], None] | None,
 ) -> Simulation:
     """Let a mechanism move in independent coordinates, chosen anew whenever they go bad.
@@ -39,10 +41,14 @@ def simulate_minimal(
     Joints with a rate to begin with are made independent coordinates; for the other arguments see
     ``simulate``.
     """
+    plain = q is None and v is None and forces is None
     if isinstance(model, Robot):
-        model = model.reduction
+        model, plain = model.reduction, False
     reduction = reduce_loops(model) if isinstance(model, Mechanism) else model
-    dynamics = minimal_dynamics(reduction, tuple(rates or ()))
+    locked, style = tuple(rates or ()), "rows"
+    dynamics = minimal_dynamics(reduction, locked, slip=slip)
+    if plain and (style := style_with_rotors(dynamics.robot)) != "rows":
+        dynamics = minimal_dynamics(reduction, locked, slip=slip, style=style)
     robot = dynamics.robot
     q = None if q is None else checked_array(q, robot.model.nq, "q")
     v = None if v is None else checked_array(v, robot.model.nv, "v")
@@ -51,7 +57,7 @@ def simulate_minimal(
     if given:
         start = dynamics.pose(robot.q0 if q is None else q).q
         q = given.begun(robot, start)
-        dynamics = minimal_dynamics(reduction, tuple(rates or ()), forced=drives, q=q)
+        dynamics = minimal_dynamics(reduction, locked, forced=drives, q=q, slip=slip, style=style)
     tolerances = {"rtol": rtol, "atol": 1e-2 * rtol}
     engine = started(dynamics, 0.0, q, rates if rates else v, applied, tolerances=tolerances)
     began = times[0] == 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regularize.dynamics.loads import style_with_rotors
 from regularize.dynamics.one_freedom.bifurcations import bifurcations
 from regularize.dynamics.one_freedom.collocation_nodes import (
     MOST,
@@ -28,6 +29,7 @@ from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.idle_held import held
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
+from regularize.reduction.steadied import steadied
 
 #: Strides that are tried one after another, lengths scaled: where curves all but meet, long ones
 #: step from one onto the other.
@@ -58,6 +60,9 @@ def path(model: Mechanism | Reduction | Robot, *, through: bool = False) -> Path
         worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
         raise NotClosed(worst.joint, worst.translation, worst.rotation)
     findings: tuple[Diagnostic, ...] = ()
+    still = steadied(reduction)
+    if still is not reduction:
+        reduction, robot = still, None
     if reduction.mobility > 1:
         mechanism, findings = held(reduction)
         if findings:
@@ -68,7 +73,10 @@ def path(model: Mechanism | Reduction | Robot, *, through: bool = False) -> Path
             f"the mechanism has {reduction.mobility} freedoms, and only one with a single freedom "
             'moves along a path; simulate it in other coordinates: coordinates="minimal" or "all"'
         )
-    robot = robot or to_pinocchio(reduction)
+    if robot is None:
+        robot = to_pinocchio(reduction)
+        style = style_with_rotors(robot)
+        robot = robot if style == robot.style else to_pinocchio(reduction, style)
     curve, states = Curve(reduction), States(robot)
     nodes = _nodes(curve, np.array(reduction.q))
     places = [curve.place(q) for q in bifurcations(curve, nodes)]

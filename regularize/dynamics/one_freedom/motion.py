@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from regularize.dynamics.inputs import Actuation, JointForces
+from regularize.dynamics.loads import Loads
 from regularize.dynamics.one_freedom.collocation import Collocation, Travel
 from regularize.dynamics.one_freedom.functions import PathFunctions
 from regularize.dynamics.one_freedom.quadrature import orbit
@@ -26,6 +27,7 @@ class PathMotion:
         torques: Force or torque of joints by name, constant or over time.
         forces: Further joint forces.
         gravity: Acceleration of free fall in m/s², shape (3,); by default the model's.
+        slip: Rate below which dry friction falls off; by default 1e-3.
 
     Raises:
         ModelError: A name or a shape does not fit the model.
@@ -37,13 +39,17 @@ class PathMotion:
         torques: Mapping[str, Actuation],
         forces: JointForces | None,
         gravity: Array | None,
+        slip: float | None = None,
     ) -> None:
         """Tell what has a potential from what changes over time or with the motion."""
-        self.path, self.robot, self._forces = path, path.robot, forces
+        self.path, self.robot = path, path.robot
+        passive = self.robot.passive.joints
+        within = passive.dissipates or passive.stores
+        self._forces = Loads(self.robot, forces, slip) if within else forces
         if gravity is not None:
             if np.shape(gravity) != (3,):
                 raise ModelError(f"gravity has shape {np.shape(gravity)}, but it is a vector: (3,)")
-            self.robot = to_pinocchio(self.robot.reduction)
+            self.robot = to_pinocchio(self.robot.reduction, self.robot.style)
             self.robot.model.gravity.linear = np.asarray(gravity)
         constant = {n: float(t) for n, t in torques.items() if not callable(t)}
         self._constant, self._amounts = path.columns(constant), np.array([*constant.values()])
@@ -157,7 +163,9 @@ class PathMotion:
         velocities = travel.rate[:, None] * path.velocity(travel.s)
         q = path.states.configurations(coordinates)
         v = path.states.velocities(coordinates, velocities)
-        work = travel.work
+        # Springs have done what they no longer hold; the rest is work that the energy lacks.
+        held = robot.passive.joints.energy(path.configuration(np.append(s, travel.s)))
+        work = travel.work + (held[1:] - held[0])
         if self._constant:
             moved = coordinates[:, self._constant] - path.configuration(s)[self._constant]
             work = work + moved @ self._amounts

@@ -47,6 +47,7 @@ class Path(PathFunctions):
         times: Array | None = None,
         rtol: float = 1e-9,
         max_step: float = np.inf,
+        slip: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Simulation:
         """Let the mechanism move.
@@ -69,6 +70,7 @@ class Path(PathFunctions):
                 second.
             rtol: Relative error of times, or of the rate per window.
             max_step: Longest window in seconds, for forces that come and go in between.
+            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
             progress: Called now and then with the fraction done.
 
         Raises:
@@ -76,9 +78,9 @@ class Path(PathFunctions):
                 path does not lead through the state to begin with.
             StepTooSmall: The motion cannot be continued.
         """
-        check_numbers(duration, rtol, torques, rates, max_step=max_step)
+        check_numbers(duration, rtol, torques, rates, max_step=max_step, slip=slip)
         times = recorded_times(times, duration)
-        motion = PathMotion(self, torques or {}, forces, gravity)
+        motion = PathMotion(self, torques or {}, forces, gravity, slip)
         s, rate = motion.state(q, v, rates)
         travel = motion.travel(s, rate, times, rtol, max_step, progress)
         return motion.simulation(s, times, travel, self.findings)

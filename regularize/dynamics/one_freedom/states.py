@@ -14,7 +14,7 @@ class States:
     """Translates joint coordinates, those of the cuts included, to a robot's.
 
     Args:
-        robot: A robot of the style ``rows``.
+        robot: A robot of the style ``rows`` or ``anchors``.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -61,7 +61,7 @@ class States:
         model, data = self.robot.model, self.robot.data
         rows = np.zeros((len(q), 4))
         for row, a, b in zip(rows, self.configurations(q), self.velocities(q, v), strict=True):
-            row[0] = 2.0 * pin.computeKineticEnergy(model, data, a, b)
+            row[0] = 2.0 * self.robot.energies(a, b)[0]
             row[1:] = pin.centerOfMass(model, data, a)
             row[1:] *= data.mass[0]
         return rows

@@ -1,0 +1,174 @@
+"""Changes of the text of the user's files: what to put where, and nothing else.
+
+A patcher of a format (``adapters/FORMAT/patch.py``) turns wanted kinds of joints into edits. Text
+keeps its encoding, its byte order mark and its line ends; whatever no edit touches stays as it is,
+byte for byte.
+"""
+
+from __future__ import annotations
+
+import bisect
+import codecs
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from regularize.errors import RegularizeError
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Joint
+
+#: Code of the finding about what a joint loses, by what the file calls it.
+LOST = {
+    "<limit>": "REG324",
+    "range": "REG324",
+    "<dynamics>": "REG325",
+    "drive": "REG326",
+    "<mimic>": "REG327",
+}
+_LINE = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, eq=False)
+class WantedKind:
+    """A joint that is to become another one.
+
+    Attributes:
+        joint: The joint as it was read.
+        kind: What it becomes: one of ``joint.KINDS``, of ``HIGHER_PAIRS``, or ``slotted``.
+        replacement: The joint that it becomes.
+    """
+
+    joint: Joint
+    kind: str
+    replacement: Joint
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A piece of text that another one replaces.
+
+    Attributes:
+        path: The file.
+        start: First character replaced.
+        end: Character after the last one replaced.
+        text: What stands there then.
+    """
+
+    path: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(eq=False)
+class Patch:
+    """What has to change in the user's files.
+
+    Attributes:
+        edits: The changes of texts.
+        findings: What is lost or was decided on the way.
+    """
+
+    edits: list[Edit] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
+
+    def lose(self, joint: Joint, kind: str, tags: Iterable[str]) -> None:
+        """Say which elements of a joint mean nothing to its new kind (REG324 to REG327)."""
+        for tag in tags:
+            self.findings.append(
+                Diagnostic(
+                    LOST[tag],
+                    "warning",
+                    f"{tag} of joint `{joint.name}` means nothing to a {kind.replace('_', ' ')} "
+                    "joint: it stays in the file without effect",
+                    joints=(joint.name,),
+                    source=joint.source,
+                )
+            )
+
+
+@dataclass(frozen=True)
+class EditedText:
+    """Text of a file together with how it is encoded.
+
+    Attributes:
+        path: The file.
+        text: Its characters, line ends as they are.
+        encoding: Name of the encoding.
+        mark: Byte order mark in front.
+        member: Member of the file that it is, where that is an archive.
+    """
+
+    path: str
+    text: str
+    encoding: str
+    mark: bytes = b""
+    member: str = ""
+
+    @classmethod
+    def of(cls, data: bytes, path: str, encoding: str = "utf-8") -> EditedText:
+        """The text of some bytes, in the encoding that its mark tells or else the one given."""
+        for mark, name in (
+            (codecs.BOM_UTF8, "utf-8"),
+            (codecs.BOM_UTF16_LE, "utf-16-le"),
+            (codecs.BOM_UTF16_BE, "utf-16-be"),
+        ):
+            if data.startswith(mark):
+                return cls(path, data[len(mark) :].decode(name), name, mark)
+        return cls(path, data.decode(encoding), encoding)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file; raises ``RegularizeError`` where a character has no code."""
+        try:
+            return self.mark + self.text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise RegularizeError(
+                f"{self.path}: {error.object[error.start]!r} cannot be written in "
+                f"{self.encoding}; save the file as UTF-8"
+            ) from error
+
+    @property
+    def newline(self) -> str:
+        """How its lines end."""
+        found = _LINE.search(self.text)
+        return "\n" if found is None else found[0]
+
+    def with_edits(self, edits: Iterable[Edit]) -> EditedText:
+        """The text after some edits, which do not overlap; those at one place in their order."""
+        pieces, last = [], 0
+        for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+            if edit.start < last:
+                raise RegularizeError(
+                    f"{self.path}: two changes meet at one place; make them one after another"
+                )
+            pieces += [self.text[last : edit.start], edit.text]
+            last = edit.end
+        return replace(self, text="".join([*pieces, self.text[last:]]))
+
+    def diff(self, after: EditedText) -> str:
+        """Unified difference to another text, line ends left out."""
+        name = f"{self.path}:{self.member}" if self.member else self.path
+        lines = difflib.unified_diff(
+            _LINE.split(self.text), _LINE.split(after.text), name, name, lineterm=""
+        )
+        return "".join(f"{line}\n" for line in lines)
+
+
+class LineIndex:
+    """Lines of a text by the numbers of their characters."""
+
+    def __init__(self, text: str) -> None:
+        """Note where lines start."""
+        self.text = text
+        self.starts: Sequence[int] = [0, *(match.end() for match in _LINE.finditer(text))]
+
+    def line(self, position: int) -> int:
+        """Line of a character, counted from 1."""
+        return bisect.bisect_right(self.starts, position)
+
+    def span(self, line: int) -> tuple[int, int]:
+        """First character of a line, counted from 1, and the one after its end of line."""
+        end = self.starts[line] if line < len(self.starts) else len(self.text)
+        return self.starts[line - 1], end

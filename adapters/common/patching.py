@@ -1,0 +1,142 @@
+"""What the patchers of all formats share: reading text, writing bytes, and references to files.
+
+A patcher belongs to one model that was read. It says which kinds its format can hold where, turns
+wanted kinds into edits, and names the references to other files, so that they can be rewritten
+where the model is written elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from regularize.adapters.common.edits import EditedText, Patch, WantedKind
+from regularize.adapters.common.files import read_bytes
+from regularize.adapters.common.names import listed
+from regularize.adapters.common.xml_places import Place, XmlPlaces
+from regularize.adapters.common.xml_text import declared_encoding
+from regularize.errors import ModelError
+from regularize.model.mechanism import Joint, Mechanism
+
+
+class FileReference(NamedTuple):
+    """A reference to another file, relative to the folder of the model.
+
+    Attributes:
+        start: Its first character.
+        end: The character after its last one.
+        path: The reference as it is meant, with slashes.
+    """
+
+    start: int
+    end: int
+    path: str
+
+
+class Patcher(ABC):
+    """Edits the files of one model.
+
+    Attributes:
+        mechanism: The model as it was read.
+    """
+
+    #: Whether references in included files are relative to the model's own folder.
+    central = True
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        """Take the model."""
+        self.mechanism = mechanism
+        self.path = str(mechanism.path)
+        self._data: dict[str, bytes] = {}
+
+    @abstractmethod
+    def kinds(self, joint: Joint) -> Collection[str]:
+        """Kinds that the format and its engines can hold in the place of a joint."""
+
+    @abstractmethod
+    def patch(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The edits that make joints what they are to be; raises ``ModelError`` for what is not."""
+
+    def references(self, text: EditedText) -> Iterator[FileReference]:
+        """The relative references of one of the files; none."""
+        return iter(())
+
+    def found_by_name(self) -> Collection[str]:
+        """Further files that belong to the model by their names, and go where it goes."""
+        return ()
+
+    def data(self, path: str) -> bytes:
+        """The bytes of one of the files, as they were when it was first asked for."""
+        if path not in self._data:
+            self._data[path] = read_bytes(path)
+        return self._data[path]
+
+    def unchanged(self) -> None:
+        """Raise ``ModelError`` where one of the files is another one than when it was read."""
+        for path, data in self._data.items():
+            if read_bytes(path) != data:
+                raise ModelError(f"{path}: was changed since it was read; start again")
+
+    def text(self, path: str) -> EditedText:
+        """The text of one of the files, as it is edited."""
+        return EditedText.of(self.data(path), path)
+
+    def packed(self, path: str, text: EditedText) -> bytes:
+        """The bytes of one of the files with that text."""
+        return text.data
+
+    @property
+    def way_out(self) -> str:
+        """What else could be done in the file where it holds no other kind; empty: nothing."""
+        return ""
+
+    def refuse(self, wanted: WantedKind, held: Iterable[str]) -> ModelError:
+        """The error to raise about a kind that the format cannot hold in the place of a joint."""
+        joint = wanted.joint
+        place = "" if joint.source is None else f"{joint.source}: "
+        ways = listed(held) or "none other"
+        return ModelError(
+            f"{place}joint {joint.name!r} cannot become {wanted.kind} in this file; "
+            f"{self.mechanism.format} holds there: {ways}"
+        )
+
+
+class XmlPatcher(Patcher):
+    """Edits the XML files of one model."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        """Take the model; files are opened when they are needed."""
+        super().__init__(mechanism)
+        self._places: dict[str, XmlPlaces] = {}
+
+    def text(self, path: str) -> EditedText:
+        """The text of one of the files, in the encoding that it declares."""
+        data = self.data(path)
+        return EditedText.of(data, path, declared_encoding(data))
+
+    def places(self, path: str) -> XmlPlaces:
+        """The elements of one of the files."""
+        if path not in self._places:
+            self._places[path] = XmlPlaces(self.text(path))
+        return self._places[path]
+
+    def element(self, joint: Joint) -> Place | None:
+        """The element that a joint was read from; None where it comes from no element."""
+        source = joint.source
+        if source is None or source.element is None or source.line is None:
+            return None
+        return self.places(source.path).at(source)
+
+    def references(self, text: EditedText) -> Iterator[FileReference]:
+        """The relative references of one of the files, by ``referring``."""
+        for place in XmlPlaces(text).root.walk():
+            for start, end in self.referring(place):
+                path = text.text[start:end].strip()
+                if path and "://" not in path and not os.path.isabs(path):
+                    yield FileReference(start, end, path)
+
+    def referring(self, place: Place) -> Iterator[tuple[int, int]]:
+        """Where an element names files, relative to the model."""
+        return iter(())

@@ -1,0 +1,221 @@
+"""Kinds of joints changed in MJCF files: further joints in a body, and one connect per closure.
+
+A joint that gains a freedom gets a joint element beside it, in the same body. A hinge that is
+closed by two connects becomes a ball joint by leaving one connect, which names bodies and an
+anchor, as MuJoCo and Drake both read it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.names import unique
+from regularize.adapters.common.patching import FileReference, XmlPatcher
+from regularize.adapters.common.write import numbers
+from regularize.adapters.common.xml_places import Place, XmlPlaces
+from regularize.adapters.mjcf.closure_patch import MjcfClosures
+from regularize.adapters.mjcf.compiled import compiled
+from regularize.errors import ModelError
+from regularize.model.joint import Joint
+from regularize.model.mechanism import Mechanism
+
+#: Kinds that further joints in a body make of a hinge or a slide.
+GAINS = {"revolute": ("cylindrical", "universal", "slotted"), "prismatic": ("cylindrical",)}
+#: What a joint must not have that only gives way, by attribute: the value that means none.
+NEUTRAL = {"stiffness": 0.0, "damping": 0.0, "armature": 0.0, "frictionloss": 0.0, "ref": 0.0}
+#: Attribute that names a folder, by the tag of the files in it.
+FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
+_WORD = re.compile(r"\S+")
+
+
+class MjcfPatcher(XmlPatcher):
+    """Edits an MJCF file and the files that it includes."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        """Compile the model as its reader does."""
+        super().__init__(mechanism)
+        self.source = compiled(self.path)
+        self.m: Any = self.source.model
+        self.spec: Any = mujoco.MjSpec.from_file(self.path)
+        self.taken = {self.m.joint(j).name for j in range(self.m.njnt)}
+
+    @property
+    def roots(self) -> list[Place]:
+        """Root elements of all files."""
+        return [self.places(path).root for path in (self.path, *self.source.files)]
+
+    def kinds(self, joint: Joint) -> Collection[str]:
+        """A ball in the place of a closing hinge or weld; one freedom more within the tree."""
+        if joint.closure:
+            return {"revolute": ("spherical",), "fixed": ("spherical", "revolute")}.get(
+                joint.kind, ()
+            )
+        place = self._joint_place(joint)
+        return () if place is None or place.tag != "joint" else GAINS.get(joint.kind, ())
+
+    def patch(self, wanted: Sequence[WantedKind]) -> Patch:
+        """Joints added, connects left out, keyframes made longer."""
+        found = Patch()
+        for each in wanted:
+            if each.joint.closure:
+                found.edits += MjcfClosures(self, self.source).edits(each)
+            else:
+                found.edits += self._tree_joint(each, found)
+        return found
+
+    # -- joints of the tree
+
+    def _joint_place(self, joint: Joint) -> Place | None:
+        """The element of a joint; one without a name is found in its body."""
+        if joint.source is not None and joint.source.line is not None:
+            return self.element(joint)
+        number = self._number(joint)
+        if number is None:
+            return None
+        body = int(self.m.jnt_bodyid[number])
+        name = self.m.body(body).name
+        for root in self.roots:
+            for place in root.walk():
+                if name and place.tag == "body" and place.get("name") == name:
+                    own = list(_own_joints(place))
+                    k = number - int(self.m.body_jntadr[body])
+                    return own[k] if len(own) == int(self.m.body_jntnum[body]) else None
+        return None
+
+    def _number(self, joint: Joint) -> int | None:
+        names = [self.m.joint(j).name or None for j in range(self.m.njnt)]
+        if joint.name in names:
+            return names.index(joint.name)
+        for j, name in enumerate(names):
+            body = self.m.body(int(self.m.jnt_bodyid[j])).name
+            if name is None and joint.name == f"{body}_joint":
+                return j
+        return None
+
+    def _tree_joint(self, wanted: WantedKind, found: Patch) -> Iterator[Edit]:
+        joint, place = wanted.joint, self._joint_place(wanted.joint)
+        number = self._number(joint)
+        if place is None or number is None or wanted.kind not in GAINS.get(joint.kind, ()):
+            if place is not None and wanted.kind in ("revolute", "prismatic", "spherical"):
+                yield from self._retyped(place, wanted, found)
+                return
+            raise self.refuse(wanted, self.kinds(joint))
+        inside = place.parent is not None and place.parent.tag == "frame"
+        if inside and wanted.kind != "cylindrical":
+            raise ModelError(
+                f"{joint.source}: joint {joint.name!r} stands in a <frame>, in which a second axis "
+                "is not written; move it out of the frame"
+            )
+        own = self.spec.joints[number]
+        pos = place.get("pos") or (numbers(own.pos) if np.any(own.pos) else None)
+        slide, axis, first = True, place.get("axis") or numbers(own.axis), False
+        screws = wanted.replacement.screws
+        if wanted.kind == "universal":
+            slide, axis = False, numbers(screws[3:, 1])
+        elif wanted.kind == "slotted":
+            axis, first = numbers(screws[:3, 0]), True
+        elif joint.kind == "prismatic":
+            slide = False
+        name = unique(f"{joint.name}_{'slide' if slide else 'turn'}", self.taken)
+        self.taken.add(name)
+        given = {"name": name, "type": "slide" if slide else "hinge"}
+        if not slide and pos is not None:
+            given["pos"] = pos
+        given["axis"] = axis
+        given |= self._neutral(place, slide, pos)
+        text = "<joint " + " ".join(f'{key}="{value}"' for key, value in given.items()) + "/>"
+        yield place.before(text) if first else place.after(text)
+        yield from self._longer_keys(number, first)
+
+    def _retyped(self, place: Place, wanted: WantedKind, found: Patch) -> Iterator[Edit]:
+        """A hinge made a slide, or the other way round, or a ball, which nothing may depend on."""
+        if self.m.nkey and wanted.kind == "spherical":
+            raise ModelError(
+                f"joint {wanted.joint.name!r} cannot become spherical: the keyframes of the model "
+                "hold its one coordinate; delete them first"
+            )
+        types = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
+        if wanted.kind == "spherical" and place.get("range") is not None:
+            found.lose(wanted.joint, wanted.kind, ["range"])
+        yield place.with_attribute("type", types[wanted.kind])
+
+    def _neutral(self, place: Place, slide: bool, pos: str | None) -> dict[str, str]:
+        """Attributes that keep the defaults of the place from acting on an added joint."""
+        scope: Place | None = place.parent
+        while scope is not None and scope.get("childclass") is None:
+            scope = scope.parent
+        name = None if scope is None else scope.get("childclass")
+        default = (self.spec.find_default(name) if name else self.spec.default).joint
+        found = {}
+        for attribute, none in NEUTRAL.items():
+            if np.any(np.atleast_1d(getattr(default, attribute)) != none):
+                found[attribute] = f"{none:g}"
+        if np.any(default.range) or default.limited == mujoco.mjtLimited.mjLIMITED_TRUE:
+            found["limited"] = "false"
+        if np.any(default.actfrcrange):
+            found["actuatorfrclimited"] = "false"
+        if not slide and pos is None and np.any(default.pos):
+            found["pos"] = "0 0 0"
+        return found
+
+    def _longer_keys(self, number: int, first: bool) -> Iterator[Edit]:
+        """A zero in every keyframe for the coordinate of an added joint."""
+        for root in self.roots:
+            for key in (place for place in root.walk() if place.tag == "key"):
+                for attribute, addresses in (
+                    ("qpos", self.m.jnt_qposadr),
+                    ("qvel", self.m.jnt_dofadr),
+                ):
+                    if attribute in key.values:
+                        yield _with_zero(key, attribute, int(addresses[number]), first)
+
+    # -- references
+
+    def references(self, text: EditedText) -> Iterator[FileReference]:
+        """Folders of assets where the compiler names them, else the assets; included files."""
+        places, folders = XmlPlaces(text), self._folders()
+        for place in places.root.walk():
+            for attribute, span in place.values.items():
+                path = text.text[slice(*span)].strip()
+                folder = attribute in ("meshdir", "texturedir", "assetdir")
+                named = place.tag == "compiler" and folder
+                if attribute.startswith("file") and path:
+                    inside = FOLDERS.get(place.tag)
+                    named = inside is None or not folders & {inside, "assetdir"}
+                if named and path and not path.startswith("/"):
+                    yield FileReference(*span, path)
+
+    def _folders(self) -> set[str]:
+        """Attributes by which the compiler names folders, in any of the files."""
+        found: set[str] = set()
+        for root in self.roots:
+            for place in root.walk():
+                if place.tag == "compiler":
+                    found |= place.values.keys() & {"meshdir", "texturedir", "assetdir"}
+        return found
+
+
+def _own_joints(body: Place) -> Iterator[Place]:
+    """Joint elements of a body, those in its frames included."""
+    for child in body.children:
+        if child.tag in ("joint", "freejoint"):
+            yield child
+        elif child.tag == "frame":
+            yield from _own_joints(child)
+
+
+def _with_zero(key: Place, attribute: str, address: int, first: bool) -> Edit:
+    """A zero before or behind one of the numbers of a keyframe."""
+    start, end = key.values[attribute]
+    words = list(_WORD.finditer(key.document.text, start, end))
+    if first:
+        at = words[address].start()
+        return key.document.edit(at, at, "0 ")
+    at = words[address].end()
+    return key.document.edit(at, at, " 0")

@@ -1,0 +1,159 @@
+"""Kinds of joints changed in URDF files, in the dialect that each joint is written in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.patching import FileReference, XmlPatcher
+from regularize.adapters.common.write import numbers
+from regularize.adapters.common.xml_places import Place
+from regularize.adapters.sdf.patch import SdfJointPatch
+from regularize.adapters.urdf import sidecar_patch
+from regularize.adapters.urdf.gepetto import KEY
+from regularize.adapters.urdf.loop_element import axes_of, loop_element
+from regularize.errors import ModelError
+from regularize.model.higher_pairs import HIGHER_PAIRS
+from regularize.model.mechanism import Joint
+
+#: Type that a URDF file writes for a kind; a hinge without limits is ``continuous``.
+LOOP_TYPES = {
+    **{kind: kind for kind in ("revolute", "prismatic", "fixed", "planar", "spherical")},
+    **{kind: kind for kind in ("universal", "cylindrical", *HIGHER_PAIRS)},
+}
+TREE_TYPES = ("revolute", "prismatic", "fixed", "planar", "spherical")
+LOOPS = ("loop", "constraint", "loop_joint")
+AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical", *HIGHER_PAIRS)
+
+
+class UrdfPatcher(XmlPatcher):
+    """Edits a URDF file and the file of closing joints beside it."""
+
+    def kinds(self, joint: Joint) -> Collection[str]:
+        """What a closing joint can become; joints of the tree stay, for engines read them."""
+        if joint.source is not None and joint.source.path != self.path:
+            return sidecar_patch.kinds(joint)
+        place = self.element(joint)
+        if place is not None and not joint.closure and self._retypes() is not None:
+            return ("universal", "spherical") if joint.kind == "revolute" else ()
+        if place is None or not joint.closure:
+            return ()
+        if place.tag == "joint" and place.parent is not None and place.parent.tag == "gazebo":
+            return SdfJointPatch.KINDS
+        if place.tag in (*LOOPS, "joint", "link"):
+            return tuple(LOOP_TYPES)
+        return ()
+
+    def patch(self, wanted: Sequence[WantedKind]) -> Patch:
+        """One edit or a few per joint."""
+        found, sidecar = Patch(), self._retypes()
+        if sidecar is not None:
+            text = self.text(sidecar)
+            retyped = [each for each in wanted if self._in_tree(each)]
+            wanted = [each for each in wanted if each not in retyped]
+            found.edits += sidecar_patch.retyped(retyped, text) if retyped else ()
+        for each in wanted:
+            source = each.joint.source
+            if source is not None and source.path != self.path:
+                found.edits += sidecar_patch.edits(each, self.text(source.path))
+                continue
+            place = self.element(each.joint)
+            if place is None:
+                raise self.not_written(each)
+            found.edits += self._edits(place, each, found)
+        return found
+
+    @property
+    def way_out(self) -> str:
+        """URDF+ loops, where closures are written in a dialect of fewer kinds."""
+        held = [joint for joint in self.mechanism.joints if joint.closure]
+        if all(len(self.kinds(joint)) > 2 for joint in held):
+            return ""
+        return "write its closures as URDF+ <loop> elements, which hold more kinds"
+
+    def not_written(self, wanted: WantedKind) -> ModelError:
+        """The error about a joint that no element of the file stands for."""
+        return self.refuse(wanted, ())
+
+    def _retypes(self) -> str | None:
+        """The file beside the model that can give its joints other types."""
+        for path in self.mechanism.files[:1]:
+            if KEY.search(self.data(path)) is not None:
+                return path
+        return None
+
+    def _in_tree(self, wanted: WantedKind) -> bool:
+        """Whether the file beside the model can hold a joint of the tree."""
+        return not wanted.joint.closure and sidecar_patch.retype_word(wanted) is not None
+
+    def found_by_name(self) -> Collection[str]:
+        """The file of closing joints."""
+        return self.mechanism.files
+
+    def _edits(self, place: Place, wanted: WantedKind, found: Patch) -> list[Edit]:
+        joint, parent = wanted.joint, place.parent
+        if place.tag == "joint" and parent is not None and parent.tag == "gazebo":
+            return SdfJointPatch(self, place).edits(wanted, found)
+        if place.tag == "joint":
+            if not joint.closure:
+                return self._tree_joint(place, wanted, found)
+            self._lost(place, wanted, found)
+            return [place.replaced(loop_element(place, wanted, LOOP_TYPES))]
+        if place.tag == "link" and joint.closure:
+            return [place.after(loop_element(place, wanted, LOOP_TYPES))]
+        if place.tag not in LOOPS or wanted.kind not in LOOP_TYPES:
+            raise self.refuse(wanted, LOOP_TYPES if place.tag in LOOPS else ())
+        self._lost(place, wanted, found)
+        return [*self._typed(place, wanted), *_axes(place, wanted)]
+
+    def _tree_joint(self, place: Place, wanted: WantedKind, found: Patch) -> list[Edit]:
+        if wanted.kind not in TREE_TYPES:
+            raise self.refuse(wanted, TREE_TYPES)
+        self._lost(place, wanted, found)
+        return [*self._typed(place, wanted), *_axes(place, wanted)]
+
+    def _typed(self, place: Place, wanted: WantedKind) -> list[Edit]:
+        name = LOOP_TYPES[wanted.kind]
+        if name == "revolute" and place.child("limit") is None:
+            name = "continuous"
+        return [place.with_attribute("type", name)]
+
+    def _lost(self, place: Place, wanted: WantedKind, found: Patch) -> None:
+        """Say that bounds and damping mean nothing to a joint of other freedoms."""
+        held = [tag for tag in ("limit", "dynamics", "mimic") if place.child(tag) is not None]
+        if wanted.kind not in ("revolute", "prismatic"):
+            found.lose(wanted.joint, wanted.kind, [f"<{tag}>" for tag in held])
+
+    def references(self, text: EditedText) -> Iterator[FileReference]:
+        """Those of the model itself; the file of closing joints names none."""
+        return super().references(text) if text.path == self.path else iter(())
+
+    def referring(self, place: Place) -> Iterator[tuple[int, int]]:
+        """Meshes and textures."""
+        if place.tag in ("mesh", "texture") and "filename" in place.values:
+            yield place.values["filename"]
+
+
+def _axes(place: Place, wanted: WantedKind) -> list[Edit]:
+    """Edits that give a joint the axes of its new kind, where they are not written yet."""
+    if wanted.kind not in AXIAL:
+        return []
+    directions = axes_of(wanted)
+    given = [each for each in place.children if each.tag == "axis"]
+    old = axes_of(WantedKind(wanted.joint, wanted.joint.kind, wanted.joint))
+    edits, missing = [], []
+    for k, direction in enumerate(directions):
+        kept = k < len(old) and np.allclose(direction, old[k], atol=1e-12)
+        if place.child("parent_axis") is not None or (k < len(given) and kept):
+            continue
+        if k < len(given):
+            edits.append(given[k].with_attribute("xyz", numbers(direction)))
+        elif not (k == 0 and kept):
+            missing.append(f'<axis xyz="{numbers(direction)}"/>')
+    if missing:
+        last = given[-1] if given else place.children[-1]
+        gap = place.document.newline + last.indentation
+        edits.append(last.after(gap.join(missing) if last.own_line else "".join(missing)))
+    return edits

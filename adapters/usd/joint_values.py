@@ -1,0 +1,179 @@
+"""Limits, rotors, friction, springs and drives of USD joints, in their several vocabularies.
+
+USD Physics itself knows position limits and drives. What else acts in a joint is written in words
+of PhysX (angles in degrees), of MuJoCo and of Newton (in radians). Drives are motors with gains:
+they are listed, and never act by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from regularize.adapters.common.names import unique
+from regularize.adapters.usd.precise import get, value_of
+from regularize.adapters.usd.stage import Stage, units
+from regularize.model.mechanism import (
+    Actuator,
+    ActuatorGains,
+    Joint,
+    JointDynamics,
+    JointLimits,
+)
+
+#: Attributes of each value of one freedom, the first that is there: its name with ? for the axis,
+#: and whether it counts angles in degrees.
+DYNAMICS = {
+    "damping": (("physxJointAxis:?:viscousFrictionCoefficient", True), ("mjc:damping", False)),
+    "friction": (
+        ("physxJointAxis:?:dynamicFrictionEffort", False),
+        ("mjc:frictionloss", False),
+        ("newton:friction", False),
+    ),
+    "stiffness": (("mjc:stiffness", False),),
+    "rest_position": (("mjc:springref", False),),
+    "armature": (
+        ("physxJointAxis:?:armature", False),
+        ("physxJoint:armature", False),
+        ("mjc:armature", False),
+        ("newton:armature", False),
+    ),
+}
+VELOCITY = (("physxJointAxis:?:maxJointVelocity", True), ("physxJoint:maxJointVelocity", True))
+EFFORT = (("mjc:actuatorfrcrange:max", False), ("newton:effortLimit", False))
+UNLIMITED = "mjc:actuatorfrclimited"  # "false": the force of its drive bounds no joint
+#: Powers of the units of length, of slides and of hinges, and whether mass is among the units.
+MEASURES = {
+    "damping": (0, 2, True),
+    "friction": (1, 2, True),
+    "stiffness": (0, 2, True),
+    "rest_position": (1, 0, False),
+    "armature": (0, 2, True),
+    "velocity": (1, 0, False),
+    "effort": (1, 2, True),
+}
+DEGREE = math.pi / 180.0
+
+
+class JointValues:
+    """Reads what is written on a joint prim about its freedoms.
+
+    Args:
+        prim: The prim.
+        names: Name of each freedom, as in ``rotX``.
+        reading: The stage.
+    """
+
+    def __init__(self, prim: Any, names: tuple[str, ...], reading: Stage) -> None:
+        """Keep the units."""
+        self.prim, self.names, self.reading = prim, names, reading
+        self.unit, self.kilogram = units(prim.GetStage())
+
+    def apply(self, joint: Joint) -> Joint:
+        """The joint with its dynamics and the limits of rates and forces; adds its drives."""
+        dynamics = {key: self._values(key, words) for key, words in DYNAMICS.items()}
+        stated = {key: values for key, values in dynamics.items() if values is not None}
+        rated = {"velocity": self._values("velocity", VELOCITY), "effort": self._efforts()}
+        limits = joint.limits
+        if any(values is not None for values in rated.values()):
+            none = np.full(joint.freedoms, np.inf)
+            low, high = (-none, none) if limits is None else (limits.lower, limits.upper)
+            limits = JointLimits(low, high, **{k: v for k, v in rated.items() if v is not None})
+        self._report_friction(joint)
+        return replace(joint, limits=limits, dynamics=JointDynamics(**stated))
+
+    def add_drives(self, joint: Joint) -> None:
+        """Add the motors of the drives on the freedoms of a joint."""
+        for freedom, name in enumerate(self.names):
+            axis = self._drive_axis(name)
+            stem = f"drive:{axis}:physics"
+            if f"PhysicsDriveAPI:{axis}" not in self.prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+                continue
+            stiffness = self._scaled("stiffness", name, f"{stem}:stiffness", True) or 0.0
+            damping = self._scaled("damping", name, f"{stem}:damping", True) or 0.0
+            force = self._scaled("effort", name, f"{stem}:maxForce", False)
+            if self.prim.GetAttribute(f"{stem}:type").Get() == "acceleration":
+                self.reading.skip(
+                    f"the drive of joint `{joint.name}` has gains per unit of inertia: only its "
+                    "kind and its largest force are read",
+                    self.reading.source(self.prim),
+                    joints=(joint.name,),
+                )
+                gains = None
+            else:
+                gains = ActuatorGains(stiffness or damping or None, stiffness, damping)
+            several = len(self.names) > 1
+            taken = {actuator.name for actuator in self.reading.actuators}
+            self.reading.actuators.append(
+                Actuator(
+                    unique(f"{joint.name}_{name}" if several else joint.name, taken),
+                    joint.name,
+                    freedom,
+                    "position" if stiffness else "velocity" if damping else "motor",
+                    force_range=None if force is None else (-force, force),
+                    gains=gains,
+                    source=self.reading.source(self.prim),
+                )
+            )
+
+    def _drive_axis(self, name: str) -> str:
+        """The instance name of what belongs to a freedom: its own, or that of a plain joint."""
+        type_ = str(self.prim.GetTypeName())
+        if type_ == "PhysicsRevoluteJoint":
+            return "angular"
+        return "linear" if type_ == "PhysicsPrismaticJoint" else name
+
+    def _values(self, key: str, words: tuple[tuple[str, bool], ...]) -> Any:
+        """A value of every freedom, or None where nothing is written."""
+        none = np.inf if key in ("velocity", "effort") else 0.0
+        found = [self._first(key, name, words) for name in self.names]
+        if all(value is None for value in found):
+            return None
+        return np.array([none if value is None else value for value in found])
+
+    def _first(self, key: str, name: str, words: tuple[tuple[str, bool], ...]) -> float | None:
+        for word, degrees in words:
+            value = self._scaled(key, name, word.replace("?", self._drive_axis(name)), degrees)
+            if value is not None:
+                return value
+        return None
+
+    def _scaled(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
+        """A finite number of an attribute in SI units; None where it is absent or infinite."""
+        written = self.prim.GetAttribute(attribute)
+        value = get(written) if written and written.HasAuthoredValue() else None
+        if value is None or not math.isfinite(float(value)):
+            return None
+        slides, turns, heavy = MEASURES[key]
+        turning = name.startswith("rot")
+        scale = self.unit ** (turns if turning else slides) * (self.kilogram if heavy else 1.0)
+        if degrees and turning:
+            scale *= DEGREE if key == "velocity" else 1.0 / DEGREE
+        return float(value) * scale
+
+    def _efforts(self) -> Any:
+        """Limits of forces, and of the drives' forces."""
+        efforts = self._values("effort", EFFORT)
+        if value_of(self.prim, UNLIMITED, "auto") == "false":
+            return None
+        drives = [
+            self._scaled("effort", name, f"drive:{self._drive_axis(name)}:physics:maxForce", False)
+            for name in self.names
+        ]
+        if efforts is None and any(value is not None for value in drives):
+            return np.array([np.inf if value is None else value for value in drives])
+        return efforts
+
+    def _report_friction(self, joint: Joint) -> None:
+        """PhysX's older friction is a coefficient without a unit, and no torque."""
+        written = self.prim.GetAttribute("physxJoint:jointFriction")
+        if written and written.HasAuthoredValue() and written.Get():
+            self.reading.skip(
+                f"friction of joint `{joint.name}` is a coefficient without a unit "
+                "(physxJoint:jointFriction): not read",
+                self.reading.source(self.prim),
+                joints=(joint.name,),
+            )

@@ -1,0 +1,210 @@
+"""Kinds of joints changed on USD stages: the type of a joint prim, or what it locks."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pxr import Sdf
+
+from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.freedoms import GENERIC, axis_letter
+from regularize.adapters.common.patching import FileReference, Patcher
+from regularize.adapters.usd.stage import open_stage
+from regularize.adapters.usd.text_places import PrimPlace, UsdPlaces
+from regularize.errors import ModelError
+from regularize.model.higher_pairs import HIGHER_PAIRS
+from regularize.model.joint import Joint
+from regularize.model.mechanism import Mechanism
+
+#: Types of prims that stand for a kind of their own.
+TYPES = {
+    "revolute": "PhysicsRevoluteJoint",
+    "prismatic": "PhysicsPrismaticJoint",
+    "spherical": "PhysicsSphericalJoint",
+    "fixed": "PhysicsFixedJoint",
+}
+PLAIN = ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint")
+_ASSET = re.compile(r"@@@(.*?)@@@|@([^@\n]*)@|#[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
+
+
+class UsdPatcher(Patcher):
+    """Edits the layer that holds a joint: text in place, binary layers through USD."""
+
+    central = False
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        """Open the stage, which knows the layer of every prim."""
+        super().__init__(mechanism)
+        self.stage: Any = open_stage(self.path)
+
+    def text(self, path: str) -> EditedText:
+        """The text of a layer; that of a binary one as USD writes it."""
+        data = self.data(path)
+        if data.startswith(b"#usda"):
+            return EditedText.of(data, path)
+        if data.startswith(b"PK"):
+            raise ModelError(
+                f"{path}: is a package; unpack it with usdzip and name the layer in it"
+            )
+        return EditedText(path, Sdf.Layer.FindOrOpen(path).ExportToString(), "utf-8")
+
+    def packed(self, path: str, text: EditedText) -> bytes:
+        """The bytes of a layer in the form that it had."""
+        if self.data(path).startswith(b"#usda"):
+            return text.data
+        layer = Sdf.Layer.CreateAnonymous(".usda")
+        layer.ImportFromString(text.text)
+        with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+            file = Path(folder) / "layer.usdc"
+            layer.Export(str(file))
+            return file.read_bytes()
+
+    def kinds(self, joint: Joint) -> Collection[str]:
+        """Every kind whose freedoms lie along the axes of the joint's frame."""
+        if self._letter(joint) is None:
+            return ("point_on_line",) if joint.kind == "spherical" else ()
+        if joint.kind == "prismatic":
+            return ("cylindrical", "line_in_plane")
+        return ("cylindrical", "universal", "spherical", "slotted", "point_on_line", "parallel")
+
+    def patch(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The type of each joint prim, and its locked freedoms."""
+        found = Patch()
+        for each in wanted:
+            found.edits += self._edits(each, found)
+        return found
+
+    def _prim(self, joint: Joint) -> Any:
+        element = None if joint.source is None else joint.source.element
+        return self.stage.GetPrimAtPath(element) if element else None
+
+    def _letter(self, joint: Joint) -> str | None:
+        """Axis of a plain hinge or slider; None for other joints."""
+        prim = self._prim(joint)
+        if not prim or str(prim.GetTypeName()) not in PLAIN:
+            return None
+        return str(prim.GetAttribute("physics:axis").Get() or "X")
+
+    def _edits(self, wanted: WantedKind, found: Patch) -> Iterator[Edit]:
+        joint, prim = wanted.joint, self._prim(wanted.joint)
+        free = _freedoms(wanted)
+        if not prim or free is None or wanted.kind not in (*TYPES, *_GENERIC):
+            raise self.refuse(wanted, (*TYPES, *_GENERIC))
+        places, place = self._place(prim)
+        before = str(prim.GetTypeName())
+        if place.type is None or before not in (*TYPES.values(), "PhysicsJoint"):
+            raise self.refuse(wanted, ())
+        if before == "PhysicsJoint":
+            yield from self._unlocked(places, place, wanted, free)
+            return
+        if any(schema.startswith("PhysicsDriveAPI") for schema in prim.GetAppliedSchemas()):
+            found.lose(joint, wanted.kind, ["drive"])
+        if wanted.kind in TYPES:
+            yield places.edit(*place.type, TYPES[wanted.kind])
+            if wanted.kind in ("revolute", "prismatic") and self._letter(joint) is None:
+                yield places.with_lines(place, [f'uniform token physics:axis = "{free[0][-1]}"'])
+            return
+        yield places.edit(*place.type, "PhysicsJoint")
+        yield from self._locked(places, place, prim, free)
+
+    def _locked(
+        self, places: UsdPlaces, place: PrimPlace, prim: Any, free: Sequence[str]
+    ) -> Iterator[Edit]:
+        """Limits of a generic joint: all freedoms locked but some, bounds kept."""
+        lines, schemas = [], []
+        letter = str(prim.GetAttribute("physics:axis").Get() or "X")
+        turning = str(prim.GetTypeName()) == PLAIN[0]
+        own = f"{'rot' if turning else 'trans'}{letter}"
+        for name in GENERIC:
+            bounds: list[tuple[str, str]] = []
+            if name not in free:
+                bounds = [("low", "1"), ("high", "-1")]
+            elif name == own and str(prim.GetTypeName()) in PLAIN:
+                for end, attribute in (("low", "lowerLimit"), ("high", "upperLimit")):
+                    span = places.attribute(place, f"physics:{attribute}")
+                    if span is not None:
+                        bounds.append((end, places.source.text[slice(*span)]))
+            if bounds:
+                schemas.append(f"PhysicsLimitAPI:{name}")
+                lines += [f"float limit:{name}:physics:{end} = {v}" for end, v in bounds]
+        yield places.with_schemas(place, schemas)
+        yield places.with_lines(place, lines)
+
+    def _unlocked(
+        self, places: UsdPlaces, place: PrimPlace, wanted: WantedKind, free: Sequence[str]
+    ) -> Iterator[Edit]:
+        """Limits of a generic joint that are there already, opened or closed."""
+        added, schemas = [], []
+        limited = {name for name in GENERIC if f"PhysicsLimitAPI:{name}" in self._applied(wanted)}
+        for name in GENERIC:
+            spans = [places.attribute(place, f"limit:{name}:physics:{e}") for e in ("low", "high")]
+            values = ("-inf", "inf") if name in free else ("1", "-1")
+            if name in free and name in limited and not _is_locked(places, spans):
+                continue
+            if name in free and name not in limited:
+                continue
+            if name not in free and name in limited and _is_locked(places, spans):
+                continue
+            if name not in limited:
+                schemas.append(f"PhysicsLimitAPI:{name}")
+            for end, span, value in zip(("low", "high"), spans, values, strict=True):
+                if span is None:
+                    added.append(f"float limit:{name}:physics:{end} = {value}")
+                else:
+                    yield places.edit(*span, value)
+        if schemas:
+            yield places.with_schemas(place, schemas)
+        if added:
+            yield places.with_lines(place, added)
+
+    def _applied(self, wanted: WantedKind) -> Collection[str]:
+        return [str(name) for name in self._prim(wanted.joint).GetAppliedSchemas()]
+
+    def _place(self, prim: Any) -> tuple[UsdPlaces, PrimPlace]:
+        """The text of the prim's strongest definition."""
+        for spec in prim.GetPrimStack():
+            layer, path = spec.layer, str(spec.path)
+            if spec.typeName and layer.realPath:
+                same = Path(layer.realPath) == Path(self.path).resolve()
+                places = UsdPlaces(self.text(self.path if same else layer.realPath))
+                if path in places.prims:
+                    return places, places.prims[path]
+        raise ModelError(f"{self.path}: {prim.GetPath()} is not found again in the text")
+
+    def references(self, text: EditedText) -> Iterator[FileReference]:
+        """Assets: layers, textures and meshes."""
+        for match in _ASSET.finditer(text.text):
+            group = 1 if match[1] is not None else 2
+            path = match[group]
+            if path and "://" not in path and not path.startswith("/") and "[" not in path:
+                yield FileReference(match.start(group), match.end(group), path)
+
+
+#: Kinds that a generic joint stands for.
+_GENERIC = ("cylindrical", "universal", "planar", "slotted", *HIGHER_PAIRS)
+
+
+def _freedoms(wanted: WantedKind) -> list[str] | None:
+    """Names of the freedoms of a joint, as in ``rotX``; None where one lies along no axis."""
+    if wanted.kind == "spherical":
+        return list(GENERIC[3:])
+    names = []
+    for column in wanted.replacement.screws.T:
+        turns = bool(np.any(column[3:]))
+        letter = axis_letter(column[3:] if turns else column[:3])
+        if letter is None or (turns and np.any(column[:3])):
+            return None
+        names.append(f"{'rot' if turns else 'trans'}{letter}")
+    return names
+
+
+def _is_locked(places: UsdPlaces, spans: Sequence[tuple[int, int] | None]) -> bool:
+    if None in spans:
+        return False
+    low, high = (float(places.source.text[slice(*span)]) for span in spans if span is not None)
+    return low > high or low == high == 0.0

@@ -1,0 +1,214 @@
+"""Writing USD Physics: an articulation, and joints outside of it that close the loops.
+
+Bodies stand side by side at their poses, as rigid bodies must not lie below one another. The joints
+of a spanning tree form the articulation; the others have ``physics:excludeFromArticulation``, which
+is how Isaac Sim and Newton keep loops. What the schemas of USD Physics do not have (damping,
+friction, springs, armature, motors) is written with the attributes of MuJoCo's and Newton's.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
+
+from regularize.adapters.common.inertia import MASSLESS
+from regularize.adapters.common.names import unique
+from regularize.adapters.common.spanning import reference_poses, spanning
+from regularize.adapters.common.write import Writing, WrittenCoordinate, quaternion
+from regularize.adapters.urdf.row import in_a_row
+from regularize.adapters.usd.motors import add_motors
+from regularize.adapters.usd.precise import NAME, put
+from regularize.adapters.usd.prim_joint import add_joint, axes_of
+from regularize.adapters.usd.prim_shape import add_shape
+from regularize.errors import UnsupportedExport
+from regularize.lie.screw import Array, unit
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.joint_motion import relative_pose
+from regularize.model.mechanism import Body, Inertia, Joint, Mechanism
+
+WORLD = "world"
+SUFFIXES = (".usda", ".usdc", ".usd")
+
+
+def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
+    """Write a mechanism as a USD stage with physics.
+
+    The ground becomes a body that a fixed joint holds to the world, unless it is called so.
+
+    Returns:
+        What USD forces upon the model (REG302).
+
+    Raises:
+        UnsupportedExport: The suffix is none of a single file that can be written.
+    """
+    name = os.fspath(path)
+    if not name.lower().endswith(SUFFIXES):
+        raise UnsupportedExport(f"USD is written to {', '.join(SUFFIXES)}, not to {name}")
+    stage = Usd.Stage.CreateNew(name)
+    writing = _UsdWriter("USD", mechanism, stage)
+    writing.write_stage()
+    stage.Save()
+    return tuple(writing.findings)
+
+
+@dataclass(eq=False)
+class _UsdWriter(Writing):
+    """Writes the whole stage.
+
+    Attributes:
+        top: Path of the prim that holds everything.
+        paths: Path of the prim of each body.
+        poses: World pose of each body.
+        axes: Names of the freedoms of each joint of the file, as in ``rotX``.
+    """
+
+    top: str = ""
+    paths: dict[str, Any] = field(default_factory=dict)
+    poses: dict[str, Array] = field(default_factory=dict)
+    axes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def write_stage(self) -> None:
+        stage, mechanism = self.root, self.mechanism
+        UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+        UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+        UsdPhysics.SetStageKilogramsPerUnit(stage, 1.0)
+        self.top = "/" + Tf.MakeValidIdentifier(mechanism.name)
+        top = UsdGeom.Xform.Define(stage, self.top).GetPrim()
+        stage.SetDefaultPrim(top)
+        UsdPhysics.ArticulationRootAPI.Apply(top)
+        self._scene()
+        found = spanning(mechanism)
+        self.turned = found.turned
+        self.poses = reference_poses(mechanism, found.tree)
+        for body in mechanism.bodies:
+            self._body(body)
+        for closing, joints in ((False, found.tree), (True, found.closures)):
+            for joint in joints:
+                self._joint(joint, closing)
+        if mechanism.ground != WORLD:
+            ground = self.define(f"{mechanism.ground}_to_world", "PhysicsFixedJoint")
+            add_joint(ground, (None, np.eye(4)), (self.paths[mechanism.ground], np.eye(4)))
+        self._couple()
+        add_motors(self)
+
+    def define(self, name: str, kind: str) -> Any:
+        """A prim of that name and type, whose own name is a valid and new one."""
+        plain = Tf.MakeValidIdentifier(name)
+        taken = {child.GetName() for child in self.root.GetPrimAtPath(self.top).GetChildren()}
+        prim = self.root.DefinePrim(f"{self.top}/{unique(plain, taken)}", kind)
+        if prim.GetName() != name:
+            prim.SetCustomDataByKey(NAME, name)
+            prim.SetDisplayName(name)
+        return prim
+
+    def _scene(self) -> None:
+        scene = UsdPhysics.Scene(self.define("physics_scene", "PhysicsScene"))
+        size = float(np.linalg.norm(self.mechanism.gravity))
+        down = unit(self.mechanism.gravity) if size else np.array([0.0, 0.0, -1.0])
+        put(scene.CreateGravityDirectionAttr(), Gf.Vec3d(*map(float, down)))
+        put(scene.CreateGravityMagnitudeAttr(), size)
+        angle = scene.GetPrim().CreateAttribute("mjc:compiler:angle", Sdf.ValueTypeNames.Token)
+        angle.Set("radian")
+
+    # -- bodies
+
+    def _body(self, body: Body) -> None:
+        prim = self.define(body.name, "Xform")
+        self.paths[body.name] = prim.GetPath()
+        if body.name == self.mechanism.ground == WORLD:
+            self.paths[body.name] = None  # what stands still and moves nothing is no rigid body
+        else:
+            UsdPhysics.RigidBodyAPI.Apply(prim)
+        T = self.poses[body.name]
+        place = UsdGeom.Xformable(prim)
+        place.AddTranslateOp(UsdGeom.XformOp.PrecisionDouble).Set(Gf.Vec3d(*map(float, T[:3, 3])))
+        place.AddOrientOp(UsdGeom.XformOp.PrecisionDouble).Set(turn(T[:3, :3]))
+        if body.inertia is not None and body.inertia.mass > 0.0:
+            add_mass(prim, body.inertia)
+        for shape in body.geometry:
+            add_shape(prim, shape, self.mechanism)
+
+    # -- joints
+
+    def _joint(self, joint: Joint, closing: bool) -> None:
+        if joint.kind == "free":
+            return  # bodies that nothing joins move freely
+        if axes_of(joint) is not None:
+            self._write(joint, closing, joint, 0)
+            return
+        parts, slides = in_a_row(joint)
+        self.lose(
+            f"has no joint like `{joint.name}` ({joint.kind}): it becomes {len(parts)} joints in a "
+            "row with links between them that have no mass",
+            joints=[joint.name],
+        )
+        freedom, pose = 0, self.poses[joint.parent]
+        for number, part in enumerate(parts):
+            pose = pose @ relative_pose(part, part.position)
+            if part.child not in self.paths:
+                self.poses[part.child] = pose
+                self._body(Body(part.child, MASSLESS))
+            self._write(part, closing and number == len(parts) - 1, joint, freedom)
+            if part.name in slides:
+                leader, pitch = slides[part.name]
+                self._follow(part.name, 0, leader, 0, pitch, 0.0)
+            freedom += part.freedoms if part.name not in slides else 0
+
+    def _write(self, part: Joint, closing: bool, joint: Joint, first: int) -> None:
+        """Write a joint of the file, whose coordinates are those of a joint from ``first`` on."""
+        found = axes_of(part)
+        assert found is not None
+        kind, names, turned = found
+        prim = self.define(part.name, kind)
+        ends = [
+            (self.paths[body], T @ turned)
+            for body, T in ((part.parent, part.T_parent_joint), (part.child, part.T_child_joint))
+        ]
+        add_joint(prim, *ends, closing=closing, joint=part, names=names)
+        self.joints[part.name], self.axes[part.name] = prim, names
+        for k in range(part.freedoms):
+            self.call(joint, first + k, WrittenCoordinate(part.name, k))
+
+    # -- couplings
+
+    def _couple(self) -> None:
+        for mimic in self.mimics():
+            one, other = mimic.follower, mimic.leader
+            ends = one.joint, one.axis, other.joint, other.axis
+            self._follow(*ends, mimic.multiplier, mimic.offset)
+
+    def _follow(
+        self, one: str, axis: int, other: str, axis2: int, multiplier: float, offset: float
+    ) -> None:
+        """One coordinate follows another one, as PhysX has it; angles of offsets in degrees."""
+        prim, own = self.joints[one], self.axes[one][axis]
+        prim.AddAppliedSchema(f"PhysxMimicJointAPI:{own}")
+        stem = f"physxMimicJoint:{own}"
+        relation = prim.CreateRelationship(f"{stem}:referenceJoint")
+        relation.SetTargets([self.joints[other].GetPath()])
+        named = prim.CreateAttribute(f"{stem}:referenceJointAxis", Sdf.ValueTypeNames.Token)
+        named.Set(self.axes[other][axis2])
+        shown = np.degrees(offset) if own.startswith("rot") else offset
+        for what, value in (("gearing", -multiplier), ("offset", -float(shown))):
+            put(prim.CreateAttribute(f"{stem}:{what}", Sdf.ValueTypeNames.Float), value)
+
+
+def turn(R: Array) -> Any:
+    """A rotation as a quaternion of USD."""
+    x, y, z, w = (float(value) for value in quaternion(R))
+    return Gf.Quatd(w, x, y, z)
+
+
+def add_mass(prim: Any, inertia: Inertia) -> None:
+    """Add mass properties to a body."""
+    moments, axes = np.linalg.eigh(inertia.matrix)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))
+    api = UsdPhysics.MassAPI.Apply(prim)
+    put(api.CreateMassAttr(), float(inertia.mass))
+    put(api.CreateCenterOfMassAttr(), Gf.Vec3d(*map(float, inertia.center)))
+    put(api.CreateDiagonalInertiaAttr(), Gf.Vec3d(*map(float, moments)))
+    put(api.CreatePrincipalAxesAttr(), turn(axes))

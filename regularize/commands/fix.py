@@ -1,0 +1,92 @@
+"""`regularize fix`: change joints in your own model file, and nothing else in it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from regularize.commands.files import add_reading_options, reading_options
+from regularize.errors import RegularizeError
+
+if TYPE_CHECKING:
+    from regularize.fixing.fix import Fix
+
+KINDS = "revolute, prismatic, cylindrical, universal, spherical, planar, fixed, helical"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.description = (
+        "Make a model isostatic by the smallest changes of its own files that its format and its "
+        "engines can hold: nothing redundant, the same motion. With --joint, those joints become "
+        "what is said, and nothing else changes. The changed files are read again, by their "
+        "engine too where it is installed, and compared, before anything is written."
+    )
+    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    add_reading_options(parser)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "-o", dest="out", metavar="OUT", help="write the changed model there; FOLDER/ for a folder"
+    )
+    where.add_argument("--in-place", action="store_true", help="change the files themselves")
+    where.add_argument("--diff", action="store_true", help="print what would change, write nothing")
+    parser.add_argument(
+        "--joint",
+        action="append",
+        default=[],
+        metavar="NAME=KIND",
+        help=f"make a joint another kind: {KINDS} (helical:METRES_PER_TURN), or as a report "
+        "proposes it, as in universal:0,1,0 with the ground axis of its second axis",
+    )
+    parser.add_argument("--absorb-gaps", action="store_true", help="not available yet")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Change the model; the exit status is 1 if a new kind could not hold all of the old one."""
+    from regularize.fixing.fix import fix
+
+    joints = _joints(arguments.joint)
+    found = fix(
+        arguments.file,
+        joints,
+        absorb_gaps=arguments.absorb_gaps,
+        **reading_options(arguments),
+    )
+    said = sys.stderr if arguments.diff else sys.stdout
+    if arguments.diff:
+        sys.stdout.write(found.diff)
+    else:
+        written = found.write(arguments.file if arguments.in_place else arguments.out)
+    for line in _lines(found):
+        said.write(f"{line}\n")
+    if not arguments.diff:
+        same = arguments.in_place and not found.changes
+        said.write(f"{'left as it is' if same else 'wrote'} {written}\n")
+    for finding in found.findings:
+        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
+    return int(any(finding.severity != "note" for finding in found.findings))
+
+
+def _joints(given: Sequence[str]) -> dict[str, str] | None:
+    """Kinds by the names of joints; None where none is given."""
+    joints = {}
+    for text in given:
+        name, equals, kind = text.rpartition("=")
+        if not equals or not name or not kind:
+            raise RegularizeError(f"--joint {text!r}: write it as NAME=KIND, as in D=spherical")
+        if name in joints:
+            raise RegularizeError(f"--joint names {name!r} twice; give it one kind")
+        joints[name] = kind
+    return joints or None
+
+
+def _lines(found: Fix) -> list[str]:
+    """What changes, in words."""
+    lines = [
+        f"{change.joint.name}: {change.joint.kind} to {change.kind}" for change in found.changes
+    ]
+    after = found.reduction
+    lines.append(f"redundant constraint equations: {after.redundant}, mobility: {after.mobility}")
+    return lines if found.changes else ["nothing to change", *lines]

@@ -1,0 +1,248 @@
+"""`fix`: the user's own model file with the smallest changes that make it isostatic, or as told."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from regularize.adapters import adapters, read
+from regularize.adapters.common.edits import WantedKind
+from regularize.adapters.common.files import write_all
+from regularize.adapters.common.patching import Patcher
+from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.fixing.comparison import unwanted
+from regularize.fixing.placing import Placing
+from regularize.fixing.plan import FixPlan, plan
+from regularize.model.diagnostic import Diagnostic, Source
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import Reduction
+from regularize.solving import reduce
+from regularize.statics.cure import Cure
+from regularize.verification.engines import try_engine
+from regularize.verification.writing import replaceable
+
+#: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
+EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
+#: Joint by which the root of a URDF file floats where its reader is asked to let it.
+FLOATING = "floating_base"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fix:
+    """A model with some joints changed, verified, and not yet written.
+
+    Attributes:
+        path: The model file as it was read.
+        mechanism: The changed model, read again from the changed files.
+        changes: The joints that change, with their new kinds.
+        findings: What the new kinds cannot hold, and what to know.
+        reduction: Analysis of the changed model.
+        placing: The files and their edits.
+    """
+
+    path: str
+    mechanism: Mechanism
+    changes: tuple[WantedKind, ...]
+    findings: tuple[Diagnostic, ...]
+    reduction: Reduction = field(repr=False)
+    placing: Placing = field(repr=False)
+
+    def __repr__(self) -> str:
+        """One line: the file, how many joints change, what is redundant then."""
+        count = len(self.changes)
+        return (
+            f"<Fix of {Path(self.path).name[-60:]}: {count} joint{'s' * (count != 1)} changed, "
+            f"{self.reduction.redundant} redundant, mobility {self.reduction.mobility}>"
+        )
+
+    @property
+    def diff(self) -> str:
+        """Unified difference of the texts that change; empty where there is nothing to do."""
+        return self.placing.diff()
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write the model: in its own place only what changes, elsewhere with what belongs to it.
+
+        Args:
+            path: The file; or a folder, for a file of the same name in it. A folder as the source
+                gives a folder.
+
+        Returns:
+            The file or folder written.
+
+        Raises:
+            RegularizeError: A file cannot be written, or was changed since it was read.
+        """
+        given = Path(path)
+        folder = Path(self.path).is_dir()
+        main = self.placing.main
+        inside = folder or given.is_dir() or fspath(path).endswith("/")
+        target = given / Path(main).name if inside else given
+        files = self.placing.files(target)
+        self.placing.patcher.unchanged()
+        places = {replaceable(place): data for place, data in files.items()}
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RegularizeError(
+                f"{target}: cannot be written: {target.parent} is no folder; name another place"
+            ) from error
+        write_all(places)
+        return given if folder else target
+
+
+def fix(
+    source: str | PathLike[str] | Mechanism,
+    joints: Mapping[str, str] | Cure | None = None,
+    absorb_gaps: bool = False,
+    **options: Any,
+) -> Fix:
+    """Change joints in the user's own model files, and nothing else in them.
+
+    Args:
+        source: A model file or its folder, or a mechanism that was loaded from one.
+        joints: New kind of each joint to change, as in ``{"C": "spherical"}``, or a cure; None for
+            the smallest changes after which nothing is redundant and the motion is the same.
+        absorb_gaps: Reserved; gaps are not absorbed.
+        options: Of the reader, such as ``loops``.
+
+    Raises:
+        ModelError: A joint cannot become what it should, or the changed files do not read as meant.
+        UnsupportedExport: The file cannot hold what would be needed.
+    """
+    if absorb_gaps:
+        raise ModelError(
+            "gaps cannot be absorbed yet: close the model in the CAD system and save it again, or "
+            "call fix without absorb_gaps"
+        )
+    before, named, options = _loaded(source, options)
+    patcher = _patcher(before, joints)
+    planned = plan(before, patcher, joints)
+    patch = patcher.patch(planned.wanted)
+    placing = Placing(patcher, patch.edits, str(before.path))
+    after, reduction = before, planned.reduction
+    if patch.edits:
+        after, reduction = _verified(placing, before, planned, options)
+    findings = (*planned.findings, *patch.findings)
+    return Fix(named, after, planned.wanted, findings, reduction, placing)
+
+
+def _loaded(
+    source: str | PathLike[str] | Mechanism, options: Mapping[str, Any]
+) -> tuple[Mechanism, str, dict[str, Any]]:
+    """The model, its name, and the options to read it again."""
+    if not isinstance(source, Mechanism):
+        given = dict(options)
+        mechanism = read(source, **given)
+        return mechanism, fspath(source), given
+    if source.path is None or source.format not in adapters():
+        raise ModelError(
+            f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
+        )
+    known = dict(options)
+    if source.format in ("urdf", "xacro"):
+        known.setdefault("loops", source.files[0] if source.files else False)
+        known.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
+    return source, source.path, known
+
+
+def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
+    made = adapters()[mechanism.format].load_patcher()
+    if made is not None:
+        patcher: Patcher = made(mechanism)
+        return patcher
+    title = adapters()[mechanism.format].title
+    where = EXPORTS.get(mechanism.format)
+    if where is None:
+        raise UnsupportedExport(
+            f"{mechanism.path}: {title} cannot be edited in place; write it anew with `regularize "
+            "reduce`"
+        )
+    raise UnsupportedExport(
+        f"{mechanism.path}: is an export of {where}, which would not read it back; "
+        f"{_by_hand(mechanism, joints)} in {where} and export it again"
+    )
+
+
+def _by_hand(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> str:
+    """What to change in the CAD system."""
+    kinds = joints.kinds if isinstance(joints, Cure) else joints
+    if kinds is None:
+        from regularize.statics.cures import cures
+
+        found = cures(reduce(mechanism), limit=1)
+        kinds = found[0].kinds if found else None
+    if not kinds:
+        return "change the joints"
+    return "make " + " and ".join(f"joint `{name}` {kind}" for name, kind in kinds.items())
+
+
+def _verified(
+    placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
+) -> tuple[Mechanism, Reduction]:
+    """The changed model, read from a place of its own, and its analysis.
+
+    Raises:
+        ModelError: It does not read, its own program refuses it, or it is not what was meant.
+    """
+    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+        target = Path(folder) / Path(placing.main).name
+        files = placing.files(target)
+        for place, data in files.items():
+            place.write_bytes(data)
+        again = {**options, "format": before.format}
+        if isinstance(again.get("loops"), (str, PathLike)):
+            sidecar = Path(fspath(again["loops"]))
+            moved = [place for place in files if place.name == sidecar.name]
+            again["loops"] = str(moved[0] if moved else sidecar.resolve())
+        try:
+            after = read(target, **again)
+            _try_engine(before, target)
+        except RegularizeError as error:
+            raise ModelError(
+                f"{placing.main}: the changed file does not read: {error}; nothing is written"
+            ) from error
+        reduction = reduce(after)
+        wrong = unwanted(before, after, planned, reduction)
+        if wrong:
+            raise ModelError(
+                f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
+                "nothing is written"
+            )
+        names = {str(place): _origin(placing, place) for place in files}
+        return _named_as_before(after, before, names), reduction
+
+
+def _try_engine(before: Mechanism, target: Path) -> None:
+    """Let the program of the format read the changed file, if it takes the one before."""
+    try:
+        try_engine(Path(str(before.path)), before.format)
+    except UnsupportedExport:
+        return
+    try_engine(target, before.format)
+
+
+def _origin(placing: Placing, place: Path) -> str:
+    """The user's file that a file of the changed model stands for."""
+    known = (placing.main, *placing.patcher.mechanism.files)
+    return next((path for path in known if Path(path).name == place.name), placing.main)
+
+
+def _named_as_before(after: Mechanism, before: Mechanism, names: Mapping[str, str]) -> Mechanism:
+    """The model with the names of the user's files in the places of those that were read."""
+
+    def named(source: Source | None) -> Source | None:
+        return None if source is None else replace(source, path=names.get(source.path, source.path))
+
+    return replace(
+        after,
+        path=before.path,
+        files=before.files,
+        bodies=tuple(replace(body, source=named(body.source)) for body in after.bodies),
+        joints=tuple(replace(joint, source=named(joint.source)) for joint in after.joints),
+        findings=tuple(replace(each, source=named(each.source)) for each in after.findings),
+    )

@@ -1,0 +1,177 @@
+"""Which joints of a model become what: as the user says, or to make it isostatic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from regularize.adapters.common.edits import WantedKind
+from regularize.adapters.common.patching import Patcher
+from regularize.errors import ModelError, UnsupportedExport
+from regularize.fixing.another_kind import KNOWN, of_another_kind
+from regularize.fixing.provable import provable_changes
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Joint, Mechanism
+from regularize.reduction.reduce import Reduction
+from regularize.report.analysis import TRIES
+from regularize.report.words import LISTED
+from regularize.solving import reduce
+from regularize.statics.cure import Cure
+from regularize.statics.cures import cure, cures, of_kind
+from regularize.statics.joint_changes import JointChange, Stressed
+from regularize.statics.releases import named_releases
+
+
+@dataclass(frozen=True, eq=False)
+class FixPlan:
+    """What is to be changed, and what is known of the model before.
+
+    Attributes:
+        reduction: Of the model as it is.
+        wanted: The joints to change, in their order.
+        isostatic: Whether nothing may be redundant afterwards, and the motion has to stay.
+        findings: What to know about the choice.
+        left: Redundant equations that may stay, for special dimensions make them so.
+    """
+
+    reduction: Reduction
+    wanted: tuple[WantedKind, ...]
+    isostatic: bool
+    findings: tuple[Diagnostic, ...] = ()
+    left: int = 0
+
+
+def plan(
+    mechanism: Mechanism, patcher: Patcher, joints: Mapping[str, str] | Cure | None
+) -> FixPlan:
+    """The changes for a model.
+
+    Raises:
+        ModelError: A joint is unknown, or cannot be made what it should be.
+        UnsupportedExport: The file cannot hold any set of joints that makes the model isostatic.
+    """
+    reduction = reduce(mechanism)
+    if isinstance(joints, Cure):
+        return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
+    if joints is not None:
+        return FixPlan(reduction, _named(reduction, joints), isostatic=False)
+    if not reduction.assembly.closed:
+        raise UnsupportedExport(
+            "the loops are open, so what is redundant depends on how they are closed; see "
+            "`regularize check`"
+        )
+    if reduction.redundant == 0:
+        return FixPlan(reduction, (), isostatic=True)
+    kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
+    found = smallest(reduction, kinds)
+    if found is not None:
+        wanted = wanted_kinds(mechanism, found.changes)
+        return FixPlan(reduction, wanted, isostatic=True, findings=_evidence(reduction))
+    left = reduction.remaining
+    changes = provable_changes(reduction, kinds) if reduction.removed else ()
+    if changes is None or (left == 0 and not changes):
+        raise UnsupportedExport(_why_not(reduction, patcher, kinds))
+    wanted = wanted_kinds(mechanism, changes)
+    return FixPlan(
+        reduction, wanted, isostatic=True, findings=_kept(left) if left else (), left=left
+    )
+
+
+def smallest(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Cure | None:
+    """The best cure that the file can hold; joints whose data it would lose come last."""
+    held = {joint.name for joint in reduction.mechanism.joints if joint.limits is not None}
+    for keep in (held, set()) if held else (set(),):
+        found = cures(reduction, limit=1, keep=keep, kinds=kinds, tries=TRIES)
+        if found:
+            return found[0]
+    return None
+
+
+def _why_not(reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collection[str]]) -> str:
+    """Why there is no way, and the way out."""
+    format = reduction.mechanism.format
+    free = [name for name, each in kinds.items() if each]
+    if not free:
+        text = f"this {format} file holds no other kind of joint at any of its loops"
+    else:
+        text = f"no change of joints that this {format} file can hold makes the model isostatic"
+    offered = cures(reduction, limit=1, tries=TRIES) if reduction.redundant <= LISTED else ()
+    if offered:
+        text += f"; in the CAD system or by hand: {offered[0]}"
+    if patcher.way_out:
+        text += f"; {patcher.way_out}"
+    return f"{text}; `regularize reduce` writes an isostatic model anew"
+
+
+def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
+    """Say so where redundancy follows from special dimensions."""
+    if reduction.remaining == 0:
+        return ()
+    return (
+        Diagnostic(
+            "REG307",
+            "note",
+            f"{reduction.remaining} redundant constraints follow from special dimensions, not from "
+            "the directions of axes: that they can go was seen at the configurations visited",
+        ),
+    )
+
+
+def _kept(left: int) -> tuple[Diagnostic, ...]:
+    """Say what stays redundant."""
+    verb = "equation stays, which follows" if left == 1 else "equations stay, which follow"
+    return (
+        Diagnostic(
+            "REG202",
+            "note",
+            f"{left} redundant {verb} from special dimensions and not from the directions of axes: "
+            "no joint that this file can hold takes it away",
+        ),
+    )
+
+
+def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tuple[WantedKind, ...]:
+    """Changes as patchers take them."""
+    return tuple(
+        WantedKind(mechanism.joint(change.joint), change.after, change.replacement)
+        for change in changes
+    )
+
+
+def _named(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
+    """The joints that the user names, made what she says."""
+    mechanism, wanted = reduction.mechanism, []
+    for name, words in joints.items():
+        kind = words.partition(":")[0]
+        if kind not in KNOWN:
+            raise ModelError(f"joint kind {kind!r} is unknown; known are {', '.join(KNOWN)}")
+        if mechanism.joint(name).kind != kind:
+            wanted.append(name)
+    offered = _offered(reduction, {name: joints[name] for name in wanted})
+    return tuple(
+        WantedKind(joint, joints[name].partition(":")[0], replacement)
+        for name in wanted
+        for joint in [mechanism.joint(name)]
+        for replacement in [offered.get(name) or of_another_kind(joint, joints[name])]
+    )
+
+
+def _offered(reduction: Reduction, joints: Mapping[str, str]) -> dict[str, Joint]:
+    """Joints that gain freedoms in their place; those that together cure, where some do."""
+    if not joints or not reduction.assembly.closed:
+        return {}
+    stressed = Stressed(reduction)
+    options = {}
+    for name, words in joints.items():
+        try:
+            loose = named_releases(reduction, name, words)
+            options[name] = loose or of_kind(stressed, name, words)
+        except ModelError:
+            if ":" in words and not words.startswith("helical"):
+                raise
+    chosen = {name: each[0].replacement for name, each in options.items()}
+    if len(options) == len(joints) and any(len(each) > 1 for each in options.values()):
+        found = cure(reduction, joints)
+        if isinstance(found, Cure):
+            chosen |= {change.joint: change.replacement for change in found.changes}
+    return chosen

@@ -1,0 +1,94 @@
+r"""Forces within the joints: damping, springs with rest positions, and dry friction.
+
+With the joint coordinates x, those of the cuts included, the joint forces are
+
+.. math:: \tau = -d\,\dot x - \mu \tanh(\dot x / \epsilon) - k\,(x - x_0).
+
+Dry friction is regularised: below the rate :math:`\epsilon` it falls off, so that a joint that
+would stick creeps instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.model.graph import Graph
+from regularize.model.joint_motion import joint_position, motion
+from regularize.model.joint_values import dynamics_of
+
+
+@dataclass(frozen=True, eq=False)
+class PassiveJoints:
+    """What acts within the joints of a mechanism.
+
+    Attributes:
+        graph: The mechanism's graph.
+        damping: Of every joint coordinate, shape (n,).
+        friction: Dry friction, shape (n,).
+        stiffness: Of springs, shape (n,).
+        rest_position: Where springs have no force, shape (n,).
+        armature: Inertia of rotors, shape (n,).
+        slip: Rate in rad/s and m/s below which dry friction falls off.
+    """
+
+    graph: Graph = field(repr=False)
+    damping: Array
+    friction: Array
+    stiffness: Array
+    rest_position: Array
+    armature: Array
+    slip: float = 1e-3
+
+    @classmethod
+    def of(cls, graph: Graph) -> PassiveJoints:
+        """What acts within the joints of a graph."""
+        keys = ("damping", "friction", "stiffness", "rest_position", "armature")
+        damping, friction, stiffness, rest, armature = (
+            dynamics_of(graph.mechanism, key) for key in keys
+        )
+        return cls(graph, damping, friction, stiffness, rest, armature)
+
+    @property
+    def dissipates(self) -> bool:
+        """Whether a joint has damping or friction."""
+        return bool(np.any(self.damping) or np.any(self.friction))
+
+    @property
+    def stores(self) -> bool:
+        """Whether a joint has a spring."""
+        return bool(np.any(self.stiffness))
+
+    def dissipative(self, rates: Array, slip: float | None = None) -> Array:
+        """Forces of damping and friction at joint rates, both of shape (..., n).
+
+        Args:
+            rates: In rad/s and m/s; of ball joints the twist in the moving frame.
+            slip: Rate below which dry friction falls off; by default that of the joints.
+        """
+        slid = np.tanh(rates / (slip or self.slip))
+        return np.asarray(-self.damping * rates - self.friction * slid)
+
+    def springs(self, x: Array) -> Array:
+        """Forces of springs at joint coordinates, both of shape (..., n)."""
+        return -self.stiffness * self.stretch(x)
+
+    def energy(self, x: Array) -> Array:
+        """Energy in the springs at joint coordinates (..., n), in J, shape (...)."""
+        return np.asarray(0.5 * self.stretch(x) ** 2 @ self.stiffness)
+
+    def stretch(self, x: Array) -> Array:
+        """Joint coordinates from where springs have no force, both of shape (..., n)."""
+        stretch = np.array(x - self.rest_position)
+        for edge in self.graph.edges:
+            columns = list(edge.columns)
+            if edge.group and np.any(self.rest_position[columns]):
+                # Rotations do not subtract: take the one from the rest position to here.
+                back = screw.inverse(motion(edge, self.rest_position[columns]))
+                for index in np.ndindex(x.shape[:-1]):
+                    turned = back @ motion(edge, x[index][columns])
+                    stretch[index][columns] = joint_position(edge, turned)
+        return stretch

@@ -1,0 +1,228 @@
+"""What actuators do to a tree with its rows: inverse dynamics, derivatives, Jacobians."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.pinocchio_model.actuation import (
+    Actuation,
+    ActuatorSplit,
+    InverseDynamicsDerivatives,
+    actuator_split,
+    frame_jacobian,
+    inverse_dynamics_derivatives,
+)
+from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
+from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
+from regularize.pinocchio_model.lifting import (
+    Lift,
+    lifted_derivatives,
+    lifted_inverse_derivatives,
+)
+from regularize.pinocchio_model.solvers import ConstrainedTree
+from regularize.pinocchio_model.stabilization import Stabilization
+from regularize.pinocchio_model.world_rows import WorldRows
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatedTree(ConstrainedTree, ABC):
+    """A tree with its rows, some of whose joints are actuated."""
+
+    @property
+    @abstractmethod
+    def expanded(self) -> ActuatedTree:
+        """The same in a model of which Pinocchio has derivatives."""
+
+    @abstractmethod
+    def lift(self, q: Array, v: Array) -> Lift | None:
+        """The state in ``expanded`` where that has more coordinates, else None."""
+
+    @abstractmethod
+    def actuation(
+        self, actuated: Sequence[str] | None = None, weights: ArrayLike | None = None
+    ) -> Actuation:
+        """Actuators by the names of their joints; by default those that the model marks.
+
+        Args:
+            actuated: Names of the actuated joints.
+            weights: Cost of the square of every actuator's force, shape (actuated,).
+
+        Raises:
+            ModelError: The model marks no joint as actuated and none is given.
+            UnsupportedExport: An actuated joint is a cut; choose other cuts.
+        """
+
+    @abstractmethod
+    def residual(self, q: Array, data: Any = None) -> Array:
+        """Errors of the rows, zero where the loops are closed, shape (m,)."""
+
+    @abstractmethod
+    def jacobian(self, q: Array, data: Any = None) -> Array:
+        """Rows on velocities, shape (m, nv)."""
+
+    @abstractmethod
+    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
+        """The part of the rows' time derivative that is left at zero acceleration, shape (m,)."""
+
+    @abstractmethod
+    def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
+        """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,)."""
+
+    @abstractmethod
+    def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
+        """Indices in v of all freedoms of the named joints, in the order of the names."""
+
+    def position_index(self, velocity: int) -> int:
+        """Index in q of the coordinate whose rate is an entry of v.
+
+        Raises:
+            ModelError: The joint's coordinates are no separate numbers.
+        """
+        model = self.model
+        j = next(j for j in range(1, model.njoints) if velocity < model.idx_vs[j] + model.nvs[j])
+        if model.nqs[j] != model.nvs[j]:
+            raise ModelError(
+                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
+                "are no separate numbers; model it by hinges in series"
+            )
+        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, couplings included."""
+        return len(self.constraints)
+
+    @cached_property
+    def world_rows(self) -> WorldRows:
+        """The rows in the form that has derivatives."""
+        return WorldRows(self.model, self.constraints.closures, self.constraints.coupling)
+
+    def inverse_dynamics(
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        actuated: Sequence[str] | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        passive: bool = False,
+    ) -> InverseDynamics:
+        """Forces of the actuated joints that produce an acceleration.
+
+        With more actuators than freedoms the smallest forces are taken; with fewer, those that
+        leave least unmet.
+
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            v: Velocity that keeps them closed, shape (nv,).
+            a: Acceleration that keeps them closed, shape (nv,).
+            actuated: Names of the actuated joints; by default those that the model marks.
+            weights: Cost of the square of every actuator's force, shape (actuated,), where there
+                is a choice; by default all count alike.
+            passive: Whether the actuators also overcome ``passive_forces``: damping, springs and
+                dry friction of all joints, those that close loops included.
+
+        Raises:
+            ModelError: The model marks no joint as actuated and none is given.
+            UnsupportedExport: An actuated joint is a cut; choose other cuts.
+        """
+        given = self.passive_forces(q, v) if passive else np.zeros(self.model.nv)
+        return inverse_dynamics(self, q, v, a, self.actuation(actuated, weights), given)
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        actuated: Sequence[str] | None = None,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> InverseDynamicsDerivatives:
+        """``inverse_dynamics`` and its derivatives; arguments as there."""
+        tree, lift = self.expanded, self.lift(q, v)
+        actuation = tree.actuation(actuated, weights)
+        if lift is not None:
+            return lifted_inverse_derivatives(lift, a, actuation)
+        return inverse_dynamics_derivatives(tree, tree.world_rows, q, v, a, actuation)
+
+    def actuator_jacobian(
+        self,
+        q: Array,
+        frame: str | int,
+        actuated: Sequence[str] | None = None,
+        *,
+        relative_to: str | int | None = None,
+    ) -> Array:
+        """Twist of a frame per unit rate of each actuator, the loops closed, shape (6, actuated).
+
+        The twist is about the frame's own origin, in ground axes, linear part first. Its transpose
+        takes a wrench on the frame to the actuator forces that balance it.
+
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            frame: Name or index of a frame or a body of the model.
+            actuated: Names of the actuated joints; by default those that the model marks.
+            relative_to: Frame whose motion is subtracted, for robots that do not stand on the
+                ground.
+
+        Raises:
+            ModelError: The actuators do not determine the motion of the frame.
+        """
+        split = actuator_split(self, q, self.actuation(actuated))
+        jacobian = frame_jacobian(self, q, frame, relative_to)
+        self._check_determined(split, jacobian @ split.locked, f"frame {frame!r}")
+        return np.asarray(jacobian @ split.motions())
+
+    def actuator_motions(self, q: Array, actuated: Sequence[str] | None = None) -> Array:
+        """Velocities of all joints per unit rate of each actuator, shape (nv, actuated).
+
+        Arguments and errors as of ``actuator_jacobian``.
+        """
+        split = actuator_split(self, q, self.actuation(actuated))
+        self._check_determined(split, split.locked, "every joint")
+        return split.motions()
+
+    def _check_determined(self, split: ActuatorSplit, moves: Array, what: str) -> None:
+        if np.max(np.abs(moves), initial=0.0) > 1e-7:
+            size = np.max(np.abs(split.locked), axis=1)
+            free = [
+                self.model.names[j]
+                for j in range(1, self.model.njoints)
+                for i in [self.model.idx_vs[j]]
+                if np.max(size[i : i + self.model.nvs[j]], initial=0.0) > 1e-7
+            ]
+            raise ModelError(
+                f"the actuators do not determine how {what} moves: with all of them locked, "
+                f"{', '.join(free)} can still move; count some of these as actuated"
+            )
+
+    def dynamics_derivatives(
+        self, q: Array, v: Array, tau: Array, *, frequency: float = 0.0, damping: float = 1.0
+    ) -> AccelerationDerivatives:
+        """``forward_dynamics`` and its derivatives at a state with closed loops, always exact.
+
+        Along the loops, for steps of q and v that keep them closed, they are the changes of the
+        acceleration.
+
+        Args:
+            q: Configuration, shape (nq,).
+            v: Velocity, shape (nv,).
+            tau: Joint forces and torques, shape (nv,).
+            frequency: Of Baumgarte's terms in rad/s; then it is ``stabilized_dynamics``.
+            damping: Of Baumgarte's terms.
+        """
+        tree, lift = self.expanded, self.lift(q, v)
+        errors = tree.residual(q if lift is None else lift.q) if frequency else None
+        terms = None if errors is None else Stabilization(errors, frequency, damping)
+        if lift is not None:
+            return lifted_derivatives(lift, tau, terms)
+        return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)

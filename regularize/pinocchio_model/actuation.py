@@ -1,0 +1,224 @@
+r"""Actuators: the forces that they need for a motion, and the motions that they make.
+
+With the velocities N that the rows leave free, the rows S that pick the actuated ones, and weights
+W, the actuator forces are the smallest ones, :math:`\tau^T W \tau`, of those that leave least unmet
+of :math:`N^T (S^T \tau - M a - n)`. Let L be the motions that remain with all actuators locked,
+orthonormal. Then
+
+.. math::
+
+    (S^T W^{-1} S + L L^T) \, z + J^T \lambda = M a + n, \qquad J z = 0,
+
+gives :math:`\tau = W^{-1} S z`, and :math:`L L^T (M a + n)` is what no actuator can meet. It is the
+equation of a constrained motion, so its derivatives are found in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array, read_only
+from regularize.pinocchio_model.derivatives import balance_derivatives
+from regularize.pinocchio_model.solvers import ConstrainedTree
+from regularize.pinocchio_model.split import Split, saddle_inverse
+from regularize.pinocchio_model.world_rows import WorldRows
+
+
+@dataclass(frozen=True, eq=False)
+class Actuation:
+    """Which velocities are actuated, and what force counts for how much.
+
+    Attributes:
+        joints: Name of the joint of every actuator.
+        index: Their indices in v, shape (k,).
+        weights: Cost of the square of every force, shape (k,).
+    """
+
+    joints: tuple[str, ...]
+    index: NDArray[np.intp]
+    weights: Array
+
+    @classmethod
+    def of(
+        cls, joints: tuple[str, ...], index: NDArray[np.intp], weights: ArrayLike | None
+    ) -> Actuation:
+        """Actuators of the given joints, all of the same weight where none is given.
+
+        Raises:
+            ModelError: A joint is named twice, or there is not one positive weight per actuator.
+        """
+        if len(set(index.tolist())) < len(index):
+            raise ModelError(f"an actuated joint is named twice: {', '.join(joints)}")
+        given = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if given.shape != index.shape or not np.all(given > 0.0):
+            raise ModelError(
+                f"weights must be one positive number for each of the {len(index)} actuated "
+                f"freedoms, not {np.asarray(weights).tolist()}"
+            )
+        return cls(joints, index, read_only(given))
+
+    def split(self, free: Array) -> ActuatorSplit:
+        """Free velocities by what the actuators see of them.
+
+        Args:
+            free: Velocities that keep the loops closed, orthonormal, shape (nv, n).
+        """
+        scale = 1.0 / np.sqrt(self.weights)
+        u, s, vt = np.linalg.svd(scale[:, None] * free[self.index])
+        rank = int(np.sum(s > 1e-9 * s[:1].sum()))
+        forces = scale[:, None] * u[:, :rank] / s[:rank]
+        return ActuatorSplit(forces, free @ vt[:rank].T, free @ vt[rank:].T)
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorSplit:
+    """Free velocities, split into those that actuators drive and those that they do not see.
+
+    Attributes:
+        forces: Actuator forces that do unit work on the driven velocities, shape (k, r).
+        driven: Orthonormal velocities that the actuators drive, shape (nv, r).
+        locked: Those that remain with all actuators locked, shape (nv, n - r).
+    """
+
+    forces: Array
+    driven: Array
+    locked: Array
+
+    def motions(self) -> Array:
+        """Velocities per unit rate of each actuator, least squares if they conflict, (nv, k)."""
+        return np.asarray(self.driven @ self.forces.T)
+
+
+@dataclass(frozen=True, eq=False)
+class InverseDynamicsDerivatives:
+    """The actuator forces for an acceleration, and their derivatives.
+
+    Attributes:
+        tau: Actuator forces and torques, shape (k,).
+        dtau_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (k, nv).
+        dtau_dv: By the velocity, shape (k, nv).
+        dtau_da: By the acceleration, shape (k, nv).
+    """
+
+    tau: Array
+    dtau_dq: Array
+    dtau_dv: Array
+    dtau_da: Array
+
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.dtau_dq, self.dtau_dv, self.dtau_da))
+
+
+def inverse_dynamics_derivatives(
+    tree: ConstrainedTree, rows: WorldRows, q: Array, v: Array, a: Array, actuation: Actuation
+) -> InverseDynamicsDerivatives:
+    """Derivatives of actuator forces; see ``Robot.inverse_dynamics_derivatives``."""
+    model, data = tree.model, tree.data
+    nv, index = model.nv, actuation.index
+    pin.computeJointJacobiansTimeVariation(model, data, q, v)
+    moving = rows.at(data, v)
+    jacobian = moving.jacobian()
+    split = actuation.split(Split.of(jacobian, tree.rank).free)
+    cost = split.locked @ split.locked.T
+    cost[index, index] += 1.0 / actuation.weights
+    inverse = saddle_inverse(cost, jacobian, tree.rank)
+    needed = pin.rnea(model, data, q, v, a)
+    z, multipliers = inverse[:nv, :nv] @ needed, inverse[nv:, :nv] @ needed
+    unmet = split.locked @ (split.locked.T @ needed)
+    by_state = balance_derivatives(tree, moving, q, v, a, multipliers)
+    by_a = np.triu(data.M)
+    forces = np.concatenate([by_state[:nv], by_a + np.triu(by_a, 1).T], axis=1)
+    # Velocities z and unmet forces stay on the loops while the loops move.
+    forces -= split.locked @ (split.locked.T @ forces)
+    if split.locked.shape[1]:
+        forces[:, :nv] += _turned(tree, rows, q, jacobian, index, unmet)
+    values = np.zeros((len(jacobian), 3 * nv))
+    values[:, :nv] = -row_changes(tree, rows, q, z - unmet)
+    change = (inverse[:nv] @ np.concatenate([forces, values]))[index]
+    change /= actuation.weights[:, None]
+    return InverseDynamicsDerivatives(
+        read_only(z[index] / actuation.weights),
+        read_only(change[:, :nv]),
+        read_only(change[:, nv : 2 * nv]),
+        read_only(change[:, 2 * nv :]),
+    )
+
+
+def row_changes(tree: ConstrainedTree, rows: WorldRows, q: Array, velocity: Array) -> Array:
+    """How the rows' values at a fixed velocity change with the configuration, shape (m, nv)."""
+    model, data = tree.model, tree.data
+    pin.computeRNEADerivatives(model, data, q, velocity, np.zeros(model.nv))
+    return rows.at(data, velocity).velocity_by_q(data.dAdv)
+
+
+def _turned(
+    tree: ConstrainedTree,
+    rows: WorldRows,
+    q: Array,
+    jacobian: Array,
+    index: NDArray[np.intp],
+    unmet: Array,
+) -> Array:
+    """What the motion of locked velocities takes from the unmet forces, shape (nv, nv)."""
+    picked = np.eye(len(unmet))[index]
+    seen = np.linalg.pinv(np.concatenate([jacobian, picked]), rcond=1e-9)
+    return np.asarray(seen[:, : len(jacobian)] @ row_changes(tree, rows, q, unmet))
+
+
+def actuator_split(tree: ConstrainedTree, q: Array, actuation: Actuation) -> ActuatorSplit:
+    """Free velocities at a configuration, by what the actuators see of them."""
+    free = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank).free
+    return actuation.split(free)
+
+
+def frame_jacobian(
+    tree: ConstrainedTree, q: Array, frame: str | int, relative_to: str | int | None
+) -> Array:
+    """Twist of a frame about its own origin, ground axes, by the tree's velocities, (6, nv).
+
+    Args:
+        tree: The tree.
+        q: Configuration, shape (nq,).
+        frame: Name or index of a frame of the model.
+        relative_to: Frame whose motion is subtracted, or None for the ground.
+
+    Raises:
+        ModelError: There is no such frame.
+    """
+    model, data = tree.model, tree.data
+    pin.computeJointJacobians(model, data, q)
+    target, axes = frame_index(model, frame), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    jacobian = np.array(pin.getFrameJacobian(model, data, target, axes))
+    if relative_to is not None:
+        base = frame_index(model, relative_to)
+        carried = np.array(pin.getFrameJacobian(model, data, base, axes))
+        pin.updateFramePlacement(model, data, target)
+        pin.updateFramePlacement(model, data, base)
+        arm = data.oMf[target].translation - data.oMf[base].translation
+        carried[:3] -= pin.skew(arm) @ carried[3:]
+        jacobian -= carried
+    return jacobian
+
+
+def frame_index(model: Any, frame: str | int) -> int:
+    """Index of a frame given by name or index.
+
+    Raises:
+        ModelError: There is no such frame.
+    """
+    if isinstance(frame, str):
+        if not model.existFrame(frame):
+            known = ", ".join(f.name for f in model.frames[1:])
+            raise ModelError(f"the model has no frame {frame!r}; it has: {known}")
+        return int(model.getFrameId(frame))
+    if not 0 <= frame < model.nframes:
+        raise ModelError(f"the model has no frame {frame}; it has {model.nframes}")
+    return frame

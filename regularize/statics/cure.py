@@ -1,0 +1,127 @@
+"""Sets of joint changes, verified by analysing the changed mechanism from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from regularize.manifold.assembly import with_coordinates
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.idle import idle_bodies
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.statics.joint_changes import JointChange, own_freedom
+
+
+@dataclass(frozen=True, eq=False)
+class Cure:
+    """A verified set of changes.
+
+    Attributes:
+        changes: The changes, in the order of the joints.
+        mobility: Mobility of the changed mechanism.
+        idle: Bodies that can now spin without moving anything else; as many as mobility is gained.
+        reduction: Analysis of the changed mechanism: nothing is redundant, unless it is freed.
+        freed: Freedoms that a mechanism gains which its closures locked; 0 for other cures.
+    """
+
+    changes: tuple[JointChange, ...]
+    mobility: int
+    idle: tuple[str, ...]
+    reduction: Reduction = field(repr=False)
+    freed: int = 0
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """New kind of every changed joint."""
+        return {change.joint: change.after for change in self.changes}
+
+    def __str__(self) -> str:
+        """One phrase that says what to change, and what is idle then."""
+        text = "; ".join(str(change) for change in self.changes)
+        return f"{text} (idle: {', '.join(self.idle)})" if self.idle else text
+
+    @property
+    def arguments(self) -> list[str]:
+        """The changes as arguments of ``regularize fix``."""
+        return [word for change in self.changes for word in ("--joint", change.argument)]
+
+
+@dataclass(frozen=True, eq=False)
+class NoCure:
+    """Changes that are no cure; false where a truth value is asked for.
+
+    Attributes:
+        changes: The changes, in the order of the joints.
+        reason: Why they are none.
+    """
+
+    changes: tuple[JointChange, ...]
+    reason: str
+
+    def __bool__(self) -> bool:
+        """False."""
+        return False
+
+    def __str__(self) -> str:
+        """One phrase that says what does not work, and why."""
+        return f"{'; '.join(str(change) for change in self.changes)}: {self.reason}"
+
+
+def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
+    """The mechanism with the changes made, stored in its assembled pose."""
+    mechanism = with_coordinates(reduction.mechanism, reduction.q)
+    by_name = {change.joint: change.replacement for change in changes}
+    joints = tuple(by_name.get(joint.name, joint) for joint in mechanism.joints)
+    actuators = []
+    for actuator in mechanism.actuators:
+        after = by_name.get(actuator.joint)
+        own = None if after is None else own_freedom(mechanism.joint(after.name), after.screws)
+        if after is None:
+            actuators.append(actuator)
+        elif own is not None:
+            actuators.append(replace(actuator, freedom=own))
+    return replace(mechanism, joints=joints, actuators=tuple(actuators))
+
+
+def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoCure:
+    """The cure that some changes are, or why they are none.
+
+    The changed mechanism is analysed from scratch: nothing may be redundant, and nothing but idle
+    freedoms may move that did not move before.
+    """
+    after = reduce(
+        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
+    )
+    order = [joint.name for joint in reduction.mechanism.joints]
+    ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
+    if not after.assembly.closed:
+        return NoCure(ordered, "the loops cannot be closed any more")
+    before = {body.name for body in idle_bodies(reduction)}
+    idle = tuple(body.name for body in idle_bodies(after) if body.name not in before)
+    if after.mobility - len(idle) != reduction.finite_mobility:
+        spin = f", of which {len(idle)} are bodies that spin idly" if idle else ""
+        finite = reduction.finite_mobility
+        known = "what is not known" if finite is None else finite
+        return NoCure(ordered, f"mobility would be {after.mobility} instead of {known}{spin}")
+    if after.redundant:
+        verb = "stays" if after.redundant == 1 else "stay"
+        return NoCure(
+            ordered, f"{after.redundant} of {reduction.redundant} redundant equations {verb}"
+        )
+    return Cure(ordered, after.mobility, idle, after)
+
+
+def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
+    """The cure that changes of closures are, or None where nothing moves more freely, or spins."""
+    after = reduce(
+        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
+    )
+    if after.finite_mobility is None or reduction.finite_mobility is None:
+        return None
+    gained = after.finite_mobility - reduction.finite_mobility
+    if gained <= 0 or not after.assembly.closed:
+        return None
+    before = {body.name for body in idle_bodies(reduction)}
+    if any(body.name not in before for body in idle_bodies(after)):
+        return None
+    return Cure(tuple(changes), after.mobility, (), after, gained)

@@ -1,0 +1,197 @@
+"""Prints how well dynamics, its inverse and its derivatives agree on every model below a folder.
+
+Usage: ``python tests/dynamics_table.py FOLDER [PART_OF_NAME]``, one line for each model with loops,
+on the ground and on a floating base: relative errors of the actuator torques that inverse dynamics
+finds for the acceleration they cause, and of derivatives against differences along the loops. The
+exit status is 1 if one of them is too large.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+import regularize as rg
+from regularize.errors import RegularizeError
+from regularize.lie.screw import Array
+from regularize.model.body import Inertia
+from regularize.pinocchio_model.constraints import close_loops
+
+SUFFIXES = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt", ".json"}
+#: Largest relative errors of torques and of derivatives.
+EXACT, BY_DIFFERENCES = 1e-9, 1e-7
+
+
+def weighed(mechanism: rg.Mechanism) -> rg.Mechanism:
+    """The mechanism with a kilogram for every body that states no mass properties."""
+    unit = Inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
+    bodies = [
+        b if b.inertia and b.inertia.mass else replace(b, inertia=unit) for b in mechanism.bodies
+    ]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def states(robot: rg.Robot, count: int) -> Iterator[tuple[Array, Array]]:
+    """Configurations with closed loops, and velocities that keep them closed."""
+    rng = np.random.default_rng(1)
+    for i in range(count):
+        coordinates = np.array(robot.reduction.q)
+        for cell in robot.reduction.cells:
+            columns = robot.reduction.graph.columns(cell.edges)
+            coordinates[columns] = cell.configurations[-1 - i % len(cell.configurations)]
+        q = robot.configuration(coordinates)
+        free = robot.split(q).free
+        yield q, free @ rng.normal(size=free.shape[1])
+
+
+def actuators(robot: rg.Robot, q: Array) -> list[str]:
+    """As many joints with one freedom as determine the motion, the marked ones first."""
+    model, free = robot.model, robot.split(q).free
+    marked = {j.name for j in robot.reduction.mechanism.joints if j.actuated}
+    names = [
+        j.edges[0].joint.name
+        for j in robot.joints
+        if len(j.edges) == 1 and j.edges[0].freedoms == 1 and j.edges[0].joint.freedoms == 1
+    ]
+    names.sort(key=lambda name: name not in marked)
+    chosen: list[str] = []
+    for name in names:
+        rows = free[robot.velocity_indices([*chosen, name])]
+        s = np.linalg.svd(rows, compute_uv=False)
+        if len(rows) <= free.shape[1] and s[-1] > 1e-2:
+            chosen.append(name)
+    assert model.nv >= len(chosen)
+    return chosen
+
+
+def along(
+    robot: rg.Robot, q: Array, v: Array, function: Callable[[Array, Array], Array], h: float
+) -> Iterator[list[Array]]:
+    """Differences along the loops, for two directions: of q, of v and of a function of both."""
+    rng = np.random.default_rng(2)
+    free = robot.split(q).free
+    for _ in range(2):
+        direction, turn = free @ rng.normal(size=free.shape[1]), rng.normal(size=len(v))
+        changes = []
+        for step in (h, h / 2, h / 4):
+            ends = []
+            for sign in (1, -1):
+                moved = pin.integrate(robot.model, q, sign * step * direction)
+                moved = close_loops(robot, moved)
+                there = robot.split(moved).free
+                rate = there @ (there.T @ (v + sign * step * turn))
+                ends.append((moved, rate, function(moved, rate)))
+            (q1, v1, f1), (q0, v0, f0) = ends
+            dq = pin.difference(robot.model, q, q1) - pin.difference(robot.model, q, q0)
+            changes.append([part / (2 * step) for part in (dq, v1 - v0, f1 - f0)])
+        # Romberg: differences have errors of even orders in the step, of which two are taken away.
+        yield [(64 * c - 20 * b + a) / 45 for a, b, c in zip(*changes, strict=True)]
+
+
+def by_differences(
+    robot: rg.Robot,
+    q: Array,
+    v: Array,
+    function: Callable[[Array, Array], Array],
+    dq: Array,
+    dv: Array,
+) -> float:
+    """Relative error of derivatives by q and v, with the step whose differences are the best."""
+    size = np.max(np.abs(function(q, v)))
+    return min(
+        max(
+            relative(dq @ along_q + dv @ along_v, change, size)
+            for along_q, along_v, change in along(robot, q, v, function, h)
+        )
+        for h in (2e-2, 2e-3, 2e-4)
+    )
+
+
+def relative(found: Array, expected: Array, scale: float = 0.0) -> float:
+    size = max(float(np.max(np.abs(expected), initial=0.0)), scale, 1e-3)
+    return float(np.max(np.abs(found - expected), initial=0.0)) / size
+
+
+def errors(robot: rg.Robot, count: int = 2) -> tuple[int, float, float, float]:
+    """Number of actuators, and the errors of the inverse and of both derivatives."""
+    rng = np.random.default_rng(3)
+    identity = forward = inverse = 0.0
+    for q, v in states(robot, count):
+        names = actuators(robot, q)
+        index = robot.velocity_indices(names)
+        tau = np.zeros(robot.model.nv)
+        # As large as the forces of gravity and inertia, so that rounding is small against them.
+        size = max(1.0, np.max(np.abs(pin.nonLinearEffects(robot.model, robot.data, q, v))))
+        tau[index] = size * rng.normal(size=len(index))
+        a = robot.forward_dynamics(q, v, tau)
+        found = robot.inverse_dynamics(q, v, a, names)
+        identity = max(identity, relative(found.tau, tau[index]))
+
+        def accelerations(q: Array, v: Array, tau: Array = tau) -> Array:
+            return robot.forward_dynamics(q, v, tau)
+
+        def torques(q: Array, v: Array, a: Array = a, names: list[str] = names) -> Array:
+            return np.array(robot.inverse_dynamics(q, v, a, names).tau)
+
+        exact = robot.dynamics_derivatives(q, v, tau)
+        error = by_differences(robot, q, v, accelerations, exact.ddq_dq, exact.ddq_dv)
+        forward = max(forward, error)
+        if names:
+            inv = robot.inverse_dynamics_derivatives(q, v, a, names)
+            inverse = max(inverse, by_differences(robot, q, v, torques, inv.dtau_dq, inv.dtau_dv))
+    return len(names), identity, forward, inverse
+
+
+def main(folder: Path, part: str = "") -> int:
+    """Print the table; returns the exit status."""
+    files = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES and part in str(f))
+    files = [f for f in files if "bench_" not in str(f) or f.stem.endswith(("_4_10", "size40"))]
+    bad = 0
+    print(f"{'':62}  nv rows actuated  inverse  d(forward)  d(inverse)")
+    for file in files:
+        for floating in (False, True):
+            if floating and file.suffix != ".urdf":
+                break
+            try:
+                options = {"floating": True} if floating else {}
+                reduction = rg.reduce(weighed(rg.load(file, **options)))
+                if not reduction.graph.loops:
+                    break
+                if not reduction.assembly.closed:
+                    print(f"{str(file)[-60:]}: cannot be assembled")
+                    break
+                robot = rg.to_pinocchio(reduction)
+                if not robot.model.nv:
+                    break
+            except RegularizeError as error:
+                if "loop" in str(error):
+                    print(f"{str(file)[-60:]}: {str(error)[-90:]}")
+                break
+            name = str(file.relative_to(folder))[-50:] + (" (floating)" if floating else "")
+            try:
+                count, *found = errors(robot)
+            except RegularizeError as error:
+                print(f"{name:62} {error}")
+                continue
+            over = [
+                e > bound
+                for e, bound in zip(found, (EXACT, BY_DIFFERENCES, BY_DIFFERENCES), strict=True)
+            ]
+            bad += any(over)
+            print(
+                f"{name:62} {robot.model.nv:3d} {robot.rows:4d} {count:8d}"
+                + "".join(
+                    f"  {e:9.1e}{'!' if o else ' '}" for e, o in zip(found, over, strict=True)
+                ),
+                flush=True,
+            )
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

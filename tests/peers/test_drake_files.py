@@ -1,0 +1,25 @@
+"""Reduced MJCF files in Drake, which reads closures by body and anchor alone."""
+
+from pathlib import Path
+
+import pytest
+
+import regularize as rg
+from regularize.cli import main
+
+parsing = pytest.importorskip("pydrake.multibody.parsing")
+plants = pytest.importorskip("pydrake.multibody.plant")
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+
+
+@pytest.mark.parametrize("name", ["planar_fourbar", "gripper"])
+def test_every_loop_is_one_constraint_in_drake(name: str, tmp_path: Path) -> None:
+    main(["reduce", str(ASSETS / f"{name}.urdf"), "--to", "mjcf", "-o", str(tmp_path)])
+    plant = plants.MultibodyPlant(0.001)
+    plant.set_discrete_contact_approximation(plants.DiscreteContactApproximation.kSap)
+    parsing.Parser(plant).AddModels(str(tmp_path / f"{name}.xml"))
+    plant.Finalize()
+    loops = rg.reduce(rg.load(ASSETS / f"{name}.urdf")).graph.loops
+    mobility = rg.reduce(rg.load(tmp_path / f"{name}.xml")).mobility
+    assert plant.num_constraints() == loops
+    assert plant.num_velocities() - 3 * loops == mobility  # three rows each, none redundant

@@ -1,0 +1,469 @@
+# ruff: noqa: E501
+"""`fix`: joints changed in the user's own files, and not a byte beside them."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import zipfile
+from pathlib import Path
+
+import cad_fixtures
+import numpy as np
+import pytest
+from test_adapter_contract import MECHANISMS, write_fixture
+
+import regularize as rg
+from regularize.cli import main
+from regularize.errors import ModelError, ReadError, RegularizeError, UnsupportedExport
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+FORMATS = ("asmt", "freecad", "json", "mjcf", "sdf", "urdf", "usd")
+LOOP = """  <loop name="D" type="revolute">
+    <!-- the hinge that closes the loop -->
+    <predecessor link="rocker"><origin xyz="-0.3 0 -0.9"/></predecessor>
+    <successor link="ground"><origin xyz="1.2 0 0"/></successor>
+    <axis xyz="0 1 0"/>
+  </loop>
+"""
+ROBOT = """<?xml version="1.0" encoding="utf-8"?>
+<!-- exported by hand -- with care -->
+<robot name='four_bar'   xmlns:xacro="http://ros.org/wiki/xacro" >
+  <link name="ground"><visual><geometry><mesh filename="meshes/ground.stl"/></geometry></visual></link>
+  <link  name="crank"><inertial><mass value='2.0'/><origin xyz="0.15 0 0.2"/>
+    <inertia ixx=".1" iyy="1e-1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="coupler"><inertial><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="rocker"><inertial><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint type="revolute" name="A"><parent link="ground"/><child link="crank"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="30" velocity="4"/><dynamics damping="0.5" friction="0.2"/></joint>
+  <joint name="B" type="continuous"><parent link="crank"/><child link="coupler"/>
+    <origin xyz="0.3 0 0.4"/><axis xyz="0 1 0"/></joint>
+  <joint name="C" type="continuous"><parent link="coupler"/><child link="rocker"/>
+    <origin xyz="1.2 0 0.5"/><axis xyz="0 1 0"/></joint>
+{loop}  <transmission name="t"><type>SimpleTransmission</type><joint name="A"/><actuator name="m"/></transmission>
+  <gazebo reference="crank"><material>Gazebo/Grün &amp; Blau</material></gazebo>
+  <ros2_control name="c" type="system"><joint name="A"><command_interface name="effort"/></joint></ros2_control>
+</robot>
+"""
+
+
+def changed_lines(diff: str) -> list[str]:
+    """Lines of a difference that are added or taken away."""
+    return [
+        line
+        for line in diff.splitlines()
+        if line[:1] in ("+", "-") and line[1:3] not in ("++", "--")
+    ]
+
+
+def fixture(format: str, mechanism: str, folder: Path) -> Path:
+    """A textbook mechanism in a format."""
+    if format != "urdf":
+        return write_fixture(format, mechanism, folder)
+    path = folder / f"{mechanism}.urdf"
+    rg.save(rg.load(write_fixture("json", mechanism, folder)), path, format="urdf+")
+    return path
+
+
+def robot(folder: Path, loop: str = LOOP, name: str = "robot.urdf") -> Path:
+    path = folder / name
+    path.write_bytes(ROBOT.replace("{loop}", loop).replace("\n", "\r\n").encode())
+    return path
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_is_fixed_once_and_for_all(
+    format: str, mechanism: str, tmp_path: Path
+) -> None:
+    path = fixture(format, mechanism, tmp_path)
+    before, original = rg.load(path), path.read_bytes()
+    if (format, mechanism) == ("sdf", "spherical_four_bar"):  # it needs joints that slide and turn
+        with pytest.raises(UnsupportedExport, match="no change of joints that this sdf file can"):
+            rg.fix(path)
+        return
+    fix = rg.fix(path)
+    assert 0 < len(changed_lines(fix.diff)) <= (40 if format == "json" else 8)
+    written = fix.write(tmp_path / "fixed" / path.name)
+    after = rg.load(written)
+    reduction = rg.reduce(after)
+    assert (reduction.redundant, reduction.mobility, reduction.finite_mobility) == (0, 1, 1)
+    assert path.read_bytes() == original
+    assert rg.fix(written).diff == ""
+    masses = {body.name: body.inertia.mass for body in before.bodies if body.inertia}
+    found = {b.name: b.inertia.mass for b in after.bodies if b.inertia and b.inertia.mass}
+    assert found == masses
+    changed = {change.joint.name for change in fix.changes}
+    for joint in before.joints:
+        if joint.name not in changed:
+            same = after.joint(joint.name)
+            assert same.kind == joint.kind
+            assert np.allclose(same.screws, joint.screws)
+
+
+def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
+    path = robot(tmp_path)
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    original = path.read_bytes()
+    fix = rg.fix(path)
+    assert changed_lines(fix.diff) == [
+        '-  <loop name="D" type="revolute">',
+        '+  <loop name="D" type="point_on_line">',
+    ]
+    assert fix.write(path) == path
+    assert path.read_bytes() == original.replace(
+        b'"D" type="revolute"', b'"D" type="point_on_line"'
+    )
+    assert rg.reduce(rg.load(path)).redundant == 0
+
+
+def test_references_are_led_back_from_another_folder(tmp_path: Path) -> None:
+    path = robot(tmp_path)
+    original = path.read_bytes()
+    written = rg.fix(path).write(tmp_path / "a" / "b" / "new.urdf")
+    expected = original.replace(b'"D" type="revolute"', b'"D" type="point_on_line"')
+    expected = expected.replace(b'"meshes/ground.stl"', b'"../../meshes/ground.stl"')
+    assert written.read_bytes() == expected
+    assert path.read_bytes() == original
+
+
+@pytest.mark.parametrize(
+    ("loop", "line"),
+    [
+        pytest.param(
+            '  <joint name="D" type="continuous"><parent link="ground"/><child link="rocker"/>\n'
+            '    <origin xyz="1.2 0 0"/><axis xyz="0 1 0"/></joint>\n',
+            '+  <loop name="D" type="point_on_line">',
+            id="two parents",
+        ),
+        pytest.param(
+            '  <link name="closing_x_1"/><link name="closing_x_2"/>\n'
+            '  <joint name="f1" type="fixed"><parent link="rocker"/><child link="closing_x_1"/>\n'
+            '    <origin xyz="-0.3 0 -0.9"/></joint>\n'
+            '  <joint name="f2" type="fixed"><parent link="ground"/><child link="closing_x_2"/>\n'
+            '    <origin xyz="1.2 0 0"/></joint>\n',
+            '<loop name="closing_x" type="point_on_line">',
+            id="closing frames",
+        ),
+        pytest.param(
+            '  <loop_joint name="D" type="spherical">\n'
+            '    <link1 link="rocker" xyz="-0.3 0 -0.9" rpy="0 0 0"/>\n'
+            '    <link2 link="ground" xyz="1.2 0 0" rpy="0 0 0"/>\n'
+            "  </loop_joint>\n",
+            '+    <axis xyz="0 1 0"/>',
+            id="Isaac",
+        ),
+    ],
+)
+def test_dialects_of_loops(loop: str, line: str, tmp_path: Path) -> None:
+    path = robot(tmp_path, loop)
+    fix = rg.fix(path)
+    assert line in fix.diff
+    fix.write(path)
+    assert rg.reduce(rg.load(path)).redundant == 0
+    assert rg.fix(path).diff == ""
+
+
+def test_files_of_closing_joints_are_edited_and_go_along(tmp_path: Path) -> None:
+    ends = (
+        '  <link name="one"/><link name="two"/>\n'
+        '  <joint name="f1" type="continuous"><parent link="rocker"/><child link="one"/>\n'
+        '    <origin xyz="-0.3 0 -0.9"/><axis xyz="0 1 0"/></joint>\n'
+        '  <joint name="f2" type="fixed"><parent link="ground"/><child link="two"/>\n'
+        '    <origin xyz="1.2 0 0"/></joint>\n'
+    )
+    path = robot(tmp_path, ends)
+    sidecar = tmp_path / "robot.yaml"
+    sidecar.write_text("# mine\nclosed_loop: [['one', 'two']]\ntype: ['6d']\n")
+    fix = rg.fix(path)
+    assert f"--- {path}" not in fix.diff
+    written = fix.write(tmp_path / "new" / "walker.urdf")
+    assert (tmp_path / "new" / "walker.yaml").read_text().startswith("# mine\nclosed_loop")
+    assert sidecar.read_text().endswith("['6d']\n")
+    reduction = rg.reduce(rg.load(written))
+    assert (reduction.redundant, reduction.mobility) == (0, 1)
+    assert rg.fix(tmp_path).write(tmp_path / "folder") == tmp_path / "folder"
+    assert rg.fix(tmp_path / "folder").diff == ""
+
+
+def test_named_joints_become_what_is_said_and_nothing_else_changes(tmp_path: Path) -> None:
+    path = write_fixture("freecad", "slider_crank", tmp_path)
+    reduction = rg.reduce(rg.load(path))
+    fix = rg.fix(path, {"B": "spherical"})
+    assert [(change.joint.name, change.kind) for change in fix.changes] == [("B", "spherical")]
+    assert fix.reduction.redundant == reduction.redundant - 2
+    assert rg.fix(path, {"B": "revolute"}).diff == ""
+    cure = rg.cures(reduction, limit=1)[0]
+    written = rg.fix(path, cure).write(tmp_path / "cured.FCStd")
+    assert rg.reduce(rg.load(written)).redundant == 0
+
+
+def test_other_members_of_a_freecad_document_stay_to_the_byte(tmp_path: Path) -> None:
+    plain = cad_fixtures.freecad(cad_fixtures.SKELETONS["slider_crank"]())
+    path, content = tmp_path / "slider.FCStd", io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(plain)) as old, zipfile.ZipFile(content, "w") as new:
+        new.comment = "by hand é".encode()
+        new.writestr(
+            zipfile.ZipInfo("Document.xml", (2020, 1, 2, 3, 4, 6)), old.read("Document.xml")
+        )
+        for name, method in (("PartShape.brp", 8), ("GuiDocument.xml", 0)):
+            info = zipfile.ZipInfo(name, (2021, 5, 6, 7, 8, 10))
+            info.compress_type, info.external_attr = method, 0o640 << 16
+            new.writestr(info, name * 500)
+    path.write_bytes(content.getvalue())
+    fix = rg.fix(path)
+    assert f"+++ {path}:Document.xml" in fix.diff
+    fix.write(path)
+    assert rg.reduce(rg.load(path)).redundant == 0
+    with zipfile.ZipFile(content) as old, zipfile.ZipFile(path) as new:
+        assert new.testzip() is None
+        assert new.comment == old.comment
+        for one, two in zip(old.infolist(), new.infolist(), strict=True):
+            for attribute in ("filename", "date_time", "compress_type", "external_attr", "extra"):
+                assert getattr(one, attribute) == getattr(two, attribute)
+            if one.filename != "Document.xml":
+                start, end = one.header_offset, two.header_offset
+                size = 30 + len(one.filename) + one.compress_size
+                assert (
+                    content.getvalue()[start : start + size] == path.read_bytes()[end : end + size]
+                )
+
+
+def test_a_freecad_slider_crank_checked_fixed_and_checked_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asset = ASSETS / "crank_slider.FCStd"
+    path = asset if asset.exists() else write_fixture("freecad", "slider_crank", tmp_path)
+    assert main(["check", str(path)]) == 1
+    report = capsys.readouterr().out
+    command = next(line for line in report.splitlines() if "regularize fix" in line)
+    arguments = command.split()[1:]
+    arguments[arguments.index("-o") + 1] = str(tmp_path / "fixed") + "/"
+    assert main(arguments) == 0
+    assert main(["check", str(tmp_path / "fixed" / path.name), "--output", "concise"]) == 0
+
+
+def test_a_binary_stage_is_changed_through_usd(tmp_path: Path) -> None:
+    sdf = pytest.importorskip("pxr.Sdf")
+    text = write_fixture("usd", "planar_four_bar", tmp_path)
+    path = tmp_path / "stage.usdc"
+    sdf.Layer.FindOrOpen(str(text)).Export(str(path))
+    written = rg.fix(path).write(tmp_path / "new.usdc")
+    assert written.read_bytes().startswith(b"PXR-USDC")
+    assert rg.reduce(rg.load(written)).redundant == 0
+
+
+def test_comments_and_strings_of_a_stage_are_no_prims(tmp_path: Path) -> None:
+    path = write_fixture("usd", "planar_four_bar", tmp_path)
+    note = '# def PhysicsRevoluteJoint "D" {\n'
+    path.write_text(path.read_text().replace("def Xform", note + "def Xform", 1))
+    fix = rg.fix(path)
+    fix.write(path)
+    assert note in path.read_text()
+    assert len([line for line in changed_lines(fix.diff) if line[0] == "-"]) == 1
+    assert rg.reduce(rg.load(path)).redundant == 0
+
+
+def test_exports_of_cad_systems_name_the_change_to_make_there(tmp_path: Path) -> None:
+    path = write_fixture("onshape", "planar_four_bar", tmp_path)
+    with pytest.raises(
+        UnsupportedExport, match=r"make joint `C` spherical .* in Onshape and export"
+    ):
+        rg.fix(path)
+
+
+def test_what_cannot_be_held_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = robot(tmp_path)
+    original = path.read_bytes()
+    out = tmp_path / "out.urdf"
+    for arguments, words in (
+        (["--joint", "B=universal"], "cannot become universal in this file; urdf holds there"),
+        (["--joint", "X=spherical"], "there is no joint 'X'"),
+        (["--joint", "D=bendy"], "joint kind 'bendy' is unknown; known are"),
+        (["--joint", "D"], "write it as NAME=KIND"),
+        (["--joint", "D=helical"], "a helical joint has a pitch"),
+        (["--absorb-gaps"], "gaps cannot be absorbed yet"),
+        (["--joint", "B=spherical"], "the changed file does not read: Pinocchio refuses it"),
+    ):
+        assert main(["fix", str(path), "-o", str(out), *arguments]) == 2
+        assert words in capsys.readouterr().err
+    with pytest.raises(ReadError):
+        rg.fix(tmp_path / "absent.urdf")
+    assert [*tmp_path.iterdir()] == [path]
+    assert path.read_bytes() == original
+
+
+def test_a_file_changed_in_the_meantime_is_left_alone(tmp_path: Path) -> None:
+    path = robot(tmp_path)
+    fix = rg.fix(path)
+    path.write_bytes(path.read_bytes() + b"<!-- later -->")
+    with pytest.raises(ModelError, match="was changed since it was read"):
+        fix.write(path)
+    assert path.read_bytes().endswith(b"<!-- later -->")
+
+
+def test_what_a_new_kind_cannot_hold_is_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loop = LOOP.replace("<axis", '<limit lower="-1" upper="1" effort="1" velocity="1"/><axis')
+    path = robot(tmp_path, loop)
+    assert main(["fix", str(path), "--diff"]) == 1
+    captured = capsys.readouterr()
+    assert "warning[REG324]: <limit> of joint `D` means nothing to a point on line" in captured.err
+    assert captured.out.startswith(f"--- {path}")
+
+
+def test_a_model_without_a_file_is_refused() -> None:
+    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
+    assert rg.fix(mechanism).diff
+    with pytest.raises(ModelError, match="was read from no file"):
+        rg.fix(rg.Mechanism("m", mechanism.bodies, mechanism.joints, ground=mechanism.ground))
+    with pytest.raises(RegularizeError, match="gaps cannot be absorbed yet"):
+        rg.fix(mechanism, absorb_gaps=True)
+
+
+def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
+    pytest.importorskip("xacrodoc")
+    macro = (
+        '  <xacro:macro name="last" params="n">\n{loop}  </xacro:macro>\n  <xacro:last n="D"/>\n'
+    )
+    hidden = macro.replace("{loop}", LOOP.replace('name="D"', 'name="${n}"'))
+    path = robot(tmp_path, LOOP.replace("1.2", "${2*0.6}"), "robot.urdf.xacro")
+    path.write_bytes(path.read_bytes().replace(b" -- ", b" "))  # which xacro takes for a fault
+    written = rg.fix(path).write(tmp_path / "new" / path.name)
+    assert b"${2*0.6}" in written.read_bytes()
+    assert rg.reduce(rg.load(written)).redundant == 0
+    path = robot(tmp_path, hidden, "macro.urdf.xacro")
+    path.write_bytes(path.read_bytes().replace(b" -- ", b" "))
+    with pytest.raises(ModelError, match="joint 'D' comes from a macro or an included file"):
+        rg.fix(path, {"D": "spherical"})
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])
+def test_encodings_and_symbolic_links_stay(encoding: str, tmp_path: Path) -> None:
+    real = robot(tmp_path)
+    text = real.read_bytes().decode().replace('encoding="utf-8"', f'encoding="{encoding}"')
+    real.write_bytes(text.encode(encoding))
+    (tmp_path / "link").mkdir()
+    link = tmp_path / "link" / "robot.urdf"
+    link.symlink_to(real)
+    rg.fix(link).write(link)
+    assert link.is_symlink()
+    expected = text.replace('"D" type="revolute"', '"D" type="point_on_line"').encode(encoding)
+    assert real.read_bytes() == expected
+
+
+def test_a_weld_becomes_the_hinge_that_a_report_proposes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = robot(tmp_path, LOOP.replace("revolute", "fixed"))
+    main(["check", str(path)])
+    report = " ".join(capsys.readouterr().out.split())
+    assert "--joint D=revolute:0,1,0" in report
+    assert main(["fix", str(path), "--joint", "D=revolute:0,1,0", "--in-place"]) == 0
+    reduction = rg.reduce(rg.load(path))
+    assert (reduction.mobility, reduction.redundant) == (1, 3)
+
+
+def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
+    path = robot(tmp_path)
+    fix = rg.fix(path)
+    (tmp_path / "device").mkdir()
+    with pytest.raises(RegularizeError, match="cannot be written: /dev/null is no folder"):
+        fix.write("/dev/null/robot.urdf")
+    with pytest.raises(RegularizeError, match="is no file that could be replaced"):
+        fix.write("/dev/null")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["device", "robot.urdf"]
+
+
+SITES = """<mujoco>
+  <worldbody>
+    <site name="base" pos="1.2 0 0"/><site name="base_z" pos="1.2 0.1 0"/>
+    <body name="crank"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+      <joint name="A" axis="0 1 0" damping="0.1"/>
+      <body name="coupler" pos="0.3 0 0.4"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+        <joint name="B" axis="0 1 0"/>
+        <body name="rocker" pos="1.2 0 0.5"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+          <joint axis="0 1 0"/>
+          <site name="tip" pos="-0.3 0 -0.9"/><site name="tip_z" pos="-0.3 0.1 -0.9"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <equality>
+    <connect name="closing_D" site1="base" site2="tip" solref="0.01 1"/>
+    <connect name="closing_D_z" site1="base_z" site2="tip_z"/>
+  </equality>
+  <keyframe><key name="home" qpos="0.1 0.2
+    0.3" qvel="0 0 0"/></keyframe>
+</mujoco>
+"""
+
+
+def test_two_connects_of_sites_become_one_of_bodies(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "sites.xml"
+    path.write_text(SITES)
+    fix = rg.fix(path, keyframe=False)
+    fix.write(path)
+    text = path.read_text()
+    assert '<connect name="closing_D" body1="rocker" anchor="-0.3 0 -0.9" solref' in text
+    assert "closing_D_z" not in text and '<site name="tip_z"' in text
+    assert 'qpos="0.1 0.2\n    0.3 0" qvel="0 0 0 0"' in text
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    rows = data.efc_J.reshape(-1, model.nv)[: data.nefc]
+    assert rows.shape[0] == np.linalg.matrix_rank(rows) == 3
+    assert rg.fix(path, keyframe=False).diff == ""
+
+
+REAL = (
+    "asmt/ondsel_testapp/fourbar.asmt",
+    "asmt/ondsel_testapp/crank_slider.asmt",
+    "asmt/ondsel_testapp/runPreDragBackhoe1.asmt",
+    "usd/newton_kamino_basics/boxes_fourbar.usda",
+    "sdf/drake_four_bar_loop/four_bar_loop.sdf",
+    "sdf/cassie/cassie_v2.sdf",
+    "sdf/kermorgant_biglide_closed/biglide_closed.sdf",
+    "urdf_plus/planar_leg_linkage/planar_leg_linkage.urdf",
+    "gepetto_yaml/5bar_linkage",
+    "mjcf/dm_robotics_2f85/robotiq_2f85_v2.xml",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL)
+def test_real_files(name: str, tmp_path: Path) -> None:
+    path = CORPUS / name
+    if not path.exists():
+        pytest.skip("needs the corpus")
+    before = rg.reduce(rg.load(path))
+    fix = rg.fix(path)
+    written = fix.write(tmp_path / path.name)
+    after = rg.reduce(rg.load(written))
+    assert before.redundant > 0 == after.redundant
+    assert (after.mobility, after.finite_mobility) == (before.mobility, before.finite_mobility)
+    assert rg.fix(written).diff == ""
+    most = 12 if written.suffix == ".usda" else 2 * len(fix.changes) + 2
+    assert len(changed_lines(fix.diff)) <= most
+
+
+def test_what_special_dimensions_make_redundant_may_stay(tmp_path: Path) -> None:
+    """Equal cranks fight each other within the plane, where no joint of this file gives way."""
+    path = ASSETS / "three_cranks.urdf"
+    fix = rg.fix(path)
+    before = rg.reduce(rg.load(path))
+    assert [change.kind for change in fix.changes] == ["point_on_line"] * 2
+    assert fix.reduction.redundant == before.remaining == 1
+    assert (fix.reduction.mobility, fix.reduction.finite_mobility) == (1, 1)
+    assert [finding.code for finding in fix.findings] == ["REG202"]
+    assert rg.fix(fix.write(tmp_path / path.name)).diff == ""
+
+
+def test_a_floating_robot_is_read_again_as_it_was() -> None:
+    mechanism = rg.load(ASSETS / "slider_crank.urdf", floating=True)
+    assert rg.fix(mechanism).diff == rg.fix(ASSETS / "slider_crank.urdf").diff

@@ -1,0 +1,145 @@
+"""One robot in many threads and processes; what is pickled and copied stays the same."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import planar_fourbar
+from pinocchio_cases import MECHANISMS, massive
+from test_augment import mimicking, spatial
+from test_pinocchio_import import GROUND_PIVOT, open_fourbar
+
+import regularize as rg
+from regularize.pinocchio_model.constraints import close_loops
+
+
+def robots() -> dict[str, Any]:
+    """Robots of every way to compute an acceleration."""
+    reduction = rg.reduce(massive(MECHANISMS["tilted"]()))
+    found = {style: rg.to_pinocchio(reduction, style) for style in ("anchors", "slack", "legacy")}
+    model, tip, end = open_fourbar()
+    found["augmented"] = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT)])
+    model, closure, q0 = spatial("spherical")
+    found["in space"] = rg.augment(model, [closure], q0)
+    found["mimic"] = rg.augment(mimicking(1.5, 0.1)[1], [])
+    twice = pin.transformJointIntoMimic(mimicking(-0.7, 0.2)[1], 2, 4, 2.0, 0.0)
+    found["two mimics"] = rg.augment(twice, [])
+    return found
+
+
+def states(robot: rg.Robot, count: int) -> tuple[Any, Any, Any]:
+    """States on the loops, all over a walk from the reference configuration."""
+    rng = np.random.default_rng(1)
+    nv, q, walk = robot.model.nv, robot.q0, []
+    for _ in range(20):
+        v = robot.project_velocity(q, rng.normal(size=nv))
+        q = close_loops(robot, pin.integrate(robot.model, q, 0.1 * v / (1.0 + np.linalg.norm(v))))
+        walk.append((q, robot.project_velocity(q, rng.normal(size=nv))))
+    chosen = [walk[k % 20] for k in range(count)]
+    return (
+        np.array([q for q, _ in chosen]),
+        np.array([v for _, v in chosen]),
+        rng.normal(size=(count, nv)),
+    )
+
+
+@pytest.mark.slow
+def test_eighty_thousand_accelerations_in_eight_threads() -> None:
+    model, tip, end = open_fourbar()
+    robot = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT)])
+    q, v, tau = states(robot, 10_000)
+    serial = robot.forward_dynamics(q, v, tau)
+    assert serial.shape == (10_000, 3) and np.ptp(serial) > 1.0
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: robot.forward_dynamics(q, v, tau), range(8)))
+    assert all(np.array_equal(each, serial) for each in found)
+
+
+@pytest.mark.parametrize("name", robots())
+def test_every_method_in_threads(name: str) -> None:
+    """Threads that do different things at once get what one alone gets."""
+    robot = robots()[name]
+    q, v, tau = states(robot, 60)
+    work = [
+        lambda k: robot.forward_dynamics(q[k], v[k], tau[k]),
+        lambda k: robot.residual(q[k]),
+        lambda k: robot.jacobian(q[k]),
+        lambda k: robot.bias(q[k], v[k]),
+        lambda k: robot.constraint_forces(q[k], v[k], tau[k]).generalized,
+        lambda k: robot.project_velocity(q[k], tau[k]),
+        lambda k: robot.coordinates(q[k]),
+    ]
+    tasks = [(each, k) for k in range(60) for each in work]
+    serial = [each(k) for each, k in tasks]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda task: task[0](task[1]), tasks))
+    assert all(np.array_equal(a, b) for a, b in zip(found, serial, strict=True))
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_batches_on_executors(kind: type[Executor]) -> None:
+    robot = robots()["in space"]
+    q, v, tau = states(robot, 50)
+    serial = robot.forward_dynamics(q, v, tau)
+    with kind(2) as pool:  # type: ignore[call-arg]
+        found = robot.forward_dynamics(q, v, tau, executor=pool)
+    assert np.array_equal(found, serial)
+
+
+def test_shapes_of_batches() -> None:
+    robot = robots()["augmented"]
+    q, v, tau = states(robot, 5)
+    each = [robot.forward_dynamics(q[k], v[k], tau[0]) for k in range(5)]
+    assert np.array_equal(robot.forward_dynamics(q, v, tau[0]), each)
+    assert robot.forward_dynamics(q[:0], v[:0], tau[:0]).shape == (0, 3)
+    with pytest.raises(ValueError, match="different lengths"):
+        robot.forward_dynamics(q, v[:3], tau)
+
+
+@pytest.mark.parametrize("name", robots())
+def test_robots_are_copied(name: str) -> None:
+    robot = robots()[name]
+    q, v, tau = states(robot, 3)
+    expected = robot.forward_dynamics(q, v, tau)
+    copies = [copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))]
+    for other in copies:
+        assert other.style == robot.style and np.array_equal(other.q0, robot.q0)
+        # What mimics is told from its motion, to rounding; everything else comes back as it was.
+        error = np.abs(other.forward_dynamics(q, v, tau) - expected)
+        assert np.max(error) <= (1e-12 if "mimic" in name else 0.0)
+        assert [f.code for f in other.findings] == [f.code for f in robot.findings]
+        assert repr(other) == repr(robot) and len(repr(robot)) < 200 and "\n" not in repr(robot)
+
+
+def test_what_a_robot_is_made_from_is_copied() -> None:
+    mechanism = planar_fourbar()
+    reduction, report = rg.reduce(mechanism), rg.check(mechanism)
+    for copied in (copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
+        again = rg.reduce(copied(mechanism))
+        assert (again.kept, again.mobility) == (reduction.kept, reduction.mobility)
+        assert rg.to_pinocchio(copied(reduction)).rows == reduction.kept
+        assert str(copied(report)) == str(report)
+        assert copied(report).as_dict() == report.as_dict()
+
+
+def test_everything_says_itself_in_one_line() -> None:
+    mechanism = replace(planar_fourbar(), name="a very long name " * 30)
+    reduction = rg.reduce(mechanism)
+    robot, report = rg.to_pinocchio(reduction), rg.check(mechanism)
+    for value in (mechanism, reduction, robot, report):
+        assert len(repr(value)) <= 200 and "\n" not in repr(value), repr(value)
+    assert "5 equations, 2 kept, 3 redundant, mobility 1" in repr(reduction)
+    assert "4 bodies, 4 joints" in repr(mechanism) and "1 warning, 1 note" in repr(report)
+
+
+def test_closures_in_one_line() -> None:
+    closure = rg.Closure("hinge", pin.SE3.Random(), 0, np.eye(4), name="pivot")
+    assert repr(closure) == "<Closure 'pivot': revolute between 'hinge' and 0>"
+    assert repr(pickle.loads(pickle.dumps(closure))) == repr(closure)
