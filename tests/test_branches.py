@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import mechanisms
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import moved
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction, on_branch, reduce
+from regularize.render.animation import motions
 
 #: Links of a four-bar: crank, coupler, rocker, frame; and a point of the coupler.
 CRANK, COUPLER, ROCKER, FRAME, POINT = 0.5, 1.1, 0.9, 1.2, 0.6 + 0.5j
@@ -206,3 +209,16 @@ def test_branches_of_many_cells_multiply() -> None:
     assert list(reduction.branch_numbers(reduction.cells[0])) == [1, 1 + 2**19]
     first, last = (reduction.on_branch(number) for number in (1, 2**20))
     assert np.all(np.abs(first - last).reshape(20, 4).max(axis=1) > 0.01)
+
+
+def test_a_simulation_begins_on_the_branch_asked_for() -> None:
+    mechanism = rg.load(Path(__file__).parents[1] / "assets" / "spherical_fourbar_flat.urdf")
+    begun = [rg.simulate(mechanism, duration=0.02, branch=number).q[0] for number in (1, 2)]
+    assert np.linalg.norm(begun[0] - begun[1]) > 0.05
+    with pytest.raises(ModelError, match="pass the mechanism itself"):
+        rg.simulate(reduce(mechanism), duration=0.02, branch=1)
+
+
+def test_the_picture_offers_every_branch() -> None:
+    names = [motion.name for motion in motions(reduce(folded(1, 2, 1, 2)))]
+    assert [name.split(":")[0] for name in names] == ["branch 1", "branch 2"]
