@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import mechanisms
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import moved
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction, on_branch, reduce
+from regularize.render.animation import motions
 
 #: Links of a four-bar: crank, coupler, rocker, frame; and a point of the coupler.
 CRANK, COUPLER, ROCKER, FRAME, POINT = 0.5, 1.1, 0.9, 1.2, 0.6 + 0.5j
@@ -90,6 +93,25 @@ def test_where_the_curvature_is_stationary_it_locks_in_the_fourth() -> None:
     reduction = reduce(held_by_a_bar(brentq(curvature_rate, 0.6, 1.0)))
     assert (reduction.mobility, reduction.finite_mobility) == (1, 0)
     assert reduction.finite_evidence == "order 4"
+
+
+def test_two_linkages_of_watt_joined_move_from_a_cusp() -> None:
+    """The double Watt mechanism (Connelly and Servatius 1994) moves, on one side of its pose."""
+    joints = []
+    for tag, x, side in (("1", 0.0, 1), ("2", 1.5, -1)):
+        joints += [
+            joint_in_world(f"P{tag}", "ground", f"arm {tag}", "revolute", Z, (x - 2 * side, 1, 0)),
+            joint_in_world(f"A{tag}", f"arm {tag}", f"mid {tag}", "revolute", Z, (x, 1, 0)),
+            joint_in_world(f"B{tag}", f"mid {tag}", f"leg {tag}", "revolute", Z, (x, -1, 0)),
+            joint_in_world(f"Q{tag}", f"leg {tag}", "ground", "revolute", Z, (x + 2 * side, -1, 0)),
+        ]
+    joints.append(joint_in_world("M1", "mid 1", "bar", "revolute", Z, (0, 0, 0)))
+    joints.append(joint_in_world("M2", "bar", "mid 2", "revolute", Z, (1.5, 0, 0)))
+    reduction = reduce(mechanism_of("double Watt", joints))
+    assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
+    assert reduction.components == ((1, 9),)
+    (branch,) = reduction.cells[0].branches
+    assert len(branch.ends) == 1  # a cusp has one side
 
 
 def kinematics(mechanism: Mechanism) -> tuple[LoopKinematics, Reduction]:
@@ -187,3 +209,16 @@ def test_branches_of_many_cells_multiply() -> None:
     assert list(reduction.branch_numbers(reduction.cells[0])) == [1, 1 + 2**19]
     first, last = (reduction.on_branch(number) for number in (1, 2**20))
     assert np.all(np.abs(first - last).reshape(20, 4).max(axis=1) > 0.01)
+
+
+def test_a_simulation_begins_on_the_branch_asked_for() -> None:
+    mechanism = rg.load(Path(__file__).parents[1] / "assets" / "spherical_fourbar_flat.urdf")
+    begun = [rg.simulate(mechanism, duration=0.02, branch=number).q[0] for number in (1, 2)]
+    assert np.linalg.norm(begun[0] - begun[1]) > 0.05
+    with pytest.raises(ModelError, match="pass the mechanism itself"):
+        rg.simulate(reduce(mechanism), duration=0.02, branch=1)
+
+
+def test_the_picture_offers_every_branch() -> None:
+    names = [motion.name for motion in motions(reduce(folded(1, 2, 1, 2)))]
+    assert [name.split(":")[0] for name in names] == ["branch 1", "branch 2"]

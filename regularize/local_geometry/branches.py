@@ -63,22 +63,13 @@ class BranchPoint:
             halves: How often half the way back has to lead to the same branch. Branches are told
                 from each other as near as their rank can be seen: they are all but straight there.
         """
-        directions = self.cone @ self.found.motions.T
-        seeds = radius * np.vstack([directions, -directions])
-        parts = []
-        for _ in range(halves - 1):
-            *found, good = self._drawn_back(seeds, halves)
-            parts.append(found)
-            seeds = 0.5 * seeds[~good]
-            if not len(seeds):
-                break
-        q, ways = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+        q, ways = self._followed(self.cone, radius, halves)
         count = q.shape[1]
         if not count:
             return ()
         ranks = self.ranks(q.reshape(-1, len(self.q))).reshape(halves + 1, count)
         same = np.cumprod(ranks == ranks[0], axis=0).sum(axis=0) - 1
-        clear = same > 1  # else the way back has changed branch
+        clear = same > 0  # else the way back has changed branch
         q, ways, ranks, same = q[:, clear], ways[:, clear], ranks[:, clear], same[clear]
         count = len(same)
         near, directions = (values[same, np.arange(count)] for values in (q, ways))
@@ -117,9 +108,16 @@ class BranchPoint:
             mobility: Number of freedoms of motions on which the rank is that of the configuration.
         """
         kernel = self.found.kernel
-        rest = np.linalg.svd(kernel)[0][:, kernel.shape[1] :]
+        k, d = kernel.shape
+        rest = np.linalg.svd(kernel)[0][:, d:]
         forms = np.swapaxes(rest, 0, 1) @ self.found.forms @ rest
-        return kernel.shape[1] == mobility and definite(forms, self.found.level) is not None
+        if d != mobility or definite(forms, self.found.level) is None:
+            return False
+        # Ranks that rise slowly are seen far away.
+        directions = self.rng.normal(size=(2 * d, d)) @ kernel.T
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        ends = self._followed(directions, 1.0, 3)[0][0]
+        return not len(ends) or int(self.ranks(ends).max()) == len(self.q) - k
 
     def rigid(self) -> LocalMobility | None:
         """That nothing moves, where the series of all motions are known to end; else None.
@@ -135,6 +133,26 @@ class BranchPoint:
         nothing = np.zeros((len(self.q), 0))
         evidence = next(one for one in EVIDENCE if one == f"order {max(ended)}")
         return LocalMobility(0, evidence, self.q, nothing, self.found.motions)
+
+    def _followed(self, motions: Array, radius: float, halves: int) -> tuple[Array, Array]:
+        """Where infinitesimal motions and their opposites lead, as ``_drawn_back`` gives it.
+
+        Args:
+            motions: Unit vectors in the basis of infinitesimal motions, shape (N, k).
+            radius: Distance that is tried first; halves of it where it is too far.
+            halves: How often the way is halved.
+        """
+        directions = motions @ self.found.motions.T
+        seeds = radius * np.vstack([directions, -directions])
+        parts = []
+        for _ in range(5):
+            *found, good = self._drawn_back(seeds, halves)
+            parts.append(found)
+            seeds = 0.5 * seeds[~good]
+            if not len(seeds):
+                break
+        q, ways = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+        return q, ways
 
     def _drawn_back(self, steps: Array, halves: int) -> tuple[Array, Array, Mask]:
         """Where steps lead, and halves of the way there, and halves of those, and so on.

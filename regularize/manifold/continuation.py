@@ -148,7 +148,8 @@ class Continuation:
         length = np.max(np.abs(step), axis=1, initial=0.0)
         trial = moved(constraints, q, step / np.maximum(1.0, length)[:, None])
         trial[:, columns] = goal  # exactly, free of rounding
-        found = self.corrected(step, trial, held)
+        ranks = ranks_of(rows, self.tolerances.singular, held)
+        found = self.corrected(step, trial, held, ranks)
         good = found.good.copy()
         before, state = rows[good][..., ~held], constraints.state(found.q[good])
         after = (constraints.residual_jacobian(state) * units)[..., ~held]

@@ -240,7 +240,8 @@ def meeting(
     branches = here.branches()
     if branches:
         return max(branches, key=lambda branch: branch.rank).local, branches
-    return (here.rigid() or local), ()
+    # What walkers did is not undone by series.
+    return local if local.mobility else (here.rigid() or local), ()
 
 
 def generic_configurations(
