@@ -15,6 +15,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regularize.as_designed.idealise import Idealised as Idealised
+    from regularize.as_designed.idealise import idealise as idealise
     from regularize.assembly_modes.closed_form import closed_form as closed_form
     from regularize.assembly_modes.configurations import configurations as configurations
     from regularize.building import build_model as build_model
@@ -62,6 +64,7 @@ from regularize.version import __version__ as __version__
 _HOME = {
     "Assembly": "manifold.assembly",
     "Closure": "pinocchio_model.closure",
+    "Idealised": "as_designed.idealise",
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
     "Path": "dynamics.one_freedom.path",
@@ -80,6 +83,7 @@ _HOME = {
     "cures": "statics.cures",
     "fix": "fixing.fix",
     "from_pinocchio": "pinocchio_model.importing",
+    "idealise": "as_designed.idealise",
     "isostatic": "pinocchio_model.isostatic",
     "joint_forces": "statics.joint_loads",
     "load": "files",

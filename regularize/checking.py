@@ -7,7 +7,7 @@ import time
 from regularize.lie import subalgebra
 from regularize.lie.directions import SLIGHT
 from regularize.model.mechanism import Mechanism
-from regularize.reduction.reduce import CONFIGURATIONS
+from regularize.reduction.reduce import CONFIGURATIONS, on_branch
 from regularize.report.analysis import Analysis
 from regularize.solving import reduce
 
@@ -31,6 +31,7 @@ def check(
     keep_cuts: bool = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
+    branch: int | None = None,
 ) -> Report:
     """Analyse the loops of a mechanism and say what was found.
 
@@ -43,10 +44,16 @@ def check(
         keep_cuts: Close every loop where the file itself closes it.
         configurations: Number of configurations for the certificate.
         seed: Seed of all random choices.
+        branch: Which of the components that meet at the assembled pose to look at, by its place in
+            ``mobility.components``, the first being 1; a configuration on it takes the place of
+            the pose.
+
+    Raises:
+        ModelError: There is no such component.
     """
     began = time.perf_counter()
     reduction = reduce(
-        mechanism,
+        mechanism if branch is None else on_branch(mechanism, branch),
         rtol=rtol,
         length_scale=length_scale,
         keep_cuts=keep_cuts,

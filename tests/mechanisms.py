@@ -180,6 +180,16 @@ def n_fourbar(windows: int, *, flat: bool = False) -> Mechanism:
     return mechanism_of(f"{windows} four-bars", joints)
 
 
+def on_rods(base: Array, plate: Array, lower: str) -> Mechanism:
+    """A plate on rods with a ball at the plate."""
+    joints = []
+    for i, (a, b) in enumerate(zip(base, plate, strict=True)):
+        axes = {"axis2": (0, 1, 0)} if lower == "universal" else {}
+        joints.append(joint_in_world(f"L{i}", "ground", f"rod {i}", lower, (1, 0, 0), a, **axes))
+        joints.append(joint_in_world(f"U{i}", f"rod {i}", "plate", "spherical", Z, b))
+    return mechanism_of("rods", joints)
+
+
 def braced_quadrilateral() -> Mechanism:
     """A hinged quadrilateral with both diagonals, on a pivot: one brace too many."""
     corner = {"P": (0, 0, 0), "Q": (1, 0, 0), "R": (1.2, 1, 0), "S": (0.1, 0.9, 0)}

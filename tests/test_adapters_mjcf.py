@@ -390,6 +390,7 @@ def test_the_whole_joint(tmp_path: Path) -> None:
     assert (motor.kind, motor.gear, motor.control_range) == ("motor", 25, (-1, 1))
     assert (servo.kind, servo.force_range) == ("position", (-6, 6))
     assert servo.gains == ActuatorGains(50, 50, 5)
+    assert servo.source is not None and str(servo.source.element).endswith("position[@name='p']")
 
 
 def test_what_is_left_out_is_named(tmp_path: Path) -> None:

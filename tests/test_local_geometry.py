@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import mechanisms
 import numpy as np
 import pytest
-from mechanisms import Z, single_loop
+from mechanisms import Z, on_rods, single_loop
 
 import regularize as rg
-from regularize.lie.screw import Array
 from regularize.local_geometry.second_order import definite, second_order
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.extent import sized_loops
@@ -53,16 +52,6 @@ def bipartite_on_a_conic() -> Mechanism:
         for bar in others:
             joints.append(joint_in_world(f"{node}: {bar}", first, bar, "revolute", Z, point))
     return mechanism_of("K(3,3)", joints)
-
-
-def on_rods(base: Array, plate: Array, lower: str) -> Mechanism:
-    """A plate on rods with a ball at the plate."""
-    joints = []
-    for i, (a, b) in enumerate(zip(base, plate, strict=True)):
-        axes = {"axis2": (0, 1, 0)} if lower == "universal" else {}
-        joints.append(joint_in_world(f"L{i}", "ground", f"rod {i}", lower, (1, 0, 0), a, **axes))
-        joints.append(joint_in_world(f"U{i}", f"rod {i}", "plate", "spherical", Z, b))
-    return mechanism_of("rods", joints)
 
 
 def through_a_line() -> Mechanism:

@@ -10,7 +10,7 @@ import pytest
 
 import regularize as rg
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.model.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
 
 
 def findings(mechanism: Mechanism, code: str, **options: Any) -> list[Diagnostic]:
@@ -179,3 +179,60 @@ def test_numerical_reduction_only_on_request(build: Any, dependent: int) -> None
 def test_numerical_reduction_changes_nothing_where_nothing_is_left() -> None:
     for build in (mechanisms.planar_fourbar, mechanisms.three_prrr, mechanisms.rssr):
         assert rg.reduce(build(), numerical=True).kept == rg.reduce(build()).kept
+
+
+def leg_between_balls(middle: list[Joint]) -> Mechanism:
+    """A hinge, a ball, some joints in the middle, a ball and a hinge in a loop."""
+    ends = [
+        joint_in_world("A", "ground", "crank", "revolute", (0, 0, 1)),
+        joint_in_world("B", "crank", "first", "spherical", point=(0.1, 0.05, 0)),
+        joint_in_world("D", "last", "rocker", "spherical", point=(0.5, 0.2, 0.2)),
+        joint_in_world("E", "rocker", "ground", "revolute", (0, 1, 0), (0.6, 0, 0)),
+    ]
+    return mechanism_of("leg between balls", [*ends[:2], *middle, *ends[2:]])
+
+
+@pytest.mark.parametrize(
+    ("middle", "bodies"),
+    [
+        (
+            [joint_in_world("C", "first", "last", "prismatic", (0.4, 0.15, 0.2), (0.2, 0.1, 0.1))],
+            ["first", "last"],
+        ),
+        (
+            [
+                joint_in_world(
+                    "C", "first", "last", "universal", (0, 0, 1), (0.3, 0, 0.2), axis2=(1, 0, 0)
+                )
+            ],
+            ["first", "last"],
+        ),
+        (
+            [
+                joint_in_world("C", "first", "mid", "revolute", (0, 0, 1), (0.2, 0.2, 0.1)),
+                joint_in_world("C2", "mid", "last", "revolute", (1, 0, 1), (0.4, 0.15, 0.1)),
+            ],
+            ["first", "mid", "last"],
+        ),
+    ],
+    ids=["R-S-P-S-R", "R-S-U-S-R", "R-S-R-R-S-R"],
+)
+def test_a_leg_of_several_bodies_between_balls_spins_as_one(
+    middle: list[Joint], bodies: list[str]
+) -> None:
+    mechanism = leg_between_balls(middle)
+    (found,) = findings(mechanism, "REG207")
+    assert found.joints == ("B", "D") and "spin as one" in found.message
+    report = rg.check(mechanism)
+    (passive,) = report.as_dict()["passive"]
+    assert passive["bodies"] == bodies
+    line = np.array([0.4, 0.15, 0.2]) / np.linalg.norm([0.4, 0.15, 0.2])
+    assert abs(np.dot(passive["direction"], line)) == pytest.approx(1.0)
+    assert "(1 of it passive)" in str(report)
+
+
+def test_links_that_fold_onto_each_other_spin_at_the_pose_alone() -> None:
+    """A stretched rhombus: two links may turn about the corners that coincide, but only there."""
+    points = [(0, 0, 0), (0.3, 0, 0), (0.6, 0, 0), (0.3, 0, 0)]
+    folded = mechanisms.single_loop("rhombus", "RRRR", [(0, 1, 0)] * 4, points)
+    assert not findings(folded, "REG207")

@@ -18,6 +18,14 @@ from regularize.errors import RegularizeError
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint
 
+#: Code of the finding about what a joint loses, by what the file calls it.
+LOST = {
+    "<limit>": "REG324",
+    "range": "REG324",
+    "<dynamics>": "REG325",
+    "drive": "REG326",
+    "<mimic>": "REG327",
+}
 _LINE = re.compile(r"\r\n|\r|\n")
 
 
@@ -65,11 +73,19 @@ class Patch:
     edits: list[Edit] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
 
-    def lose(self, joint: Joint, what: str) -> None:
-        """Say what the new kind of a joint cannot hold (REG302)."""
-        self.findings.append(
-            Diagnostic("REG302", "warning", what, joints=(joint.name,), source=joint.source)
-        )
+    def lose(self, joint: Joint, kind: str, tags: Iterable[str]) -> None:
+        """Say which elements of a joint mean nothing to its new kind (REG324 to REG327)."""
+        for tag in tags:
+            self.findings.append(
+                Diagnostic(
+                    LOST[tag],
+                    "warning",
+                    f"{tag} of joint `{joint.name}` means nothing to a {kind.replace('_', ' ')} "
+                    "joint: it stays in the file without effect",
+                    joints=(joint.name,),
+                    source=joint.source,
+                )
+            )
 
 
 @dataclass(frozen=True)

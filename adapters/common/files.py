@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from regularize.errors import ReadError, RegularizeError
@@ -33,29 +34,36 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file in one step, so that nobody ever reads half of it.
+    """Write a file in one step; see ``write_all``."""
+    write_all({Path(path): data})
+
+
+def write_all(files: Mapping[Path, bytes]) -> None:
+    """Write files so that nobody ever reads half of one, and none is replaced unless all can be.
 
     Raises:
-        RegularizeError: The file cannot be written.
+        RegularizeError: A file cannot be written.
     """
-    target = Path(path)
+    temporaries: dict[Path, str] = {}
+    target = Path()
     try:
-        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
-        handle, temporary = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-        )
-        try:
+        for target, data in files.items():
+            mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
+            handle, temporaries[target] = tempfile.mkstemp(
+                dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+            )
             with open(handle, "wb") as file:
                 file.write(data)
-            os.chmod(temporary, mode)
+            os.chmod(temporaries[target], mode)
+        for target, temporary in temporaries.items():
             os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise RegularizeError(
             f"{target}: cannot be written: {error.strerror}; check the folder"
         ) from error
+    finally:
+        for temporary in temporaries.values():
+            Path(temporary).unlink(missing_ok=True)
 
 
 def _umask() -> int:

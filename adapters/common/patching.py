@@ -87,6 +87,11 @@ class Patcher(ABC):
         """The bytes of one of the files with that text."""
         return text.data
 
+    @property
+    def way_out(self) -> str:
+        """What else could be done in the file where it holds no other kind; empty: nothing."""
+        return ""
+
     def refuse(self, wanted: WantedKind, held: Iterable[str]) -> ModelError:
         """The error to raise about a kind that the format cannot hold in the place of a joint."""
         joint = wanted.joint

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 from regularize.adapters.common.edits import Edit, EditedText, LineIndex
 from regularize.adapters.common.xml_text import declared_encoding, masked
@@ -95,10 +95,12 @@ class Place:
 
     def with_attribute(self, name: str, value: str) -> Edit:
         """The edit that gives an attribute a value; a new one comes last."""
-        escaped = quoteattr(value)
         span = self.values.get(name)
         if span is not None:
-            return self.document.edit(span[0] - 1, span[1] + 1, escaped)
+            quote = self.document.text[span[0] - 1]
+            entity = "&quot;" if quote == '"' else "&apos;"
+            return self.document.edit(*span, escape(value, {quote: entity}))
+        escaped = quoteattr(value)
         tail = self.document.text[self.start : self.opened]
         cut = self.opened - (2 if tail.endswith("/>") else 1)
         while self.document.text[cut - 1].isspace():
@@ -115,14 +117,6 @@ class Place:
     def with_content(self, text: str) -> Edit:
         """The edit that replaces the text inside, white space around it left as it is."""
         return self.document.edit(*self.content, text)
-
-    def renamed(self, tag: str) -> list[Edit]:
-        """The edits that give the element another tag."""
-        edits = [self.document.edit(self.start + 1, self.start + 1 + len(self.tag), tag)]
-        if self.end > self.closing:
-            start = self.closing + 2
-            edits.append(self.document.edit(start, start + len(self.tag), tag))
-        return edits
 
     @property
     def indentation(self) -> str:

@@ -8,8 +8,11 @@ import mujoco
 
 from regularize.adapters.common.names import unique
 from regularize.adapters.mjcf.model import Model
+from regularize.model.diagnostic import Source
 from regularize.model.mechanism import Actuator, ActuatorGains
 
+#: Elements of the actuators that act on joints.
+TAGS = ("motor", "position", "velocity", "intvelocity", "general", "damper", "cylinder", "muscle")
 DIRECT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 
 
@@ -34,8 +37,15 @@ def read_actuators(model: Model) -> None:
                     _range(m.actuator_ctrllimited[i], m.actuator_ctrlrange[i]),
                     _range(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
                     _gains(m, i),
+                    _source(model, m.actuator(i).name),
                 )
             )
+
+
+def _source(model: Model, name: str) -> Source | None:
+    """Where the element of an actuator stands, if it has a name."""
+    texts = model.compiled.texts
+    return next((texts[tag, name].source for tag in TAGS if (tag, name) in texts), None)
 
 
 def _moved(m: Any, i: int) -> list[tuple[int, int, float]]:

@@ -19,9 +19,9 @@ from regularize.adapters.common.names import unique
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place, XmlPlaces
+from regularize.adapters.mjcf.closure_patch import MjcfClosures
 from regularize.adapters.mjcf.compiled import compiled
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
 
@@ -53,7 +53,9 @@ class MjcfPatcher(XmlPatcher):
     def kinds(self, joint: Joint) -> Collection[str]:
         """A ball in the place of a closing hinge or weld; one freedom more within the tree."""
         if joint.closure:
-            return ("spherical",) if joint.kind in ("revolute", "fixed") else ()
+            return {"revolute": ("spherical",), "fixed": ("spherical", "revolute")}.get(
+                joint.kind, ()
+            )
         place = self._joint_place(joint)
         return () if place is None or place.tag != "joint" else GAINS.get(joint.kind, ())
 
@@ -62,7 +64,7 @@ class MjcfPatcher(XmlPatcher):
         found = Patch()
         for each in wanted:
             if each.joint.closure:
-                found.edits += self._closure(each)
+                found.edits += MjcfClosures(self, self.source).edits(each)
             else:
                 found.edits += self._tree_joint(each, found)
         return found
@@ -140,7 +142,7 @@ class MjcfPatcher(XmlPatcher):
             )
         types = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
         if wanted.kind == "spherical" and place.get("range") is not None:
-            found.lose(wanted.joint, f"the range of joint `{wanted.joint.name}` is not a ball's")
+            found.lose(wanted.joint, wanted.kind, ["range"])
         yield place.with_attribute("type", types[wanted.kind])
 
     def _neutral(self, place: Place, slide: bool, pos: str | None) -> dict[str, str]:
@@ -172,76 +174,6 @@ class MjcfPatcher(XmlPatcher):
                 ):
                     if attribute in key.values:
                         yield _with_zero(key, attribute, int(addresses[number]), first)
-
-    # -- closures
-
-    def _closure(self, wanted: WantedKind) -> Iterator[Edit]:
-        joint, rows = wanted.joint, self._rows(wanted.joint)
-        if wanted.kind != "spherical" or joint.kind not in ("revolute", "fixed") or not rows:
-            raise self.refuse(wanted, self.kinds(joint))
-        (number, place), others = rows[0], rows[1:]
-        if place.tag == "weld":
-            yield from place.renamed("connect")
-            for attribute in ("relpose", "torquescale"):
-                if attribute in place.values:
-                    yield place.without_attribute(attribute)
-            if self.m.eq_objtype[number] == mujoco.mjtObj.mjOBJ_BODY:
-                anchor = numbers(self.m.eq_data[number][3:6])
-                yield place.with_attribute("anchor", anchor)
-            return
-        if self.m.eq_objtype[number] == mujoco.mjtObj.mjOBJ_SITE:
-            yield from self._by_bodies(number, place)
-        for _, other in others:
-            yield other.removed()
-
-    def _rows(self, joint: Joint) -> list[tuple[int, Place]]:
-        """Equality constraints that make up a closure, with their elements, in file order."""
-        if len(self.source.rows) != self.m.neq or joint.source is None:
-            return []
-        ends = [self._ends(i) for i in range(self.m.neq)]
-        own = next(
-            (i for i, row in enumerate(self.source.rows) if row.source == joint.source), None
-        )
-        if own is None:
-            return []
-        alike = [
-            i
-            for i in range(self.m.neq)
-            if ends[i] == ends[own]
-            and self.m.eq_type[i] == self.m.eq_type[own]
-            and self.m.eq_active0[i]
-        ]
-        if self.m.eq_type[own] == mujoco.mjtEq.mjEQ_WELD:
-            alike = [own]
-        found = [(i, self.source.rows[i].source) for i in alike]
-        return [(i, self.places(source.path).at(source)) for i, source in found]
-
-    def _ends(self, i: int) -> frozenset[int]:
-        numbers_ = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
-        if self.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
-            numbers_ = [int(self.m.site_bodyid[number]) for number in numbers_]
-        return frozenset(numbers_)
-
-    def _by_bodies(self, i: int, place: Place) -> Iterator[Edit]:
-        """A connect of two sites written by bodies and an anchor, where they coincide at rest."""
-        sites = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
-        bodies = [self.m.body(int(self.m.site_bodyid[site])).name for site in sites]
-        if not all(bodies) or not self._coincide(sites):
-            return
-        anchor = numbers(self.m.site_pos[sites[0]])
-        start, end = place.values["site1"]
-        text = f'{bodies[0]}" body2="{bodies[1]}" anchor="{anchor}'
-        name = start - len('site1="')
-        yield place.document.edit(name, end, f'body1="{text}')
-        yield place.without_attribute("site2")
-
-    def _coincide(self, sites: Sequence[int]) -> bool:
-        """Whether two sites meet at the start, where MuJoCo takes the second anchor from."""
-        data = mujoco.MjData(self.m)
-        data.qpos[:] = self.m.qpos0
-        mujoco.mj_kinematics(self.m, data)
-        gap: Array = data.site_xpos[sites[0]] - data.site_xpos[sites[1]]
-        return bool(np.max(np.abs(gap)) < 1e-9)
 
     # -- references
 

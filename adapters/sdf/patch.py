@@ -61,11 +61,8 @@ class SdfJointPatch:
             text = f"<screw_thread_pitch>{written}</screw_thread_pitch>"
             edits.append(place.children[-1].after(text))
         held = [tag for tag in ("limit", "dynamics") if axis is not None and axis.child(tag)]
-        if held and AXES[wanted.kind] == 0:
-            tags = " and ".join(f"<{tag}>" for tag in held)
-            found.lose(
-                joint, f"{tags} of joint `{joint.name}` mean nothing to a {wanted.kind} joint"
-            )
+        if AXES[wanted.kind] == 0:
+            found.lose(joint, wanted.kind, [f"<{tag}>" for tag in held])
         return edits
 
     def _second_axis(self, axis: Place | None, wanted: WantedKind) -> Edit:

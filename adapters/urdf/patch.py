@@ -14,6 +14,7 @@ from regularize.adapters.sdf.patch import SdfJointPatch
 from regularize.adapters.urdf import sidecar_patch
 from regularize.adapters.urdf.gepetto import KEY
 from regularize.adapters.urdf.loop_element import axes_of, loop_element
+from regularize.errors import ModelError
 from regularize.model.higher_pairs import HIGHER_PAIRS
 from regularize.model.mechanism import Joint
 
@@ -60,9 +61,21 @@ class UrdfPatcher(XmlPatcher):
                 continue
             place = self.element(each.joint)
             if place is None:
-                raise self.refuse(each, ())
+                raise self.not_written(each)
             found.edits += self._edits(place, each, found)
         return found
+
+    @property
+    def way_out(self) -> str:
+        """URDF+ loops, where closures are written in a dialect of fewer kinds."""
+        held = [joint for joint in self.mechanism.joints if joint.closure]
+        if all(len(self.kinds(joint)) > 2 for joint in held):
+            return ""
+        return "write its closures as URDF+ <loop> elements, which hold more kinds"
+
+    def not_written(self, wanted: WantedKind) -> ModelError:
+        """The error about a joint that no element of the file stands for."""
+        return self.refuse(wanted, ())
 
     def _retypes(self) -> str | None:
         """The file beside the model that can give its joints other types."""
@@ -110,12 +123,8 @@ class UrdfPatcher(XmlPatcher):
     def _lost(self, place: Place, wanted: WantedKind, found: Patch) -> None:
         """Say that bounds and damping mean nothing to a joint of other freedoms."""
         held = [tag for tag in ("limit", "dynamics", "mimic") if place.child(tag) is not None]
-        if held and wanted.kind not in ("revolute", "prismatic"):
-            tags = " and ".join(f"<{tag}>" for tag in held)
-            found.lose(
-                wanted.joint,
-                f"{tags} of joint `{wanted.joint.name}` mean nothing to a {wanted.kind} joint",
-            )
+        if wanted.kind not in ("revolute", "prismatic"):
+            found.lose(wanted.joint, wanted.kind, [f"<{tag}>" for tag in held])
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """Those of the model itself; the file of closing joints names none."""

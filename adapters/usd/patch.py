@@ -103,8 +103,7 @@ class UsdPatcher(Patcher):
             yield from self._unlocked(places, place, wanted, free)
             return
         if any(schema.startswith("PhysicsDriveAPI") for schema in prim.GetAppliedSchemas()):
-            message = f"the drive of joint `{joint.name}` may not fit a {wanted.kind} joint"
-            found.lose(joint, message)
+            found.lose(joint, wanted.kind, ["drive"])
         if wanted.kind in TYPES:
             yield places.edit(*place.type, TYPES[wanted.kind])
             if wanted.kind in ("revolute", "prismatic") and self._letter(joint) is None:

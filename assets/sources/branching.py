@@ -148,23 +148,6 @@ def wunderlich_12_bar_turning() -> Linkage:
     )
 
 
-def wren_platform() -> Linkage:
-    """A platform on six equal parallel rods whose feet lie on a circle."""
-    base = [
-        (0.3 * math.cos(a), 0.3 * math.sin(a), 0.0)
-        for a in (math.radians(d) for d in (0.0, 50.0, 130.0, 170.0, 250.0, 310.0))
-    ]
-    return platform_on_rods(
-        "wren_platform",
-        [
-            "Platform of Wren: six equal parallel rods with their feet on a circle. It translates",
-            "with two freedoms, or screws with one (kinematotropic, Wohlhart 1996).",
-        ],
-        base,
-        [add(foot, (0.0, 0.0, 0.4)) for foot in base],
-    )
-
-
 def plate_on_four_rods() -> Linkage:
     """A plate on four equal parallel rods whose feet lie on no circle."""
     base: list[Vector] = [

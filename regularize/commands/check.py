@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_model_options, write_text
+from regularize.commands.files import add_branch, add_model_options, write_text
 from regularize.errors import RegularizeError
 
 OUTPUTS = ("text", "concise", "json", "sarif", "github", "html")
@@ -55,6 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             help=f"{words}; codes or their beginnings, such as REG2,REG104",
         )
     analysis = parser.add_argument_group("analysis")
+    add_branch(analysis)
     analysis.add_argument("--rtol", type=positive, help="tolerance of ranks and geometry (1e-5)")
     analysis.add_argument("--near", type=positive, help="tolerance of nearly special loops (5e-3)")
     analysis.add_argument(

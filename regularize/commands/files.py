@@ -43,6 +43,14 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Options of the reader that are given."""
+    options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
+    options["floating"] = arguments.floating or None
+    options["keyframe"] = arguments.keyframe
+    return {key: value for key, value in options.items() if value is not None}
+
+
 def add_fail_on(parser: argparse.ArgumentParser) -> None:
     """Which findings give exit status 1."""
     parser.add_argument(
@@ -62,12 +70,14 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
     return int(any(finding.severity in counted for finding in findings))
 
 
-def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Options of the reader that are given."""
-    options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
-    options["floating"] = arguments.floating or None
-    options["keyframe"] = arguments.keyframe
-    return {key: value for key, value in options.items() if value is not None}
+def add_branch(parser: argparse._ActionsContainer) -> None:
+    """The choice among motions that meet at the assembled pose."""
+    parser.add_argument(
+        "--branch",
+        type=int,
+        metavar="N",
+        help="begin on the Nth of the components of motion that meet at the assembled pose",
+    )
 
 
 def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
@@ -75,6 +85,10 @@ def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     from regularize.files import load
 
     mechanism = load(file, **reading_options(arguments))
+    if getattr(arguments, "branch", None) is not None:
+        from regularize.reduction.reduce import on_branch
+
+        mechanism = on_branch(mechanism, arguments.branch)
     if arguments.density is None:
         return mechanism
     from regularize.model.density import with_density

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
+from regularize.reduction.reduce import Reduction
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -30,10 +31,16 @@ def run(arguments: argparse.Namespace) -> int:
     before, after = report.reduction, report.result
     lines = [
         f"redundant constraint equations: {before.redundant} before, {after.redundant} after",
-        f"mobility: {before.mobility} before, {after.mobility} after",
+        f"mobility: {_known(before)} before, {_known(after)} after",
         *(f"  {change}" for change in report.changes),
         f"wrote {written.model}  ({written.format})",
         f"wrote {written.reduction}",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return report_findings(written.findings, arguments.fail_on)
+
+
+def _known(reduction: Reduction) -> str:
+    """The finite mobility, as far as it is known."""
+    finite = reduction.finite_mobility
+    return "unknown" if finite is None else str(finite)

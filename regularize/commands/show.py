@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model, load_model, write_bytes
+from regularize.commands.files import add_branch, add_model, load_model, write_bytes
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help=f"write a file instead; its ending decides: {' '.join(SUFFIXES)}",
     )
+    add_branch(parser)
     parser.add_argument(
         "--ghosts", type=int, metavar="N", default=3, help="faint poses of the motion (3)"
     )

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model, load_model
+from regularize.commands.files import add_branch, add_model, load_model
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
+    add_branch(parser)
     parser.add_argument("--duration", default="10", metavar="S", help="seconds (10)")
     parser.add_argument(
         "--actuate",

@@ -29,8 +29,9 @@ from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot
-from regularize.reduction.reduce import Reduction
+from regularize.reduction.reduce import Reduction, on_branch
 from regularize.reduction.reduce import reduce as reduce_mechanism
+from regularize.reduction.steadied import steadied
 
 #: Step in seconds of engines whose step is fixed.
 FIXED_STEP = 1e-4
@@ -55,6 +56,7 @@ def simulate(
     conserve: bool = True,
     through: bool = False,
     slip: float | None = None,
+    branch: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Simulation:
     """Let a mechanism move under gravity, joint forces, and what acts within its joints.
@@ -95,6 +97,9 @@ def simulate(
             configurations where it may branch; in minimal coordinates it always does.
         slip: Rate in rad/s and m/s below which dry friction falls off, so that the motion stays
             smooth; by default 1e-3. A joint that would stick creeps at a part of it.
+        branch: Which of the components that meet at the assembled pose to move on, by its place in
+            ``mobility.components`` of the report, the first being 1; a configuration on it takes
+            the place of the pose. Only of a mechanism.
         progress: Called after every step with the fraction done.
 
     Raises:
@@ -105,6 +110,10 @@ def simulate(
         StepTooSmall: The motion cannot be continued.
     """
     check_numbers(duration, rtol, torques, rates, atol=atol, max_step=max_step, slip=slip)
+    if branch is not None:
+        if not isinstance(model, Mechanism):
+            raise ModelError("branch= chooses where a mechanism begins; pass the mechanism itself")
+        model = on_branch(model, branch)
     if coordinates not in ("all", "minimal", "path"):
         raise ModelError(f"unknown coordinates {coordinates!r}; known: all, minimal, path")
     if through and coordinates != "path":
@@ -199,7 +208,7 @@ def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:
         robot = model if model.style == style else to_pinocchio(model.reduction, style)
     else:
         reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
-        robot = to_pinocchio(reduction, style)
+        robot = to_pinocchio(steadied(reduction), style)
     if robot.model.nv == 0:
         raise ModelError("the mechanism has no joint that could move")
     assembly = robot.reduction.assembly

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+import numpy as np
 
 from regularize.adapters.common.edits import WantedKind
 from regularize.fixing.plan import FixPlan
-from regularize.model.mechanism import Mechanism
+from regularize.lie.screw import Array
+from regularize.model.mechanism import Inertia, Joint, Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.verification.differences import differences
 
@@ -29,8 +32,9 @@ def unwanted(
         for joint in after.joints
         if joint.name not in known and joint.name.startswith(tuple(f"{name}_" for name in changed))
     }
-    # The mobility is compared below. MuJoCo names meshes without the folder that its compiler adds.
-    ignored = {"REG320", *(["REG328"] if before.format == "mjcf" else [])}
+    # Mobility, masses and places are compared below, places in the frames of bodies: another joint
+    # may lead to them now. MuJoCo names meshes without the folder of its compiler.
+    ignored = {"REG320", "REG322", "REG323", *(["REG328"] if before.format == "mjcf" else [])}
     wrong = [
         finding.message.removeprefix("the file: ")
         for finding in differences(before, after, reduction=planned.reduction)
@@ -38,10 +42,11 @@ def unwanted(
         and finding.code not in ignored
         and not (finding.joints and {*finding.joints} <= concerned)
     ]
+    wrong += _elsewhere(before, after, changed)
     wrong += _other_freedoms(after, planned.wanted)
     old = planned.reduction
     if planned.isostatic:
-        if reduction.redundant:
+        if reduction.redundant > planned.left:
             wrong.append(f"{reduction.redundant} constraint equations stay redundant")
         if reduction.mobility != old.mobility:
             wrong.append(f"the mobility is {reduction.mobility} instead of {old.mobility}")
@@ -49,6 +54,40 @@ def unwanted(
             finite = f"{reduction.finite_mobility} instead of {old.finite_mobility}"
             wrong.append(f"the mobility by finite motions is {finite}")
     return wrong
+
+
+def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) -> list[str]:
+    """Bodies and joints that are not what they were, in their own frames."""
+    wrong = []
+    bodies = {body.name: body.inertia for body in after.bodies}
+    for body in before.bodies:
+        one, other = body.inertia, bodies.get(body.name)
+        if (one is None) != (other is None):
+            wrong.append(f"body `{body.name}` gained or lost its mass properties")
+        elif one is not None and other is not None and not _close(_numbers(one), _numbers(other)):
+            wrong.append(f"body `{body.name}` has other mass properties")
+    joints = {joint.name: joint for joint in after.joints}
+    for joint in before.joints:
+        same = joints.get(joint.name)
+        if same is None or joint.name in changed:
+            continue
+        if (same.kind, same.parent, same.child) != (joint.kind, joint.parent, joint.child):
+            wrong.append(f"joint `{joint.name}` is {same.kind} between other bodies")
+        elif not all(map(_close, _places(joint), _places(same))):
+            wrong.append(f"joint `{joint.name}` stands or points elsewhere")
+    return wrong
+
+
+def _numbers(inertia: Inertia) -> Array:
+    return np.concatenate([[inertia.mass], inertia.center, inertia.matrix.ravel()])
+
+
+def _places(joint: Joint) -> tuple[Array, ...]:
+    return joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position
+
+
+def _close(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-9))
 
 
 def _other_freedoms(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:

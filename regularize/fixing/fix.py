@@ -11,7 +11,7 @@ from typing import Any
 
 from regularize.adapters import adapters, read
 from regularize.adapters.common.edits import WantedKind
-from regularize.adapters.common.files import write_bytes
+from regularize.adapters.common.files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
@@ -23,12 +23,15 @@ from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
 from regularize.statics.cure import Cure
 from regularize.verification.engines import try_engine
+from regularize.verification.writing import replaceable
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
 EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
+#: Joint by which the root of a URDF file floats where its reader is asked to let it.
+FLOATING = "floating_base"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fix:
     """A model with some joints changed, verified, and not yet written.
 
@@ -47,6 +50,14 @@ class Fix:
     findings: tuple[Diagnostic, ...]
     reduction: Reduction = field(repr=False)
     placing: Placing = field(repr=False)
+
+    def __repr__(self) -> str:
+        """One line: the file, how many joints change, what is redundant then."""
+        count = len(self.changes)
+        return (
+            f"<Fix of {Path(self.path).name[-60:]}: {count} joint{'s' * (count != 1)} changed, "
+            f"{self.reduction.redundant} redundant, mobility {self.reduction.mobility}>"
+        )
 
     @property
     def diff(self) -> str:
@@ -73,9 +84,14 @@ class Fix:
         target = given / Path(main).name if inside else given
         files = self.placing.files(target)
         self.placing.patcher.unchanged()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        for place, data in files.items():
-            write_bytes(place, data)
+        places = {replaceable(place): data for place, data in files.items()}
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RegularizeError(
+                f"{target}: cannot be written: {target.parent} is no folder; name another place"
+            ) from error
+        write_all(places)
         return given if folder else target
 
 
@@ -130,6 +146,7 @@ def _loaded(
     known = dict(options)
     if source.format in ("urdf", "xacro"):
         known.setdefault("loops", source.files[0] if source.files else False)
+        known.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
     return source, source.path, known
 
 

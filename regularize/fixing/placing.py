@@ -96,8 +96,8 @@ class Placing:
         self, text: EditedText, path: str, moved: Mapping[str, Path], target: Path
     ) -> list[Edit]:
         central = self.patcher.central
-        old = Path(self.main if central else path).resolve().parent
-        new = (target if central else moved[path]).resolve().parent
+        old = Path(self.main if central else path).parent.resolve()
+        new = (target if central else moved[path]).parent.resolve()
         places = {Path(source).resolve(): place.resolve() for source, place in moved.items()}
         found = []
         for start, end, reference in self.patcher.references(text):

@@ -9,10 +9,12 @@ from regularize.adapters.common.edits import WantedKind
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.fixing.another_kind import KNOWN, of_another_kind
+from regularize.fixing.provable import provable_changes
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.report.analysis import TRIES
+from regularize.report.words import LISTED
 from regularize.solving import reduce
 from regularize.statics.cure import Cure
 from regularize.statics.cures import cure, cures, of_kind
@@ -29,12 +31,14 @@ class FixPlan:
         wanted: The joints to change, in their order.
         isostatic: Whether nothing may be redundant afterwards, and the motion has to stay.
         findings: What to know about the choice.
+        left: Redundant equations that may stay, for special dimensions make them so.
     """
 
     reduction: Reduction
     wanted: tuple[WantedKind, ...]
     isostatic: bool
     findings: tuple[Diagnostic, ...] = ()
+    left: int = 0
 
 
 def plan(
@@ -60,13 +64,16 @@ def plan(
         return FixPlan(reduction, (), isostatic=True)
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
     found = smallest(reduction, kinds)
-    if found is None:
-        raise UnsupportedExport(_why_not(reduction, kinds))
+    if found is not None:
+        wanted = wanted_kinds(mechanism, found.changes)
+        return FixPlan(reduction, wanted, isostatic=True, findings=_evidence(reduction))
+    left = reduction.remaining
+    changes = provable_changes(reduction, kinds) if reduction.removed else ()
+    if changes is None or (left == 0 and not changes):
+        raise UnsupportedExport(_why_not(reduction, patcher, kinds))
+    wanted = wanted_kinds(mechanism, changes)
     return FixPlan(
-        reduction,
-        wanted_kinds(mechanism, found.changes),
-        isostatic=True,
-        findings=_evidence(reduction),
+        reduction, wanted, isostatic=True, findings=_kept(left) if left else (), left=left
     )
 
 
@@ -80,7 +87,7 @@ def smallest(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Cure
     return None
 
 
-def _why_not(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> str:
+def _why_not(reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collection[str]]) -> str:
     """Why there is no way, and the way out."""
     format = reduction.mechanism.format
     free = [name for name, each in kinds.items() if each]
@@ -88,9 +95,11 @@ def _why_not(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> str:
         text = f"this {format} file holds no other kind of joint at any of its loops"
     else:
         text = f"no change of joints that this {format} file can hold makes the model isostatic"
-    offered = cures(reduction, limit=1, tries=TRIES)
+    offered = cures(reduction, limit=1, tries=TRIES) if reduction.redundant <= LISTED else ()
     if offered:
         text += f"; in the CAD system or by hand: {offered[0]}"
+    if patcher.way_out:
+        text += f"; {patcher.way_out}"
     return f"{text}; `regularize reduce` writes an isostatic model anew"
 
 
@@ -104,6 +113,19 @@ def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
             "note",
             f"{reduction.remaining} redundant constraints follow from special dimensions, not from "
             "the directions of axes: that they can go was seen at the configurations visited",
+        ),
+    )
+
+
+def _kept(left: int) -> tuple[Diagnostic, ...]:
+    """Say what stays redundant."""
+    verb = "equation stays, which follows" if left == 1 else "equations stay, which follow"
+    return (
+        Diagnostic(
+            "REG202",
+            "note",
+            f"{left} redundant {verb} from special dimensions and not from the directions of axes: "
+            "no joint that this file can hold takes it away",
         ),
     )
 

@@ -36,6 +36,8 @@ def finite_mobility(
     weights = definite(np.swapaxes(rest, 0, 1) @ found.forms @ rest, found.level)
     free, cut = found.motions @ kernel, found.motions @ rest
     followed = followed_velocities(loops, q, _headings(free, rng)).T
+    if rest.shape[1] == 0 and followed.shape[1] == d:
+        return LocalMobility(d, "counted", read_only(q), free, cut)
     if weights is not None and followed.shape[1] == d:
         stress = edge_wrenches(loops, found.stresses @ weights)
         return LocalMobility(d, "second order", read_only(q), free, cut, stress)

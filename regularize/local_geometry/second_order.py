@@ -13,6 +13,7 @@ are the directions in which the rank stays what it is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from scipy.optimize import nnls
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.least_norm import least_norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +30,14 @@ class SecondOrder:
 
     Attributes:
         motions: Orthonormal basis of the infinitesimal motions, scaled, shape (n, k).
+        states: Orthonormal basis of all self-stresses, shape (m, s).
         stresses: Self-stresses with forms that are not zero, shape (m, p).
         forms: Their forms on the infinitesimal motions, independent of each other, (p, k, k).
         level: Entries of the forms below this are rounding.
     """
 
     motions: Array
+    states: Array
     stresses: Array
     forms: Array
     level: float
@@ -72,7 +76,7 @@ def second_order(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> Sec
     _, sizes, mixing = np.linalg.svd(flat, full_matrices=False)
     mixing = mixing[sizes > rtol * max(size, 1.0)].T
     forms = np.moveaxis((flat @ mixing).reshape(k, k, mixing.shape[1]), -1, 0)
-    return SecondOrder(motions, stresses @ mixing, forms, rtol * max(size, 1.0))
+    return SecondOrder(motions, stresses, stresses @ mixing, forms, rtol * max(size, 1.0))
 
 
 def definite(forms: Array, level: float) -> Array | None:
@@ -114,3 +118,46 @@ def definite(forms: Array, level: float) -> Array | None:
             break
         tried = np.vstack([tried[share > 0.0], vectors[:, 0]])
     return best
+
+
+def cone(forms: Array, level: float, rng: np.random.Generator) -> Array:
+    """Unit vectors, opposite ones once, at which all forms vanish, far from each other, (N, k).
+
+    They are looked for from random ones by the method of Gauss and Newton; where they fill more
+    than single lines, many of them are found.
+
+    Args:
+        forms: Symmetric matrices, shape (p, k, k).
+        level: Values of the forms below this are rounding.
+        rng: Source of the random vectors.
+    """
+    k = forms.shape[1]
+    t = rng.normal(size=(100 * k, k))
+    for _ in range(60):
+        t /= np.linalg.norm(t, axis=1, keepdims=True)
+        slopes = np.einsum("pij,nj->npi", forms, t)
+        values = np.einsum("npi,ni->np", slopes, t)
+        rows = np.concatenate([2.0 * slopes, t[:, None]], axis=1)
+        right = np.concatenate([values, np.zeros((len(t), 1))], axis=1)
+        t = t - least_norm(rows, right, math.sqrt(level))
+    t /= np.linalg.norm(t, axis=1, keepdims=True)
+    values = np.einsum("ni,pij,nj->np", t, forms, t)
+    t = t[np.max(np.abs(values), axis=1, initial=0.0) <= level]
+    return _spread(t, 20 * k, 0.05)
+
+
+def _spread(vectors: Array, most: int, apart: float) -> Array:
+    """Some of many unit vectors, opposite ones once, each far from the others, shape (N, k).
+
+    Args:
+        vectors: Shape (M, k).
+        most: Largest number of them.
+        apart: Least distance of one of them to the others and their opposites.
+    """
+    kept: list[Array] = []
+    distances = np.full(len(vectors), np.inf)
+    while len(kept) < most and len(vectors) and distances.max() > apart:
+        kept.append(vectors[int(np.argmax(distances))])
+        both = [np.linalg.norm(vectors - sign * kept[-1], axis=1) for sign in (1.0, -1.0)]
+        distances = np.minimum(distances, np.minimum(*both))
+    return np.array(kept).reshape(len(kept), vectors.shape[1])

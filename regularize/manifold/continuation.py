@@ -243,10 +243,13 @@ def random_walks(
     for k in range(steps):
         # Keeping most of the old heading carries a walker further than a random walk would.
         heading = continuation.tangents(q, heading + 0.5 * rng.normal(size=shape))
-        before, length = q.copy(), strides.copy()
-        waiting, departing = np.flatnonzero(heading.any(axis=1)), False
+        waiting = np.flatnonzero(heading.any(axis=1))
+        few = waiting[: 3 if k == 0 else 0]
+        short = continuation.step(q[few], 0.1 * stride * heading[few], ranks[few])
+        # Where no motion keeps the rank, those of higher rank may meet.
+        departing = len(few) > 0 and not short.good.any()
         while len(waiting):
-            at, step = before[waiting], length[waiting] * heading[waiting]
+            at, step = q[waiting], strides[waiting] * heading[waiting]
             if departing:
                 reached = continuation.departed(at, step)
             else:
@@ -254,14 +257,11 @@ def random_walks(
             found, good = waiting[reached.good], reached.good
             q[found] = reached.q[good]
             ranks[found] = continuation.ranks(q[found]) if departing else ranks[found]
-            strides[found] = length[found] * np.where(reached.easy[good], 2.0, 1.0)[:, None]
+            longer = found[reached.easy[good]]
+            strides[longer] = np.minimum(2.0 * strides[longer], longest[longer])
             waiting = waiting[~good]
-            length[waiting] *= 0.5
-            waiting = waiting[length[waiting, 0] >= shortest]
-            if k == 0 and not len(waiting) and not departing and np.array_equal(q, before):
-                # No motion keeps the rank: motions of higher rank may meet here.
-                waiting, departing = np.flatnonzero(heading.any(axis=1)), True
-                length = strides.copy()
-        np.minimum(strides, longest, out=strides)
+            strides[waiting] *= 0.5
+            waiting = waiting[strides[waiting, 0] >= shortest]
+        np.maximum(strides, shortest, out=strides)
         visited[k] = q
     return visited

@@ -58,6 +58,23 @@ class JointMotions:
             result[:, columns] = np.einsum("gij,ngi->ngj", basis, screw.log(start @ step))
         return result
 
+    def difference(self, start: Array, end: Array) -> Array:
+        """Constant joint velocity that leads from one configuration to another in a unit of time.
+
+        Args:
+            start: Configurations, shape (N, n).
+            end: Others, shape (N, n).
+        """
+        result = end - start
+        for columns, basis, _ in self._groups:
+            before, after = (
+                screw.exp(np.einsum("gij,ngj->ngi", basis, values[:, columns]))
+                for values in (start, end)
+            )
+            twists = screw.log(screw.inverse(before) @ after)
+            result[:, columns] = np.einsum("gij,ngi->ngj", basis, twists)
+        return result
+
 
 def _by_freedoms(
     loops: LoopTree, edges: list[Edge]

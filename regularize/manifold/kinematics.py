@@ -296,3 +296,7 @@ class LoopKinematics(LoopTree):
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
         return self.motions.integrate(q, velocity)
+
+    def difference(self, start: Array, end: Array) -> Array:
+        """Constant joint velocity that leads from one configuration to another, shape (N, n)."""
+        return self.motions.difference(start, end)

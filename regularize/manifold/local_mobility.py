@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from regularize.lie.screw import Array
 
-#: What the number of finite freedoms rests on: motions were followed in all of them; a self-stress
-#: makes every other one impossible; the equations of rank as counted move; or nothing is known.
-Evidence: TypeAlias = Literal["counted", "second order", "moved", "undecided"]
-#: The same, the strongest first.
-EVIDENCE: tuple[Evidence, ...] = ("counted", "second order", "moved", "undecided")
+#: What the number of finite freedoms rests on, the strongest first: as many were followed as the
+#: rank leaves; a self-stress forbids all other velocities; terms of higher order do; these were
+#: followed, and others were not; or nothing is known.
+Evidence: TypeAlias = Literal[
+    "counted",
+    "second order",
+    "order 3",
+    "order 4",
+    "order 5",
+    "order 6",
+    "moved",
+    "undecided",
+]
+#: The same as a list.
+EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,3 +45,25 @@ class LocalMobility:
     followed: Array
     cut: Array
     stress: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LocalBranch:
+    """One of the branches that meet at a configuration.
+
+    Attributes:
+        rank: Rank of the closure equations on it.
+        local: What is known of its motions at the first of its ends.
+        way: Scaled direction from the configuration to that end, shape (n,).
+        ends: Configurations on it nearby, in opposite directions where there are two, shape (m, n).
+    """
+
+    rank: int
+    local: LocalMobility
+    way: Array
+    ends: Array
+
+    @property
+    def mobility(self) -> int | None:
+        """Number of its freedoms; None where it is not known."""
+        return self.local.mobility

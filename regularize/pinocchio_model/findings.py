@@ -8,8 +8,8 @@ from regularize.reduction.reduce import Reduction
 
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
-    """A note for each property of the reduction that the constraint models of a style lack."""
-    found = []
+    """What is held, and each property of the reduction that the models of a style lack."""
+    found = [d for d in reduction.mechanism.findings if d.code == "REG318"]
     if reduction.remaining and style in ("anchors", "slack"):
         found.append(
             Diagnostic(

@@ -46,7 +46,8 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
     if original.redundant == 0:
         return Isostatic(mechanism, original, (), original, ())
     changed, changes, reduction = _lowered(mechanism, original, seed, points)
-    numerical = reduction.remaining > 0
+    shaky = original.finite_mobility != original.mobility
+    numerical = reduction.remaining > 0 and not shaky
     if numerical:
         reduction = reduce(changed, seed=seed, numerical=True)
     findings = [*_lost(mechanism, changed)]
@@ -65,14 +66,16 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
             )
         )
     if not report.equivalent:
-        findings.append(
-            Diagnostic(
-                "REG308",
-                "error",
-                f"the changed mechanism has mobility {result.mobility} instead of "
-                f"{original.mobility} and {result.redundant} redundant constraints: do not use it",
-            )
+        reason = (
+            f"the changed mechanism has mobility {result.mobility} instead of "
+            f"{original.mobility} and {result.redundant} redundant constraints"
         )
+        if shaky:
+            reason = (
+                f"the mechanism is shaky: {result.redundant} redundant constraints are left, which "
+                "hold it to second order, as constraints of velocities cannot"
+            )
+        findings.append(Diagnostic("REG308", "error", f"{reason}: do not use it"))
     return replace(report, findings=tuple(findings))
 
 

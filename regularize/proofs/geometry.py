@@ -18,7 +18,7 @@ from regularize.proofs.incidence import Directions, Incidences, NotExact, Ration
 from regularize.proofs.verifier import Space, reduced
 
 UNITS = tuple(tuple(Fraction(int(i == j)) for j in range(3)) for i in range(3))
-NOTHING = (Fraction(0),) * 3
+NOTHING = cross(UNITS[0], UNITS[0])
 
 
 @dataclass(frozen=True)

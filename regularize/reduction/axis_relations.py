@@ -138,6 +138,13 @@ class AxisRelations:
             ),
         )
 
+    def parallel(self) -> list[list[EdgeId]]:
+        """Edges whose axes or slides are parallel, three at least, the largest groups first."""
+        found: dict[int, list[EdgeId]] = {}
+        for (e, _), (number, _) in self.direction.items():
+            found.setdefault(number, []).append(e)
+        return sorted((g for g in found.values() if len(g) > 2), key=len, reverse=True)
+
     def redrawn(self, rng: np.random.Generator) -> Mechanism:
         """A mechanism of these joints with other lengths and angles and the same relations."""
         g = self.geometry

@@ -68,7 +68,8 @@ def reduce_cell(
             continue
         final = [searched(setting, part, mobility) for part in parts]
         final = [thinned(setting, with_rigid_joints(setting, part)) for part in final]
-        if numerical:
+        if numerical and mobility.finite == mobility.actual:
+            # What depends on other rows to first order only holds a shaky mechanism.
             final = [numerically_reduced(setting, part, mobility) for part in final]
         if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
             _, certificate = certify(_cuts(final))

@@ -1,4 +1,4 @@
-"""Idle freedoms: bodies that spin about a line while nothing else moves."""
+"""Idle freedoms: legs that spin about a line while nothing else moves."""
 
 from __future__ import annotations
 
@@ -9,51 +9,108 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array
+from regularize.model.graph import EdgeId, Graph, NodeId
+from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 
 
 @dataclass(frozen=True, eq=False)
 class IdleBody:
-    """A body with a freedom of its own.
+    """One body, or several in a row that move as one, with a freedom of their own.
 
     Attributes:
-        name: Name of the body.
+        bodies: Names of the bodies in the order of the leg.
         joints: Joints through which the line passes.
         axis: Direction of the line at the assembled pose, world frame, shape (3,).
     """
 
-    name: str
+    bodies: tuple[str, ...]
     joints: tuple[str, ...]
     axis: Array
 
+    @property
+    def name(self) -> str:
+        """Names of the bodies, for example ``cylinder and piston``."""
+        *others, last = self.bodies
+        return f"{', '.join(others)} and {last}" if others else last
+
 
 def idle_bodies(reduction: Reduction) -> Iterator[IdleBody]:
-    """Bodies of loops that can move while all their neighbours stand still.
+    """Bodies of loops that can spin while all their neighbours stand still, wherever these are.
 
-    A body's own freedoms are the intersection of the screw spaces of all its joints.
+    What a row of bodies can do by itself with the joints inside it at rest is the intersection of
+    the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
+    body with more than two joints has the intersection of all.
     """
-    graph = reduction.graph
     if not reduction.assembly.closed:
         return
-    in_loops = {e for block in graph.blocks for e in block}
-    for node, incident in enumerate(graph.adjacency):
-        if node == graph.ground or len(incident) < 2 or not set(incident) <= in_loops:
-            continue
-        if min(graph.edges[e].freedoms for e in incident) == 0 or not graph.members[node]:
-            continue
-        part = next(p for p in reduction.parts if incident[0] in p.edges)
-        if not set(incident) <= set(part.edges):
-            continue
-        common = subalgebra.FULL
-        for e in incident:
-            common = subalgebra.intersection(
-                common, subalgebra.span(part.screws[e]), reduction.rtol
+    for part in reduction.parts:
+        elsewhere = _elsewhere(reduction, part)
+        known = np.zeros((0, reduction.freedoms))
+        for nodes, ends in sorted(_rows(reduction.graph, part), key=lambda row: len(row[0])):
+            common = _common([part.screws[e] for e in ends], reduction.rtol)
+            if common is None or _common([elsewhere[e] for e in ends], reduction.rtol) is None:
+                continue
+            rates = _rates(reduction.graph, part, nodes, ends, common)
+            if np.linalg.matrix_rank(np.vstack([known, rates]), tol=1e-6) == len(known):
+                continue  # shorter rows spin so already
+            known = np.vstack([known, rates])
+            edges = [reduction.graph.edges[e] for e in ends]
+            yield IdleBody(
+                tuple(reduction.graph.nodes[n] for n in nodes if reduction.graph.members[n]),
+                tuple(dict.fromkeys(edge.joint.name for edge in edges)),
+                screw.axis_of(common)[0],
             )
-        if common.shape[1] == 1:
-            axis, _, _ = screw.axis_of(common[:, 0])
-            if np.linalg.norm(common[3:, 0]) > 0.0:
-                yield IdleBody(
-                    graph.nodes[node],
-                    tuple(dict.fromkeys(graph.edges[e].joint.name for e in incident)),
-                    axis,
-                )
+
+
+def _rows(graph: Graph, part: Part) -> Iterator[tuple[tuple[NodeId, ...], tuple[EdgeId, ...]]]:
+    """Nodes in a row that nothing else holds than the edges at its ends, and these edges."""
+    inside = {e for e in part.edges if graph.edges[e].freedoms}
+    every = {n for e in part.edges for n in (graph.edges[e].parent, graph.edges[e].child)}
+    free = {n for n in every - {graph.ground} if set(graph.adjacency[n]) <= inside}
+    for node in sorted(free):
+        if len(graph.adjacency[node]) > 2 and graph.members[node]:
+            yield (node,), tuple(graph.adjacency[node])
+    for first in sorted(inside):
+        for node in (graph.edges[first].parent, graph.edges[first].child):
+            row, last = [node], first
+            while row[-1] in free and len(graph.adjacency[row[-1]]) == 2:
+                last = next(e for e in graph.adjacency[row[-1]] if e != last)
+                if last == first:
+                    break
+                # Each row is met from both its ends.
+                if first < last and any(graph.members[n] for n in row):
+                    yield tuple(row), (first, last)
+                row.append(graph.edges[last].other(row[-1]))
+
+
+def _elsewhere(reduction: Reduction, part: Part) -> dict[EdgeId, Array]:
+    """Screws of a part at a configuration far along the walk: what meets there meets always."""
+    graph, loops = reduction.graph, reduction.loops
+    cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+    q = np.array(reduction.q)
+    q[graph.columns(cell.edges)] = cell.configurations[-1]
+    screws = loops.measured(part.length, part.center).scaled(loops.state(q).screws)
+    return {e: screws[0, loops.local(e)].T for e in part.edges}
+
+
+def _common(spaces: list[Array], rtol: float) -> Array | None:
+    """The one rotation that some screw spaces have in common, shape (6,), or None."""
+    common = subalgebra.FULL
+    for space in spaces:
+        common = subalgebra.intersection(common, subalgebra.span(space), rtol)
+    if common.shape[1] != 1 or not np.linalg.norm(common[3:, 0]) > 0.0:
+        return None
+    return np.asarray(common[:, 0])
+
+
+def _rates(
+    graph: Graph, part: Part, nodes: tuple[NodeId, ...], ends: tuple[EdgeId, ...], twist: Array
+) -> Array:
+    """Rates of all coordinates while a row spins, shape (n,)."""
+    rates = np.zeros(graph.freedoms)
+    for e in ends:
+        edge = graph.edges[e]
+        own = np.linalg.lstsq(part.screws[e], twist, rcond=None)[0]
+        rates[list(edge.columns)] = own if edge.child in nodes else -own
+    return rates

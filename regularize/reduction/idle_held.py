@@ -35,15 +35,16 @@ def held(reduction: Reduction) -> tuple[Mechanism, tuple[Diagnostic, ...]]:
         ball = next((n for n in body.joints if joints[n].kind == "spherical"), None)
         if ball is None:
             continue
+        through = " and ".join(body.joints)
         joints[ball] = _universal(reduction, joints[ball], body.axis)
         findings.append(
             Diagnostic(
                 "REG311",
                 "note",
-                f"body `{body.name}` can spin about its own line without moving anything else; "
-                f"joint `{ball}` is taken as universal, so that the body follows",
+                f"`{body.name}` can spin about the line through {through} without "
+                f"moving anything; joint `{ball}` is taken as universal, so that the rest follows",
                 joints=body.joints,
-                source=mechanism.body(body.name).source,
+                source=mechanism.body(body.bodies[0]).source,
                 help=("make one of its joints universal in the model",),
             )
         )

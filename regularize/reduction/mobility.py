@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.batches import in_parts
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.local_mobility import LocalMobility
+from regularize.manifold.local_mobility import LocalBranch, LocalMobility
 from regularize.manifold.projection import moved
 from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.cycles import Cycle
@@ -70,8 +71,7 @@ class CellMobility:
         generic: Rank at generic configurations.
         local: Dimension of the set of configurations, and what it rests on.
         modes: Mobility of each kind of configuration found and the number of walkers on it.
-        components: Mobility (None where it is not known) and rank of the components that meet at
-            the assembled pose, that of the generic rank first.
+        branches: Those that meet at the assembled pose, where there may be more than one.
         configurations: Those that were visited, the assembled one first, shape (N, n).
     """
 
@@ -82,13 +82,19 @@ class CellMobility:
     generic: Rank
     local: LocalMobility
     modes: tuple[tuple[int, int], ...]
-    components: tuple[tuple[int | None, int], ...]
+    branches: tuple[LocalBranch, ...]
     configurations: Array
 
     @property
     def finite(self) -> int | None:
         """Dimension of the set of configurations; None where it is not known."""
         return self.local.mobility
+
+    @property
+    def components(self) -> tuple[tuple[int | None, int], ...]:
+        """Mobility (None: not known) and rank of the components that meet at the assembled pose."""
+        found = tuple((branch.mobility, branch.rank) for branch in self.branches)
+        return found or ((self.finite, self.generic.rank),)
 
     @property
     def actual(self) -> int:
@@ -147,8 +153,8 @@ def cell_mobility(
         rtol: Relative tolerance of ranks.
         rng: Source of the random directions.
     """
-    walkers = configurations.shape[1]
-    if len(loops.chords) > MANY_LOOPS:
+    walkers, small = configurations.shape[1], len(loops.chords) <= MANY_LOOPS
+    if not small:
         # A few generic configurations tell the rank as well, and each costs seconds here.
         configurations, walkers = configurations[-1:, :FEW], min(walkers, FEW)
     every = int(np.prod(configurations.shape[:-1]))
@@ -157,28 +163,84 @@ def cell_mobility(
     away = np.max(np.abs(flat - q) / loops.units, axis=1, initial=0.0) > EXACT.apart
     flat[~away] = q
     values = singular_values(loops, flat, cycles)
-    ranks = np.sum(values > rtol * values[:, :1], axis=1)
-    # The rank can only drop at special configurations, so the largest one is generic; the
-    # configuration where its last singular value is largest tells it most clearly.
-    largest = int(np.max(ranks))
-    clearest = 0
-    if largest > 0:
-        last_counted = values[:, largest - 1] / values[:, 0]
-        clearest = int(np.argmax(np.where(ranks == largest, last_counted, 0.0)))
-    found = [loops.freedoms - int(rank) for rank in ranks[-walkers:]] if walkers else []
-    local = local_mobility(loops, flat[clearest], largest, cycles, rtol, rng)
-    others = sorted({int(rank) for rank in ranks[away]} - {largest}, reverse=True)
+    clearest, rank = _clearest(values, rtol)
+    local = local_mobility(loops, flat[clearest], rank, cycles, rtol, rng)
+    here = decide_rank(values[0], rtol)
+    branches: tuple[LocalBranch, ...] = ()
+    if small and local.mobility != loops.freedoms - here.rank:
+        local, branches = meeting(loops, q, here.rank, local, cycles, rtol, rng)
+    if branches:
+        near = np.concatenate([branch.ends for branch in branches])
+        far = np.array([branch.local.q for branch in branches])
+        flat = np.concatenate([flat, near, far])
+        values = singular_values(loops, flat, cycles)
+        clearest, rank = _clearest(values, rtol)
+    last = values[every + 1 - walkers : every + 1]
+    found = [loops.freedoms - int(r) for r in np.sum(last > rtol * last[:, :1], axis=1)]
     return CellMobility(
         edges=loops.edges,
         freedoms=loops.freedoms,
         equations=6 * len(loops.chords) + len(loops.coupling),
-        here=decide_rank(values[0], rtol),
+        here=here,
         generic=decide_rank(values[clearest], rtol),
         local=local,
         modes=tuple(sorted({m: found.count(m) for m in found}.items())),
-        components=((local.mobility, largest), *((loops.freedoms - r, r) for r in others)),
+        branches=branches,
         configurations=read_only(flat),
     )
+
+
+def _clearest(values: Array, rtol: float) -> tuple[int, int]:
+    """Where the rank is told most clearly, and the rank.
+
+    It can only drop at special configurations, so the largest one is generic; where its last
+    singular value is largest tells it most clearly.
+    """
+    ranks = np.sum(values > rtol * values[:, :1], axis=1)
+    largest = int(np.max(ranks))
+    if largest == 0:
+        return 0, 0
+    last_counted = values[:, largest - 1] / values[:, 0]
+    return int(np.argmax(np.where(ranks == largest, last_counted, 0.0))), largest
+
+
+def meeting(
+    loops: LoopKinematics,
+    q: Array,
+    rank: int,
+    local: LocalMobility,
+    cycles: Sequence[Cycle],
+    rtol: float,
+    rng: np.random.Generator,
+) -> tuple[LocalMobility, tuple[LocalBranch, ...]]:
+    """What is known of the motions at a pose where more than one component may meet.
+
+    Args:
+        loops: Kinematics of the cell.
+        q: The pose, shape (n,).
+        rank: Rank of the closure equations there.
+        local: What is known of the motions of walkers.
+        cycles: Short independent loops.
+        rtol: Relative tolerance of ranks.
+        rng: Source of random directions.
+
+    Returns:
+        What is known of the component of highest rank, and the branches that were found; none where
+        nothing moves, or one component alone is there.
+    """
+    from regularize.local_geometry.branches import BranchPoint  # needed at special poses alone
+
+    def ranks(q: Array) -> NDArray[np.intp]:
+        values = singular_values(loops, q, cycles)
+        return np.asarray(np.sum(values > rtol * values[:, :1], axis=1))
+
+    here = BranchPoint(loops, q, rank, Tolerances.of(rtol), ranks, rng)
+    if here.single(local.mobility):
+        return local, ()
+    branches = here.branches()
+    if branches:
+        return max(branches, key=lambda branch: branch.rank).local, branches
+    return (here.rigid() or local), ()
 
 
 def generic_configurations(

@@ -49,7 +49,9 @@ def _tried(reduction: Reduction, part: Part, tries: int) -> Part:
             break
     # Rigid, it would have redundant equations as well: what moves owes all of them to its lengths.
     stays = most if most == left or cell.finite == 0 else part.topological
-    return replace(part, topological=stays, lengths_tried=tries)
+    groups = relations.parallel() if stays == left else []
+    parallel = tuple(tuple(reduction.graph.edges[e].joint.name for e in group) for group in groups)
+    return replace(part, topological=stays, lengths_tried=tries, parallel=parallel)
 
 
 def _coupled(reduction: Reduction, part: Part) -> bool:

@@ -50,6 +50,8 @@ class Part:
             because the loops are open or the certificate failed.
         lengths_tried: Number of mechanisms with other lengths and the same relations of the axes
             that were counted to tell topological from paradoxical; 0 where none was.
+        parallel: Joints whose axes are parallel by design, several groups, where these relations
+            were kept in that test and all that is left over is topological.
     """
 
     edges: tuple[EdgeId, ...]
@@ -66,6 +68,7 @@ class Part:
     topological: int
     rtol: float
     lengths_tried: int = 0
+    parallel: tuple[tuple[str, ...], ...] = ()
 
     @property
     def proved(self) -> bool:

@@ -6,6 +6,7 @@ loops in the order that keeps the fewest rows, check the result by walking on th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import Assembly, assemble
+from regularize.manifold.assembly import Assembly, assemble, with_coordinates
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
 from regularize.model.graph import EdgeId, Graph, spanning_tree
@@ -163,16 +164,53 @@ class Reduction:
 
     @property
     def components(self) -> tuple[tuple[int | None, int], ...]:
-        """Mobility (None: not known) and rank of the components that meet at the assembled pose."""
+        """Mobility (None: not known) and rank of the components that meet at the assembled pose.
+
+        Each is made of one branch of every cell, those of the last cell following each other. Those
+        that are alike stand once where there are more than a hundred.
+        """
         outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
-        found: dict[tuple[int | None, int], None] = {(outside, 0): None}
+        many = math.prod(len(cell.components) for cell in self.cells) > 100
+        found: list[tuple[int | None, int]] = [(outside, 0)]
         for cell in self.cells:
-            found = {
-                (None if a is None or b is None else a + b, r + s): None
+            found = [
+                (None if a is None or b is None else a + b, r + s)
                 for a, r in found
                 for b, s in cell.components
-            }
+            ]
+            found = list(dict.fromkeys(found)) if many else found
         return tuple(found)
+
+    def branch_numbers(self, cell: CellMobility) -> range:
+        """Numbers for ``on_branch`` of a cell's components, with the first ones of other cells."""
+        after = self.cells[self.cells.index(cell) + 1 :]
+        stride = math.prod(len(other.components) for other in after)
+        return range(1, 1 + stride * len(cell.components), stride)
+
+    def on_branch(self, number: int) -> Array:
+        """Coordinates of a configuration near the assembled pose on one of the components there.
+
+        Args:
+            number: Which of them, as ``components`` orders them, the first being 1.
+
+        Returns:
+            Coordinates of all joints, shape (n,).
+
+        Raises:
+            ModelError: There are not so many.
+        """
+        count = math.prod(len(cell.components) for cell in self.cells)
+        if not 1 <= number <= count:
+            raise ModelError(
+                f"branch {number} of the motions at the assembled pose: there "
+                + ("is one alone" if count == 1 else f"are {count}")
+            )
+        q, rest = np.array(self.q), number - 1
+        for cell in reversed(self.cells):
+            rest, which = divmod(rest, len(cell.components))
+            if cell.branches:
+                q[self.graph.columns(cell.edges)] = cell.branches[which].ends[0]
+        return q
 
     @property
     def finite_evidence(self) -> Evidence:
@@ -275,3 +313,16 @@ def _prescribed(
             f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"
         )
     return frozenset(chosen)
+
+
+def on_branch(mechanism: Mechanism, number: int) -> Mechanism:
+    """The mechanism moved a little, onto one of the components that meet at the assembled pose.
+
+    Args:
+        mechanism: The mechanism.
+        number: Which of them, in the order of ``Reduction.components``, the first being 1.
+
+    Raises:
+        ModelError: There are not so many.
+    """
+    return with_coordinates(mechanism, reduce(mechanism, configurations=0).on_branch(number))

@@ -8,7 +8,7 @@ the mechanism is back where it started.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
@@ -17,6 +17,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.continuation import Continuation
 from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.local_mobility import LocalBranch
 from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import coordinate_names
 from regularize.reduction.mobility import CellMobility
@@ -70,21 +71,27 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Drive:
-    """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``."""
+    """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``.
+
+    Where motions branch at the assembled pose, ``ends`` are configurations on one of them, the
+    second on the other side if there are two, and ``label`` says which it is.
+    """
 
     loops: LoopKinematics
     driver: int
     held: tuple[int, ...]
     slides: bool
+    ends: Array | None = None
+    label: str = ""
 
     def run(self, reduction: Reduction) -> DrivenMotion | None:
         """Go both ways from the assembled configuration, or once around."""
         columns = self.loops.columns
         start = reduction.q[columns]
-        ahead, cyclic = self._way(start, 1.0)
+        ahead, cyclic = self._from(start, 1.0)
         behind: list[Array] = []
         if not cyclic:
-            behind, cyclic = self._way(start, -1.0)
+            behind, cyclic = self._from(start, -1.0)
         if cyclic and behind:
             ahead, behind = behind, []
         if not ahead and not behind:
@@ -93,8 +100,19 @@ class _Drive:
         whole = np.repeat(reduction.q[None], len(frames), axis=0)
         whole[:, columns] = frames
         column = int(columns[self.driver])
-        name = coordinate_names(reduction.mechanism)[column]
+        name = self.label + coordinate_names(reduction.mechanism)[column]
         return DrivenMotion(name, column, self.slides, read_only(whole), len(behind), cyclic)
+
+    def _from(self, start: Array, sign: float) -> tuple[list[Array], bool]:
+        """Configurations one way from the assembled pose, along the branch if there are some."""
+        if self.ends is None:
+            return self._way(start, sign)
+        sides = np.sign((self.ends - start)[:, self.driver])
+        for end, side in zip(self.ends, sides, strict=True):
+            if side == sign:
+                way, cyclic = self._way(end, sign)
+                return [end, *way], cyclic
+        return [], False
 
     def _way(self, start: Array, sign: float) -> tuple[list[Array], bool]:
         """Configurations one way from the start, and whether they lead back to it."""
@@ -150,7 +168,11 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
     inside: set[int] = set()
     for cell in reduction.cells:
         inside |= set(cell.edges)
-        if cell.finite != 0:
+        if len(cell.branches) > 1:
+            for k, branch in enumerate(cell.branches, start=1):
+                drives = _cell_drives(reduction, cell, branch)
+                yield from (replace(drive, label=f"branch {k}: ") for drive in drives)
+        elif cell.finite != 0:
             yield from _cell_drives(reduction, cell)
     held = floating(reduction)
     for edge in reduction.graph.edges:
@@ -163,7 +185,9 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
             yield _Drive(loops, k, others, not np.any(edge.screws[3:, k]))
 
 
-def _cell_drives(reduction: Reduction, cell: CellMobility) -> Iterator[_Drive]:
+def _cell_drives(
+    reduction: Reduction, cell: CellMobility, branch: LocalBranch | None = None
+) -> Iterator[_Drive]:
     """Independent coordinates of a cell, motors first, then single-freedom joints."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     weight, slides = np.ones(loops.freedoms), np.zeros(loops.freedoms, dtype=bool)
@@ -176,11 +200,14 @@ def _cell_drives(reduction: Reduction, cell: CellMobility) -> Iterator[_Drive]:
             weight[loops.local(e)] = 100.0
         elif reduction.graph.ground in (edge.parent, edge.child):
             weight[loops.local(e)] *= 3.0
-    jacobian = loops.jacobian(loops.state(cell.configurations[-1:]))[0] * loops.units
+    generic = cell.configurations[-1] if branch is None else branch.local.q
+    jacobian = loops.jacobian(loops.state(generic))[0] * loops.units
     _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
-    null = vt[loops.freedoms - cell.actual :] * weight
+    count = cell.actual if branch is None else loops.freedoms - branch.rank
+    null = vt[loops.freedoms - count :] * weight
     _, _, order = qr(null, mode="economic", pivoting=True)
-    independent = [int(i) for i in order[: cell.actual]]
+    independent = [int(i) for i in order[:count]]
     for driver in sorted(independent, key=lambda i: (-weight[i], i)):
         others = tuple(i for i in independent if i != driver)
-        yield _Drive(loops, driver, others, bool(slides[driver]))
+        ends = None if branch is None else branch.ends
+        yield _Drive(loops, driver, others, bool(slides[driver]), ends)

@@ -42,6 +42,7 @@ def render(report: Analysis) -> str:
         *_findings(report),
         *_loops(report, drawing),
         *_pairs("What moves", ("body", "motion"), view.moves(report, most=MOST_NAMES)),
+        *_pairs("Why", ("what", "reason"), view.why(report)),
         *_pairs(
             "Reactions that cannot be trusted",
             ("joint", "undetermined"),
@@ -137,8 +138,9 @@ def _figure(report: Analysis, drawing: Drawing, drivers: list[str]) -> Iterator[
 
 def _numbers(report: Analysis) -> Iterator[str]:
     r = report.reduction
+    known = r.assembly.closed and r.finite_mobility is not None
     entries = [
-        ("true mobility", r.mobility if r.assembly.closed else "?"),
+        ("true mobility", r.finite_mobility if known else "?"),
         ("Grübler count", r.gruebler),
         ("loops", r.graph.loops),
         ("constraint equations", r.constraints),

@@ -56,7 +56,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
         None,
         r.graph.loops,
         r.gruebler,
-        r.mobility,
+        r.mobility if r.finite_mobility is None else r.finite_mobility,
         r.redundant,
         r.removed,
         worst,

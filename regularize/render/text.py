@@ -72,6 +72,7 @@ def blocks(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableTyp
         yield Text()
         yield from _findings(report, top, verbosity)
         yield from _motions(report, verbosity)
+        yield from _reasons(report)
         yield from _reactions(report)
         yield from _remedies(report)
         yield from _notes(report)
@@ -192,6 +193,13 @@ def _motions(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
     if rest > 1 and verbosity <= 0:
         moves = [*moves[:10], (f"{rest} more kinds of motion", "-v shows all")]
     yield from _section("What moves", moves)
+
+
+def _reasons(report: Analysis) -> Iterator[RenderableType]:
+    for subject, text in view.why(report):
+        yield Text(f"Why {subject}", "bold")
+        yield Padding(Text(text), INDENT)
+        yield Text()
 
 
 def _reactions(report: Analysis) -> Iterator[RenderableType]:

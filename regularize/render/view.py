@@ -63,6 +63,8 @@ def verdict(report: Analysis) -> tuple[str, str]:
         )
     elif r.removed:
         sentence += f"{r.removed} can be dropped in every configuration, {r.remaining} cannot."
+    elif r.finite_mobility is not None and r.finite_mobility < r.mobility:
+        sentence += "kept, for to second order they hold the mechanism."
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
     return "warning", sentence
@@ -73,12 +75,17 @@ def counts(report: Analysis) -> str:
     r = report.reduction
     if not r.assembly.closed:
         return f"Grübler count {_signed(r.gruebler)}."
-    text = f"True mobility {r.mobility}, Grübler count {_signed(r.gruebler)}"
+    finite = r.mobility if r.finite_mobility is None else r.finite_mobility
+    text = f"True mobility {finite}"
     if r.finite_mobility is None:
-        text += "; whether finite motions follow is not known"
-    elif r.finite_mobility != r.mobility:
-        text += f"; only {r.finite_mobility} of the {r.mobility} by finite motions"
-    return text + "."
+        text = f"True mobility not known, {r.mobility} to first order"
+    if report.passive:
+        text += f" ({len(report.passive)} of it passive)"
+    text += f", Grübler count {_signed(r.gruebler)}."
+    if finite != r.mobility:
+        more = counted(r.mobility - finite, "more freedom")
+        text += f" Shaky: {more} of velocity, which no motion follows."
+    return text
 
 
 def _signed(number: int) -> str:
@@ -101,6 +108,13 @@ def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
         (listed(bodies, most=most), words if len(bodies) == 1 else plural(words))
         for words, bodies in entries
     ]
+
+
+def why(report: Analysis) -> list[tuple[str, str]]:
+    """Why it is locked, goes no further or moves: subject and reason."""
+    locked = "it is locked" if report.reduction.finite_mobility == 0 else "it goes no further"
+    subjects = {"locked": locked, "moves": "it moves"}
+    return [(subjects[reason.subject], reason.text) for reason in report.reasons]
 
 
 def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
@@ -126,7 +140,8 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
                 f"regularize reduce {path} -o reduced/",
             )
         )
-    if r.remaining > 0 and r.assembly.closed and not r.numerical:
+    shaky = r.finite_mobility != r.mobility  # what is dependent to first order holds it to second
+    if r.remaining > 0 and r.assembly.closed and not r.numerical and not shaky:
         found.append(
             (
                 f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')} on "

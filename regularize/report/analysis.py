@@ -8,15 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from regularize.as_designed.idealise import Idealised, idealise
 from regularize.lie.directions import SLIGHT
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
+from regularize.reduction.idle import IdleBody, idle_bodies
 from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
-from regularize.report.findings import findings
+from regularize.report.designed import as_designed
+from regularize.report.findings import by_severity, findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
+from regularize.report.reasons import Reason, reasons
 from regularize.report.words import LISTED, counted
 from regularize.statics.cure import Cure
 from regularize.statics.cures import cures, freeing
@@ -84,9 +88,12 @@ class Analysis:
         reduction: The reduced constraints with all the evidence.
         loops: One entry per loop.
         moving: Motion of every body but the ground; empty where the loops cannot be closed.
+        reasons: Why it is locked, or moves against the count.
+        passive: Bodies that spin without moving anything else, one entry per freedom.
         reactions: One entry per joint.
         cures: Changes of joint types after which nothing is redundant, the best first; where
             closures lock the mechanism, those that free it.
+        meant: The mechanism that the numbers were meant to be, where one near them moves more.
         diagnostics: The findings.
         seconds: How long the analysis took.
     """
@@ -94,8 +101,11 @@ class Analysis:
     reduction: Reduction
     loops: tuple[LoopReport, ...]
     moving: tuple[BodyMotion, ...]
+    reasons: tuple[Reason, ...]
+    passive: tuple[IdleBody, ...]
     reactions: tuple[Reaction, ...]
     cures: tuple[Cure, ...]
+    meant: Idealised | None
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
 
@@ -115,17 +125,25 @@ class Analysis:
         reduction = with_other_lengths(reduction)
         loops = tuple(loop_reports(reduction))
         found = reactions(reduction) if reduction.assembly.closed else ()
+        passive = tuple(idle_bodies(reduction))
         # More changes than a list names are no help.
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
         search = cures if few else freeing
         ways = search(reduction, limit=CURES, tries=TRIES)
+        meant = idealise(reduction, near=near, seed=reduction.seed)
+        diagnostics = by_severity(
+            [*findings(reduction, loops, found, ways, passive, near), *as_designed(meant)]
+        )
         return cls(
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
+            reasons=reasons(reduction),
+            passive=passive,
             reactions=found,
             cures=ways,
-            diagnostics=tuple(findings(reduction, loops, found, ways, near)),
+            meant=meant if meant.changed else None,
+            diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
         )
 
@@ -231,6 +249,7 @@ class Analysis:
                     "singular": here < r.rank,
                 },
             },
+            "as_designed": None if self.meant is None else self.meant.as_dict(),
             "redundancy": self.redundancy,
             "reduction": {
                 "constraints": r.constraints,
@@ -248,6 +267,15 @@ class Analysis:
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
             "moving": [body.as_dict() for body in self.moving],
+            "why": [reason.as_dict() for reason in self.reasons],
+            "passive": [
+                {
+                    "bodies": list(row.bodies),
+                    "joints": list(row.joints),
+                    "direction": [float(x) for x in row.axis],
+                }
+                for row in self.passive
+            ],
             "reactions": [
                 {
                     "joint": reaction.joint,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
 from regularize.model.graph import Graph
-from regularize.reduction.idle import idle_bodies
+from regularize.reduction.idle import IdleBody
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.loop_report import LoopReport
@@ -35,6 +35,7 @@ def findings(
     loops: Sequence[LoopReport],
     reactions: Sequence[Reaction],
     cures: Sequence[Cure],
+    passive: Sequence[IdleBody],
     near: float,
 ) -> list[Diagnostic]:
     """All findings, errors first, then warnings, then notes."""
@@ -48,11 +49,16 @@ def findings(
                 reduction, part, [loop for loop in loops if loop.part is part], near
             )
         ),
-        *_mobility(reduction),
+        *_mobility(reduction, passive),
         *too_stiff(reduction, cures),
         *_reactions(reactions),
         *reduction.mechanism.findings,
     ]
+    return by_severity(found)
+
+
+def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Findings with the errors first, then warnings, then notes."""
     return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
 
 
@@ -149,16 +155,23 @@ def _part(
         reason = f"not with {tried} of lengths and the same relations of the axes"
         if not part.lengths_tried:
             reason = "other lengths were not tried, for gears or the like tie the joints together"
+        cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+        shaky = cell.finite != cell.actual
+        owed = f"owed to special dimensions ({reason})"
         yield Diagnostic(
             "REG202",
             "warning",
-            f"{counted(paradoxical, noun)} of {where} "
-            f"{'is' if paradoxical == 1 else 'are'} redundant at all configurations visited, owed "
-            f"to special dimensions ({reason}): kept, for the joint axes alone do not prove it",
+            f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
+            + (
+                f"redundant to first order, {owed}: kept, for the mechanism is held at second order"
+                if shaky
+                else f"redundant at all configurations visited, {owed}: kept, for the joint axes "
+                "alone do not prove it"
+            ),
             loop=loops[0].name if len(loops) == 1 else None,
             joints=joints,
             source=source,
-            help=(numerical,),
+            help=() if shaky else (numerical,),
         )
     if reduction.assembly.closed and not part.proved:
         yield Diagnostic(
@@ -209,7 +222,7 @@ def _locked(graph: Graph, part: Part) -> list[str]:
     return [joint.name for joint in mechanism.joints if joint.name in held - giving]
 
 
-def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
+def _mobility(reduction: Reduction, passive: Sequence[IdleBody]) -> Iterator[Diagnostic]:
     graph = reduction.graph
     if not reduction.assembly.closed:
         return
@@ -232,15 +245,34 @@ def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
                 joints=joints,
             )
         elif cell.finite < cell.actual:
+            proof = "none was found"
+            if cell.local.stress is not None:
+                proof = "a self-stress forbids it"
+            elif cell.local.evidence.startswith("order"):
+                proof = f"terms of {cell.local.evidence} forbid it"
             yield Diagnostic(
                 "REG208",
                 "warning",
-                f"of {counted(cell.actual, 'freedom')} of velocity only {cell.finite} "
-                f"{'is' if cell.finite == 1 else 'are'} followed by a finite motion "
-                f"({names(joints)})",
+                f"no finite motion follows {cell.actual - cell.finite} of "
+                f"{counted(cell.actual, 'freedom')} of velocity: {proof} ({names(joints)})",
                 joints=joints,
             )
-        if len(cell.modes) > 1:
+        if len(cell.branches) > 1:
+            finite = [branch.mobility for branch in cell.branches]
+            first = sorted({cell.freedoms - branch.rank for branch in cell.branches})
+            words = ", ".join("unknown" if m is None else str(m) for m in finite)
+            numbers = " or ".join(map(str, reduction.branch_numbers(cell)))
+            if set(finite) != set(first):
+                words += f" (velocities of {', '.join(map(str, first))})"
+            yield Diagnostic(
+                "REG213",
+                "note",
+                f"{len(cell.branches)} motions meet at the assembled pose, of mobility {words}: "
+                f"{names(joints)}",
+                joints=joints,
+                help=(f"begin on one of them, in this order: --branch {numbers}",),
+            )
+        elif len(cell.modes) > 1:
             modes = ", ".join(f"{mobility}" for mobility, _ in cell.modes)
             yield Diagnostic(
                 "REG213",
@@ -258,13 +290,15 @@ def _mobility(reduction: Reduction) -> Iterator[Diagnostic]:
                 f"({names(joints)})",
                 joints=joints,
             )
-    for body in idle_bodies(reduction):
+    for row in passive:
+        several = len(row.bodies) > 1
         yield Diagnostic(
             "REG207",
             "note",
-            f"body `{body.name}` spins about the line along {axis_words(body.axis)} through "
-            f"{names(body.joints)} without moving anything else",
-            joints=body.joints,
+            f"{'bodies' if several else 'body'} {names(row.bodies)} "
+            f"{'spin as one' if several else 'spins'} about the line along {axis_words(row.axis)} "
+            f"through {names(row.joints)} without moving anything else",
+            joints=row.joints,
         )
     if reduction.cells and reduction.finite_mobility == 0:
         yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")

@@ -7,7 +7,7 @@ stays on one revolute screw, its coupler fills the planar algebra.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from regularize.lie import subalgebra
 from regularize.lie.directions import TOLERANCE, axis_words
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
+from regularize.local_geometry.second_order import second_order
 from regularize.manifold.extent import center_and_length, sized_loops
+from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import ColumnId, NodeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
@@ -103,6 +105,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     center, length = center_and_length(loops, reduction.q)
     scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
     held = floating(reduction)
+    shaky = reduction.finite_mobility != reduction.mobility
     algebras: dict[NodeId, Array] = {}
     found: dict[NodeId, BodyMotion] = {}
     signs = node_incidence(loops)
@@ -118,6 +121,9 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
         algebra = subalgebra.lie_closure(columns, TOLERANCE)
         algebras[node] = algebra
         motion = in_world(motion_type(algebra, TOLERANCE), center, length)
+        if shaky and motion.point is not None:
+            # Where loops meet in a double root, half of the digits are rounding.
+            motion = replace(motion, point=np.round(motion.point / length, 6) * length)
         floats = any(e in held for e in graph.adjacency[node])
         found[node] = BodyMotion(graph.nodes[node], int(freedoms), motion, floats=floats)
     resting = {n for n, algebra in algebras.items() if algebra.shape[1] == 0} | {graph.ground}
@@ -182,9 +188,26 @@ def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[ColumnId], Arr
     columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
     picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), SAMPLES).astype(int)
-    jacobian = loops.jacobian(loops.state(visited[picked])) * loops.units
+    q = visited[picked]
+    if cell.finite == 0:
+        return columns, q, np.zeros((SAMPLES, loops.freedoms, 0))
+    if cell.finite is not None and cell.finite < cell.actual:
+        return columns, *_followed(loops, cell, q, reduction.rtol)
+    jacobian = loops.jacobian(loops.state(q)) * loops.units
     _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
-    # Velocities that no finite motion follows would make rigid bodies look mobile.
-    mobile = 0 if cell.finite == 0 else cell.actual
-    null = np.swapaxes(vt[:, loops.freedoms - mobile :], 1, 2) * loops.units[:, None]
-    return columns, visited[picked], null
+    null = np.swapaxes(vt[:, loops.freedoms - cell.actual :], 1, 2) * loops.units[:, None]
+    return columns, q, null
+
+
+def _followed(
+    loops: LoopKinematics, cell: CellMobility, q: Array, rtol: float
+) -> tuple[Array, Array]:
+    """Configurations and the velocities there that motions follow: fewer than the loops allow."""
+    found = [(cell.local.q, cell.local.followed)]
+    for at in q:
+        forms = second_order(loops, at, cell.generic.rank, rtol)
+        if forms.kernel.shape[1] == cell.finite:
+            found.append((at, forms.motions @ forms.kernel))
+    chosen = [found[k % len(found)] for k in range(1, SAMPLES + 1)]
+    bases = np.array([basis for _, basis in chosen]) * loops.units[:, None]
+    return np.array([at for at, _ in chosen]), bases

@@ -160,7 +160,8 @@ RULES: tuple[Rule, ...] = (
         "that the other joints allow never leaves a motion subgroup, or meets only part of it.",
         "Solvers meet singular matrices, and the forces in these directions are undetermined.",
         "A planar four-bar closed by a hinge: 3 of 5 equations.",
-        "Drop the equations: regularize reduce MODEL. Or change joint types as the report says.",
+        "Change the joints in your own file as the report says: regularize fix MODEL. Or drop the "
+        "equations in the simulation model: regularize reduce MODEL.",
         _MUELLER,
     ),
     Rule(
@@ -209,22 +210,23 @@ RULES: tuple[Rule, ...] = (
         "Joints can never move, whatever the configuration.",
         "They look like freedoms in the model but are none.",
         "The hinges of a triangle of bars.",
-        "Fix the joints, or free what locks them.",
+        "Make the joints fixed (regularize fix MODEL --joint NAME=fixed), or free what locks them.",
     ),
     Rule(
         "REG207",
         "idle-freedom",
         "note",
-        "A body spins about a line without moving anything else.",
+        "A body, or a leg of several, spins about a line without moving anything else.",
         "The freedom is real, counts in the mobility, and makes mass matrices ill-conditioned.",
-        "The rod between two ball joints of an RSSR linkage.",
+        "The rod between two ball joints of an RSSR linkage; a leg S-P-S or S-U-S.",
         "Replace one ball joint by a universal joint.",
     ),
     Rule(
         "REG208",
         "shaky",
         "warning",
-        "Velocities are possible that no finite motion follows.",
+        "Velocities are possible that no finite motion follows; the report says which self-stress "
+        "forbids them.",
         "The mechanism is infinitesimally mobile: clearances and forces are amplified.",
         "Two ball joints and a hinge with all in one plane.",
         "Move the joint out of the special position.",
@@ -272,10 +274,10 @@ RULES: tuple[Rule, ...] = (
         "REG213",
         "several-modes",
         "note",
-        "Motions of different mobility start at the assembled pose.",
+        "Several motions start at the assembled pose, of the same mobility or of different ones.",
         "Which one a simulation follows depends on rounding.",
         "An N-four-bar folded flat.",
-        "Start from a pose on the branch that you mean.",
+        "Start on the branch that you mean: regularize simulate MODEL --branch N.",
     ),
     Rule(
         "REG214",
@@ -325,6 +327,17 @@ RULES: tuple[Rule, ...] = (
         "Make the closure what is proposed: `regularize fix MODEL --joint NAME=KIND:X,Y,Z`, or "
         "rg.augment(model, closures, kinds={...}). The axis passes through the closure's origin; "
         "its direction is that on the ground at the assembled pose.",
+    ),
+    Rule(
+        "REG219",
+        "moves-as-designed",
+        "warning",
+        "The written geometry moves less than a mechanism next to it does.",
+        "Files hold rounded numbers, and special geometry is lost by rounding: the model locks, or "
+        "its mobility cannot be decided, where the real machine turns.",
+        "A Schmidt coupling whose cranks are of equal length to a micrometre.",
+        "Write the numbers with all their digits, or go on with what was meant: "
+        "rg.idealise(mechanism) moves the joints as little as possible.",
     ),
     Rule(
         "REG220",
@@ -497,6 +510,15 @@ RULES: tuple[Rule, ...] = (
         "A joint that would stick creeps at a small part of that rate.",
         "A gripper that holds by the friction of its hinges.",
         "Ask for a lower rate of slipping; steps become shorter then.",
+    ),
+    Rule(
+        "REG318",
+        "held-at-second-order",
+        "note",
+        "A joint that can never move has a velocity to first order; in simulation it is held.",
+        "A self-stress makes the motion impossible, but no finite force in the joints stops it.",
+        "Three hinges on one line; a plate on three bars whose lines meet in a point.",
+        "Nothing. Or change a length, so that the equations of the loops hold it by themselves.",
     ),
     Rule(
         "REG320",

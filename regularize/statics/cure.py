@@ -86,8 +86,8 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoCure:
     """The cure that some changes are, or why they are none.
 
-    The changed mechanism is analysed from scratch: nothing may be redundant, and mobility may only
-    have grown by idle freedoms.
+    The changed mechanism is analysed from scratch: nothing may be redundant, and nothing but idle
+    freedoms may move that did not move before.
     """
     after = reduce(
         changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
@@ -98,12 +98,11 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
         return NoCure(ordered, "the loops cannot be closed any more")
     before = {body.name for body in idle_bodies(reduction)}
     idle = tuple(body.name for body in idle_bodies(after) if body.name not in before)
-    gained = after.mobility - reduction.mobility
-    if gained != len(idle):
+    if after.mobility - len(idle) != reduction.finite_mobility:
         spin = f", of which {len(idle)} are bodies that spin idly" if idle else ""
-        return NoCure(
-            ordered, f"mobility would be {after.mobility} instead of {reduction.mobility}{spin}"
-        )
+        finite = reduction.finite_mobility
+        known = "what is not known" if finite is None else finite
+        return NoCure(ordered, f"mobility would be {after.mobility} instead of {known}{spin}")
     if after.redundant:
         verb = "stays" if after.redundant == 1 else "stay"
         return NoCure(

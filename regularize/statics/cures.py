@@ -59,11 +59,13 @@ def cures(
         tries: Largest number of candidates that are analysed to verify them.
 
     Returns:
-        Verified proposals; empty where nothing is redundant or none was found.
+        Verified proposals; empty where nothing is redundant or none was found. Shaky mechanisms
+        have none: freedoms enough to take all redundancy away make motions of velocities.
     """
     if kinds is None and (free := freeing(reduction, limit=limit, keep=keep)):
         return free
-    if not reduction.redundant or not reduction.assembly.closed:
+    shaky = reduction.finite_mobility != reduction.mobility
+    if not reduction.redundant or not reduction.assembly.closed or shaky:
         return ()
     per_cell = []
     stressed = Stressed(reduction)

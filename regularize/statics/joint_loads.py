@@ -140,6 +140,12 @@ def joint_forces(
     missed = np.abs(missing * equilibrium.loops.units)
     if np.max(missed, initial=0.0) > balance * max(scale, 1e-12):
         worst = int(np.argmax(missed))
+        if reduction.finite_mobility != reduction.mobility:
+            raise ModelError(
+                f"no finite forces in the joints balance {abs(missing[worst]):.3g} along "
+                f"{known[worst]!r}: the mechanism is shaky, its loops hold that to second order "
+                "only; change a length, or hold the coordinate with held="
+            )
         raise ModelError(
             f"nothing balances {abs(missing[worst]):.3g} along {known[worst]!r}: the accelerations "
             "do not fit the forces; give the motor forces with tau=, or name with held= the "

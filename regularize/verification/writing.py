@@ -44,7 +44,7 @@ def write_verified(
             another machine. The file that was there before is as it was.
         RegularizeError: The file cannot be written.
     """
-    adapter, target = adapters()[format], _target(path)
+    adapter, target = adapters()[format], replaceable(path)
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
     try:
         model, findings = prepared(mechanism, adapter, target.parent)
@@ -82,7 +82,7 @@ def _write(adapter: Adapter, model: Mechanism, path: Path) -> Iterable[Diagnosti
     return found
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
+def replaceable(path: str | os.PathLike[str]) -> Path:
     """The file that is to be replaced: a link is followed, a device is refused."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():

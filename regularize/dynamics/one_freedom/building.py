@@ -29,6 +29,7 @@ from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.idle_held import held
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
+from regularize.reduction.steadied import steadied
 
 #: Strides that are tried one after another, lengths scaled: where curves all but meet, long ones
 #: step from one onto the other.
@@ -59,6 +60,9 @@ def path(model: Mechanism | Reduction | Robot, *, through: bool = False) -> Path
         worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
         raise NotClosed(worst.joint, worst.translation, worst.rotation)
     findings: tuple[Diagnostic, ...] = ()
+    still = steadied(reduction)
+    if still is not reduction:
+        reduction, robot = still, None
     if reduction.mobility > 1:
         mechanism, findings = held(reduction)
         if findings:

@@ -1,0 +1,1 @@
+"""The mechanism that was meant: the least change of a rounded geometry that lets it move."""

@@ -1,0 +1,148 @@
+"""Relations between joint axes that a changed mechanism fulfils and the written one misses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import networkx as nx
+import numpy as np
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.manifold.tolerances import EXACT
+from regularize.model.graph import NodeId
+
+#: Radians, or parts of the size, below which a relation is fulfilled.
+SAME = EXACT.same
+#: By which part of the size, and by how many radians, two axes miss a relation.
+Miss: TypeAlias = Callable[[int, int], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class AxisRelation:
+    """What has to be true of some joints.
+
+    Attributes:
+        kind: ``parallel axes``, ``normal axes``, ``meeting axes``, ``equal lengths`` or
+            ``equal angles``.
+        joints: Names of the joints; of lengths and angles, those of the pairs one after the other.
+        translation: By how many metres the written geometry misses it.
+        rotation: By how many radians.
+    """
+
+    kind: str
+    joints: tuple[str, ...]
+    translation: float
+    rotation: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of the JSON report."""
+        off = {"translation_m": self.translation, "rotation_rad": self.rotation}
+        return {"kind": self.kind, "joints": [*self.joints], "off": off}
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Axes of the joints that have one axis, at the assembled pose, world coordinates.
+
+    Attributes:
+        names: The joints.
+        directions: Unit vectors, shape (k, 3).
+        points: A point of each in metres, not a number for slides, shape (k, 3).
+        bodies: Nodes of each, parent first.
+    """
+
+    names: tuple[str, ...]
+    directions: Array
+    points: Array
+    bodies: tuple[frozenset[NodeId], ...]
+
+    @classmethod
+    def of(cls, loops: LoopKinematics, state: State) -> Axes:
+        """Read them off the screws."""
+        names, directions, points, bodies = [], [], [], []
+        for e in loops.edges:
+            edge, own = loops.graph.edges[e], state.screws[0, loops.local(e)]
+            if len(own) == 1:
+                axis, point, _ = screw.axis_of(own[0])
+                names.append(edge.name)
+                directions.append(axis)
+                points.append(np.full(3, np.nan) if not own[0, 3:].any() else point)
+                bodies.append(frozenset((edge.parent, edge.child)))
+        return cls(tuple(names), np.array(directions), np.array(points), tuple(bodies))
+
+    def angle(self, i: int, j: int) -> float:
+        """Angle between two axes as lines, radians."""
+        across = np.linalg.norm(np.cross(self.directions[i], self.directions[j]))
+        return float(np.arctan2(across, abs(self.directions[i] @ self.directions[j])))
+
+    def gap(self, i: int, j: int) -> float:
+        """Distance of two axes as lines, metres; not a number for slides."""
+        between = self.points[j] - self.points[i]
+        normal = np.cross(self.directions[i], self.directions[j])
+        size = float(np.linalg.norm(normal))
+        if size < SAME:
+            return float(np.linalg.norm(np.cross(self.directions[i], between)))
+        return float(abs(normal @ between) / size)
+
+
+def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> list[AxisRelation]:
+    """What holds of the axes that were meant and does not of those that were written.
+
+    Args:
+        written: Axes of the model.
+        meant: The same axes in the changed mechanism.
+        length: Size in metres.
+        near: Largest miss that is one.
+    """
+    pairs = [(i, j) for i, j in combinations(range(len(meant.names)), 2)]
+    found: list[AxisRelation] = []
+
+    def missed(kind: str, groups: Iterable[Sequence[int]], off: Miss) -> None:
+        for group in groups:
+            worst = np.max([off(i, j) for i, j in combinations(group, 2)], axis=0)
+            if np.any(worst > SAME) and np.all(worst < near):
+                names = tuple(meant.names[i] for i in group)
+                found.append(AxisRelation(kind, names, float(worst[0]) * length, float(worst[1])))
+
+    parallel = _groups(pairs, lambda i, j: meant.angle(i, j) < SAME)
+    missed("parallel axes", parallel, lambda i, j: (0.0, written.angle(i, j)))
+    normal = [p for p in pairs if abs(meant.directions[p[0]] @ meant.directions[p[1]]) < SAME]
+    adjacent = [p for p in normal if meant.bodies[p[0]] & meant.bodies[p[1]]]
+    missed(
+        "normal axes",
+        adjacent,
+        lambda i, j: (0.0, abs(float(written.directions[i] @ written.directions[j]))),
+    )
+    meeting = [p for p in pairs if meant.gap(*p) < SAME * length]
+    crossing = [
+        p for p in meeting if meant.angle(*p) > SAME and meant.bodies[p[0]] & meant.bodies[p[1]]
+    ]
+    missed("meeting axes", crossing, lambda i, j: (written.gap(i, j) / length, 0.0))
+    for kind, measure, unit in (("equal lengths", "gap", length), ("equal angles", "angle", 1.0)):
+        links = [p for p in pairs if meant.bodies[p[0]] & meant.bodies[p[1]]]
+        links = [p for p in links if getattr(meant, measure)(*p) > SAME * unit]
+        for group in _equal(np.array([getattr(meant, measure)(*p) for p in links]) / unit):
+            own = [float(getattr(written, measure)(*links[k])) / unit for k in group]
+            off = max(own) - min(own)
+            if SAME < off < near:
+                names = tuple(meant.names[i] for k in group for i in links[k])
+                turn = 0.0 if kind == "equal lengths" else off
+                found.append(AxisRelation(kind, names, (off - turn) * unit, turn))
+    return found
+
+
+def _equal(sizes: Array) -> list[list[int]]:
+    """Sets of numbers that are equal."""
+    pairs = combinations(range(len(sizes)), 2)
+    return _groups(pairs, lambda a, b: bool(abs(sizes[a] - sizes[b]) < SAME))
+
+
+def _groups(pairs: Iterable[tuple[int, int]], same: Callable[[int, int], bool]) -> list[list[int]]:
+    """Sets of numbers that are the same pair by pair."""
+    graph: Any = nx.Graph(pair for pair in pairs if same(*pair))
+    return sorted(sorted(group) for group in nx.connected_components(graph))

@@ -1,0 +1,270 @@
+"""Why a mechanism is locked or moves against the count: the stress behind it, with its geometry.
+
+What velocity seems to allow and no motion follows is forbidden by a self-stress (Connelly and
+Whiteley 1996); what moves although counting says no has one at every configuration. Either way the
+line of its force says which axes or rods have to meet what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regularize.lie import screw
+from regularize.lie.directions import TOLERANCE, axis_words
+from regularize.lie.screw import Array
+from regularize.local_geometry.finite import finite_mobility
+from regularize.manifold.extent import sized_loops
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.tolerances import Tolerances
+from regularize.model.graph import EdgeId, Graph, NodeId
+from regularize.reduction.mobility import CellMobility, decide_rank
+from regularize.reduction.part import Part
+from regularize.reduction.reduce import Reduction
+from regularize.report.words import counted, names, point_words
+from regularize.statics.equilibrium import node_incidence
+from regularize.statics.self_stress import self_stress
+
+
+@dataclass(frozen=True, eq=False)
+class Reason:
+    """Why something moves or does not.
+
+    Attributes:
+        subject: ``locked`` or ``moves``.
+        joints: Joints that take part.
+        text: The reason in one sentence.
+        wrench: Where one wrench goes round a loop: force and moment about the world's origin, the
+            force, or else the moment, of length one, shape (6,).
+    """
+
+    subject: str
+    joints: tuple[str, ...]
+    text: str
+    wrench: Array | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``why`` in the JSON report."""
+        return {
+            "subject": self.subject,
+            "joints": list(self.joints),
+            "text": self.text,
+            "wrench": None if self.wrench is None else [float(x) for x in self.wrench],
+        }
+
+
+def reasons(reduction: Reduction) -> tuple[Reason, ...]:
+    """Reasons of all cells that are shaky, and of all parts that move by their dimensions."""
+    if not reduction.assembly.closed:
+        return ()
+    found: list[Reason] = []
+    for cell in reduction.cells:
+        if cell.finite is not None and cell.finite < cell.actual:
+            found.append(_locked(reduction, cell))
+    for part in reduction.parts:
+        cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+        kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
+        if cell.finite == cell.actual > 0 and part.proved and kept > part.rank:
+            found += _moves(reduction, part, kept - part.rank)
+    return tuple(found)
+
+
+def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
+    """Which velocities no motion follows, and the stress that forbids them."""
+    graph = reduction.graph
+    q = reduction.q[graph.columns(cell.edges)]
+    loops = sized_loops(graph, q, cell.edges, reduction.tree)
+    local = cell.local
+    elsewhere = np.max(np.abs(local.q - q) / loops.units) > TOLERANCE
+    if elsewhere and cell.here.rank == cell.generic.rank:
+        # The assembled pose is the one that the user knows.
+        rng, tolerances = np.random.default_rng(reduction.seed), Tolerances.of(reduction.rtol)
+        local = finite_mobility(loops, q, cell.generic.rank, tolerances, rng)
+    state = loops.state(local.q)
+    # Twists and wrenches of the loops are in the frame of the root, words in that of the world.
+    root = reduction.reference.T_world_node[0, reduction.loops.row(loops.roots[0])]
+    to_world = screw.adjoint(root)
+    rates = local.cut * loops.units[:, None]
+    columns = to_world @ state.screws[0].T
+    signs = node_incidence(loops)
+    twists = {
+        node: (columns * signs[loops.row(node)]) @ rates
+        for node in loops.nodes
+        if graph.members[node] and node != graph.ground
+    }
+    joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in loops.edges))
+    text = _velocity_words(graph, loops, twists)
+    if local.stress is None:
+        order = local.evidence.startswith("order")
+        how = f"terms of {local.evidence} forbid it" if order else "steps along it are taken back"
+        return Reason("locked", joints, f"{text}; {how}")
+    # Of both signs of a self-stress the other one makes the structure stiff.
+    lines = {
+        e: -to_world @ np.roll(wrench, 3)
+        for e, wrench in zip(loops.edges, local.stress, strict=True)
+    }
+    if len(loops.chords) == 1:
+        around = _sized(lines[loops.edges[0]])
+        words = f"{_wrench_words(around, loops.length)} that goes round the loop"
+        return Reason(
+            "locked",
+            joints,
+            f"{text}; {words} forbids it at second order: {_met_words(around, loops.length)}",
+            np.roll(around, 3),
+        )
+    places = root @ state.T_world_node[0]
+    rods = _rods(graph, loops, places, lines)
+    parts = [
+        f"{verb} in {names([graph.nodes[n] for n in rods if rods[n] * sign > 0.0])}"
+        for verb, sign in (("tension", 1.0), ("compression", -1.0))
+        if any(force * sign > 0.0 for force in rods.values())
+    ]
+    words = f"a self-stress ({', '.join(parts)})" if parts else "a self-stress of all its joints"
+    return Reason("locked", joints, f"{text}; {words} forbids it at second order")
+
+
+def _velocity_words(graph: Graph, loops: LoopKinematics, twists: Mapping[NodeId, Array]) -> str:
+    """What one body, that with the most joints, could do to first order."""
+    moved = {n: t for n, t in twists.items() if np.max(np.abs(t)) > TOLERANCE}
+    degree = {n: len(graph.adjacency[n]) for n in moved}
+    node = max(moved, key=lambda n: (degree[n], float(np.max(np.abs(moved[n])))))
+    count = np.linalg.matrix_rank(moved[node], tol=TOLERANCE * np.max(np.abs(moved[node])))
+    name = f"`{graph.nodes[node]}`"
+    if count > 1:
+        return f"to first order {name} has {count} freedoms that no motion follows"
+    u, _, _ = np.linalg.svd(moved[node] / np.repeat([loops.length, 1.0], 3)[:, None])
+    twist = u[:, 0] * np.repeat([loops.length, 1.0], 3)
+    axis, point, pitch = _axis(twist, loops.length)
+    if point is None or pitch is None:
+        return f"to first order {name} could slide along {axis_words(axis)}"
+    how = "turn" if pitch == 0.0 else "screw"
+    line = f"the axis along {axis_words(axis)} through {point_words(point)}"
+    text = f"to first order {name} could {how} about {line}"
+    rods = [n for n in moved if n != node and degree[n] == 2 and node in _neighbours(graph, n)]
+    if pitch == 0.0 and degree[node] > 2 and len(rods) == degree[node]:
+        text += ", which the lines of all its rods meet"
+    return text
+
+
+def _neighbours(graph: Graph, node: NodeId) -> set[NodeId]:
+    return {graph.edges[e].other(node) for e in graph.adjacency[node]}
+
+
+def _rods(
+    graph: Graph, loops: LoopKinematics, places: Array, lines: Mapping[EdgeId, Array]
+) -> dict[NodeId, float]:
+    """Forces along bodies that are loaded at two points alone: tension is positive."""
+    found = {}
+    for node in loops.nodes:
+        edges = [e for e in graph.adjacency[node] if e in lines]
+        if len(edges) != 2 or not graph.members[node] or node == graph.ground:
+            continue
+        points = []
+        for e in edges:
+            edge = graph.edges[e]
+            frame = places[loops.row(edge.parent)] @ edge.T_parent
+            points.append(frame[:3, 3])
+        way = points[1] - points[0]
+        length = float(np.linalg.norm(way))
+        own = lines[edges[1]] * (1.0 if graph.edges[edges[1]].child == node else -1.0)
+        force, moment = own[3:], own[:3] - np.cross(points[1], own[3:])
+        along = float(force @ way) / max(length, np.finfo(float).tiny)
+        aside = np.linalg.norm(force - along * way / max(length, np.finfo(float).tiny))
+        small = TOLERANCE * max(1.0, abs(along))
+        pure = aside < small and np.linalg.norm(moment) < small * loops.length
+        if length > TOLERANCE * loops.length and abs(along) > TOLERANCE and pure:
+            found[node] = along
+    return found
+
+
+def _moves(reduction: Reduction, part: Part, left: int) -> Iterator[Reason]:
+    """The stress that a part has at every configuration although it moves."""
+    graph = reduction.graph
+    joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
+    if part.parallel:
+        groups = [names(group) for group in part.parallel]
+        rows = counted(left, "closure equation")
+        text = (
+            f"whatever the lengths, {rows} {'depends' if left == 1 else 'depend'} on the others as "
+            f"long as axes stay parallel: those of {'; of '.join(groups)}"
+        )
+        yield Reason("moves", joints, text)
+        return
+    if len(part.cycles) > 1:
+        across = [state for state in self_stress(reduction) if not state.one_loop]
+        own = [state for state in across if set(state.joints) <= set(joints)]
+        for state in own[: 1 if left > 1 else left]:
+            first, *others = state.joints
+            text = (
+                f"at every configuration a {state.direction.words('force', 'moment')} in `{first}` "
+                f"is balanced through {names(others)}, without any load"
+            )
+            yield Reason("moves", state.joints, text)
+        return
+    screws = np.hstack([part.screws[e] for e in part.edges])
+    u, s, _ = np.linalg.svd(screws, full_matrices=True)
+    rank = decide_rank(s, reduction.rtol).rank
+    if 6 - rank > 1:
+        text = (
+            f"at every configuration the axes of its {counted(len(joints), 'joint')} belong to a "
+            f"{rank}-system of screws: {6 - rank} wrenches go round the loop without any load"
+        )
+        yield Reason("moves", joints, text)
+        return
+    scaled = u[:, 5]
+    force = scaled[:3] / part.length
+    around = np.concatenate([scaled[3:] + np.cross(part.center, force), force])
+    around = _sized(around)
+    yield Reason(
+        "moves",
+        joints,
+        f"{_wrench_words(around, part.length)} goes round the loop without any load, here and at "
+        f"every configuration: {_met_words(around, part.length)}",
+        np.roll(around, 3),
+    )
+
+
+def _sized(line: Array) -> Array:
+    """A wrench (moment, force) with a force, or else a moment, of length one; first entry up."""
+    size = np.linalg.norm(line[3:])
+    if size < TOLERANCE * np.linalg.norm(line[:3]):
+        return np.concatenate([line[:3] / np.linalg.norm(line[:3]), np.zeros(3)])
+    sign = np.sign(line[3 + int(np.argmax(np.abs(line[3:]) > TOLERANCE * size))])
+    return np.asarray(line * sign / size)
+
+
+def _axis(s: Array, length: float) -> tuple[Array, Array | None, float | None]:
+    """Direction, point and pitch of a twist or a wrench (moment, force), rounding as zero."""
+    if np.linalg.norm(s[3:]) * length < TOLERANCE * np.linalg.norm(s[:3]):
+        s = np.concatenate([s[:3], np.zeros(3)])
+    axis, point, pitch = screw.axis_of(s)
+    if point is not None:
+        point = np.round(point / length, 6) * length
+    if pitch is not None and abs(pitch) < TOLERANCE * length:
+        pitch = 0.0
+    return axis, point, pitch
+
+
+def _wrench_words(line: Array, length: float) -> str:
+    axis, point, pitch = _axis(line, length)
+    if point is None or pitch is None:
+        return f"a couple about {axis_words(axis)}"
+    if pitch == 0.0:
+        return f"a force along {axis_words(axis)} on the line through {point_words(point)}"
+    return (
+        f"a wrench along {axis_words(axis)} through {point_words(point)} of pitch "
+        f"{1e3 * pitch:.3g} mm"
+    )
+
+
+def _met_words(line: Array, length: float) -> str:
+    """What it means for the axes that a wrench does no work on them."""
+    _, point, pitch = _axis(line, length)
+    if point is None:
+        return "all axes are at right angles to it"
+    if pitch == 0.0:
+        return "all axes meet its line, or are parallel to it"
+    return "all axes belong to its linear complex"

@@ -1,0 +1,141 @@
+"""Rounded geometry: the mechanism that was meant is found again, about as far away as the noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import mechanisms
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.as_designed.nearest import nearest
+from regularize.as_designed.places import JointPlaces
+from regularize.lie import screw
+from regularize.manifold.assembly import assemble
+from regularize.manifold.extent import sized_loops
+from regularize.manifold.projection import project
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
+
+def size(mechanism: Mechanism) -> float:
+    graph = build(mechanism)
+    return sized_loops(graph, assemble(graph).q).length
+
+
+def noisy(mechanism: Mechanism, noise: float, seed: int = 3) -> Mechanism:
+    """Every joint frame on every body moved and turned at random, relative to the size."""
+    rng, length = np.random.default_rng(seed), size(mechanism)
+
+    def frame(T: np.ndarray) -> np.ndarray:
+        twist = noise * rng.normal(size=6)
+        twist[:3] *= length
+        return T @ screw.exp(twist)
+
+    joints = [
+        replace(
+            joint,
+            T_parent_joint=frame(joint.T_parent_joint),
+            T_child_joint=frame(joint.T_child_joint),
+        )
+        for joint in mechanism.joints
+    ]
+    return replace(mechanism, joints=tuple(joints))
+
+
+@pytest.mark.parametrize("make", [mechanisms.three_prrr, mechanisms.sarrus, mechanisms.bennett])
+def test_derivatives_by_places(make) -> None:
+    mechanism = make()
+    graph = build(mechanism)
+    q = assemble(graph).q
+    loops = sized_loops(graph, q)
+    places = JointPlaces(loops, loops.state(q))
+    rng = np.random.default_rng(0)
+    elsewhere = project(loops, (q + 0.2 * rng.normal(size=len(q)))[None]).q
+    derivative = places.derivative(loops.state(elsewhere))[0]
+    moves = 1e-6 * rng.normal(size=derivative.shape[1])
+
+    def errors(moves: np.ndarray) -> np.ndarray:
+        moved = sized_loops(build(places.moved(mechanism, moves)), q)
+        moved = moved.measured(loops.length, loops.center)
+        return moved.residual(moved.state(elsewhere))[0]
+
+    difference = 0.5 * (errors(moves) - errors(-moves))
+    assert np.allclose(derivative @ moves, difference, atol=1e-14)
+
+
+CASES = [
+    (mechanisms.planar_fourbar(), (1e-5, 1e-4, 1e-3)),
+    (mechanisms.spherical_fourbar(), (1e-5, 1e-4, 1e-3)),
+    (mechanisms.bennett(), (1e-6, 1e-5, 1e-4, 1e-3)),
+    (mechanisms.sarrus(), (1e-4, 1e-3)),
+    (mechanisms.three_prrr(), (1e-4, 1e-3)),
+    (rg.load(ASSETS / "goldberg_5r.urdf"), (1e-5, 1e-4, 1e-3)),
+    (rg.load(ASSETS / "waldron_6r.urdf"), (1e-4, 1e-3)),
+    (rg.load(ASSETS / "orthoglide.urdf"), (1e-4,)),
+]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "noise"),
+    [pytest.param(m, noise, id=f"{m.name}-{noise:g}") for m, many in CASES for noise in many],
+)
+def test_what_was_meant_is_found(mechanism: Mechanism, noise: float) -> None:
+    exact = rg.reduce(mechanism)
+    found = rg.idealise(noisy(mechanism, noise))
+    assert found.changed
+    assert found.written.finite_mobility != exact.finite_mobility
+    assert found.reduction.finite_mobility == exact.finite_mobility
+    translation, rotation = found.distance
+    assert noise / 3 < max(translation / size(mechanism), rotation) < 9 * noise
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [mechanisms.planar_fourbar(), mechanisms.bennett(), mechanisms.three_prrr(), mechanisms.rssr()],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_exact_geometry_is_left_alone(mechanism: Mechanism) -> None:
+    found = rg.idealise(mechanism)
+    assert not found.changed
+    assert found.mechanism is mechanism
+    assert found.distance == (0.0, 0.0)
+
+
+def test_what_is_far_from_moving_is_left_alone() -> None:
+    rng = np.random.default_rng(5)
+    rigid = mechanisms.single_loop(
+        "rigid", "RRRRR", rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
+    )
+    assert not rg.idealise(rigid).changed
+
+
+def test_relations_are_named() -> None:
+    off = mechanisms.planar_fourbar()
+    tilt = screw.exp(np.array([0.0, 0.0, 0.0, 2e-4, 0.0, 0.0]))
+    first, *rest = off.joints
+    first = replace(
+        first,
+        T_parent_joint=first.T_parent_joint @ tilt,
+        T_child_joint=first.T_child_joint @ tilt,
+    )
+    found = rg.idealise(replace(off, joints=(first, *rest)))
+    (relation,) = [r for r in found.relations if r.kind == "parallel axes"]
+    assert set(relation.joints) == {joint.name for joint in off.joints}
+    assert relation.rotation == pytest.approx(2e-4, rel=1e-3)
+
+
+def test_arguments() -> None:
+    with pytest.raises(rg.ModelError, match="near"):
+        rg.idealise(mechanisms.bennett(), near=float("nan"))
+
+
+def test_nearest_moves_nothing_where_nothing_is_off() -> None:
+    mechanism = mechanisms.bennett()
+    graph = build(mechanism)
+    found = nearest(mechanism, graph.every_edge, assemble(graph).q, 1)
+    assert np.abs(found.moves).max() < 1e-12

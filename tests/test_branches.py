@@ -1,0 +1,189 @@
+"""Motions that branch or end at a pose: how many there are, and what they rest on."""
+
+from __future__ import annotations
+
+import mechanisms
+import numpy as np
+import pytest
+from mechanisms import Z, on_rods, single_loop
+from scipy.optimize import brentq
+
+import regularize as rg
+from regularize.errors import ModelError
+from regularize.local_geometry.arcs import Arcs
+from regularize.local_geometry.second_order import second_order
+from regularize.manifold.extent import sized_loops
+from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.projection import moved
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.reduction.reduce import Reduction, on_branch, reduce
+
+#: Links of a four-bar: crank, coupler, rocker, frame; and a point of the coupler.
+CRANK, COUPLER, ROCKER, FRAME, POINT = 0.5, 1.1, 0.9, 1.2, 0.6 + 0.5j
+
+
+def coupler_point(angle: float) -> tuple[complex, ...]:
+    """Both moving pivots, the point, and its first three derivatives by the angle of the crank."""
+    A = CRANK * np.exp(1j * angle)
+    to_frame = FRAME - A
+    r = abs(to_frame)
+    x = (r**2 + COUPLER**2 - ROCKER**2) / (2 * r)
+    B = A + to_frame / r * (x + 1j * np.sqrt(COUPLER**2 - x**2))
+    u, w = B - A, B - FRAME
+
+    def rates(right: complex) -> np.ndarray:
+        columns = np.array([1j * u, -1j * w])
+        return np.linalg.solve(np.array([columns.real, columns.imag]), [right.real, right.imag])
+
+    b1, c1 = rates(-1j * A)
+    b2, c2 = rates(A + u * b1**2 - w * c1**2)
+    b3, _ = rates(1j * A + u * (3 * b1 * b2 + 1j * b1**3) - w * (3 * c1 * c2 + 1j * c1**3))
+    p = POINT * u / COUPLER
+    return (
+        A,
+        B,
+        A + p,
+        1j * A + 1j * p * b1,
+        -A + p * (1j * b2 - b1**2),
+        -1j * A + p * (1j * b3 - 3 * b1 * b2 - 1j * b1**3),
+    )
+
+
+def cross(a: complex, b: complex) -> float:
+    return float((a.conjugate() * b).imag)
+
+
+def curvature_rate(angle: float) -> float:
+    """Change of the curvature of the point's path."""
+    *_, v, a, jerk = coupler_point(angle)
+    along = (v.conjugate() * a).real
+    return float(cross(v, jerk) / abs(v) ** 3 - 3 * cross(v, a) * along / abs(v) ** 5)
+
+
+def held_by_a_bar(angle: float) -> Mechanism:
+    """A four-bar whose coupler point is held at the centre of curvature of its path."""
+    A, B, P, v, a, _ = coupler_point(angle)
+    pivots = {
+        "O": ("ground", "crank", 0),
+        "A": ("crank", "coupler", A),
+        "B": ("coupler", "rocker", B),
+        "D": ("rocker", "ground", FRAME),
+        "P": ("coupler", "bar", P),
+        "C": ("bar", "ground", P + 1j * v * abs(v) ** 2 / cross(v, a)),
+    }
+    return mechanism_of(
+        "held by a bar",
+        [
+            joint_in_world(name, one, other, "revolute", Z, (np.real(z), np.imag(z), 0))
+            for name, (one, other, z) in pivots.items()
+        ],
+    )
+
+
+def test_a_bar_at_the_centre_of_curvature_locks_in_the_third_order() -> None:
+    reduction = reduce(held_by_a_bar(1.0))
+    assert (reduction.mobility, reduction.finite_mobility) == (1, 0)
+    assert reduction.finite_evidence == "order 3"
+
+
+def test_where_the_curvature_is_stationary_it_locks_in_the_fourth() -> None:
+    reduction = reduce(held_by_a_bar(brentq(curvature_rate, 0.6, 1.0)))
+    assert (reduction.mobility, reduction.finite_mobility) == (1, 0)
+    assert reduction.finite_evidence == "order 4"
+
+
+def kinematics(mechanism: Mechanism) -> tuple[LoopKinematics, Reduction]:
+    reduction = reduce(mechanism)
+    (cell,) = reduction.cells
+    return sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree), reduction
+
+
+def test_series_close_the_loops_to_their_order() -> None:
+    loops, reduction = kinematics(mechanisms.bennett())
+    found = second_order(loops, reduction.q, reduction.rank, 1e-6)
+    arcs = Arcs(loops, reduction.q, found)
+    series = [found.motions[:, 0]]
+    assert np.allclose(
+        arcs.remainder(series), loops.bias(loops.state(reduction.q), series[0] * loops.units)
+    )
+    jacobian = loops.jacobian(loops.state(reduction.q))[0] * loops.units
+    for order in range(1, 6):
+        steps = [sum(v * h ** (k + 1) / (k + 1) for k, v in enumerate(series)) for h in (0.2, 0.1)]
+        ends = moved(loops, np.repeat(reduction.q[None], 2, axis=0), np.array(steps))
+        errors = np.max(np.abs(loops.residual(loops.state(ends))), axis=1)
+        assert errors[0] / errors[1] == pytest.approx(2.0 ** (order + 1), rel=0.25)
+        assert np.max(np.abs(found.states.T @ arcs.remainder(series))) < 1e-9
+        series.append(-np.linalg.lstsq(jacobian, arcs.remainder(series))[0])
+
+
+def folded(*lengths: float) -> Mechanism:
+    """A four-bar with all hinges on a line."""
+    points = [(x, 0, 0) for x in (0.0, lengths[0], lengths[0] + lengths[1], lengths[3])]
+    return single_loop("folded", "RRRR", [Z] * 4, points)
+
+
+def upright(points: list[tuple[float, float]]) -> Mechanism:
+    """A plate on upright rods of the same length between universal joints and balls."""
+    base = np.array([(x, y, 0.0) for x, y in points])
+    return on_rods(base, base + Z, "universal")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "components"),
+    [
+        (folded(1, 2, 1, 2), [(1, 3), (1, 3)]),
+        (folded(1, 1, 1, 1), [(1, 3), (1, 3)]),
+        (mechanisms.spherical_fourbar_flat(), [(1, 3), (1, 3)]),
+        # All cranks turn, or all but the first, or the last alone.
+        (mechanisms.n_fourbar(2, flat=True), [(1, 6), (1, 6), (1, 5)]),
+        # Rods stay parallel, or the plate turns about axes in one of its two planes of symmetry.
+        (upright([(0, 0), (1, 0), (1, 1), (0, 1)]), [(2, 18), (2, 18), (2, 17)]),
+        (mechanisms.planar_fourbar(), [(1, 3)]),
+    ],
+    ids=["parallelogram", "rhombus", "spherical", "two windows", "square of rods", "ordinary"],
+)
+def test_components_that_meet(mechanism: Mechanism, components: list[tuple[int, int]]) -> None:
+    reduction = reduce(mechanism)
+    assert list(reduction.components) == components
+    assert reduction.finite_evidence != "undecided"
+    assert reduction.finite_mobility in {mobility for mobility, _ in components}
+
+
+def test_on_one_branch_nothing_meets() -> None:
+    mechanism = folded(1, 2, 1, 2)
+    report = rg.check(mechanism)
+    assert report.as_dict()["mobility"]["components"] == 2 * [{"mobility": 1, "rank": 3}]
+    (meeting,) = (d for d in report.diagnostics if d.code == "REG213")
+    assert "2 motions meet at the assembled pose, of mobility 1, 1" in meeting.message
+    turns = []
+    for number in (1, 2):
+        report = rg.check(mechanism, branch=number)
+        mobility = report.as_dict()["mobility"]
+        assert not mobility["here"]["singular"]
+        assert mobility["components"] == [{"mobility": 1, "rank": 3}]
+        q = report.reduction.q - reduce(mechanism).q
+        assert 0.01 < np.max(np.abs(q)) < 1.0
+        turns.append(q[0] * q[3] < 0.0)
+    # The frame's two joints turn alike on a parallelogram, in the two senses of their chain.
+    assert sorted(turns) == [False, True]
+    with pytest.raises(ModelError, match="there are 2"):
+        rg.check(mechanism, branch=3)
+    with pytest.raises(ModelError, match="there is one alone"):
+        on_branch(mechanisms.planar_fourbar(), 2)
+
+
+def test_branches_of_many_cells_multiply() -> None:
+    """Twenty folded four-bars have a million motions, of which one is asked for."""
+    joints = []
+    for k in range(20):
+        bodies = ["ground", f"crank {k}", f"coupler {k}", f"rocker {k}", "ground"]
+        for i, x in enumerate((0, 1, 3, 2)):
+            name = f"{'ABCD'[i]}{k}"
+            one, other = bodies[i : i + 2]
+            joints.append(joint_in_world(name, one, other, "revolute", Z, (x, k, 0)))
+    reduction = reduce(mechanism_of("many", joints), configurations=0)
+    assert reduction.components == ((20, 60),)
+    assert list(reduction.branch_numbers(reduction.cells[-1])) == [1, 2]
+    assert list(reduction.branch_numbers(reduction.cells[0])) == [1, 1 + 2**19]
+    first, last = (reduction.on_branch(number) for number in (1, 2**20))
+    assert np.all(np.abs(first - last).reshape(20, 4).max(axis=1) > 0.01)
