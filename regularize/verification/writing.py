@@ -45,6 +45,8 @@ def write_verified(
         RegularizeError: The file cannot be written.
     """
     adapter, target = adapters()[format], replaceable(path)
+    if not target.parent.is_dir():
+        raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
     try:
         model, findings = prepared(mechanism, adapter, target.parent)
@@ -85,8 +87,6 @@ def _write(adapter: Adapter, model: Mechanism, path: Path) -> Iterable[Diagnosti
 def replaceable(path: str | os.PathLike[str]) -> Path:
     """The file that is to be replaced: a link is followed, a device is refused."""
     target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")
     if target.exists() and not target.is_file():
         raise RegularizeError(f"{path}: is no file that could be replaced; name another one")
     return target
