@@ -24,7 +24,7 @@ from regularize.adapters.usd.motors import add_motors
 from regularize.adapters.usd.precise import NAME, put
 from regularize.adapters.usd.prim_joint import add_joint, axes_of
 from regularize.adapters.usd.prim_shape import add_shape
-from regularize.errors import UnsupportedExport
+from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.lie.screw import Array, unit
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint_motion import relative_pose
@@ -48,10 +48,14 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     name = os.fspath(path)
     if not name.lower().endswith(SUFFIXES):
         raise UnsupportedExport(f"USD is written to {', '.join(SUFFIXES)}, not to {name}")
-    stage = Usd.Stage.CreateNew(name)
-    writing = _UsdWriter("USD", mechanism, stage)
-    writing.write_stage()
-    stage.Save()
+    try:
+        stage = Usd.Stage.CreateNew(name)
+        writing = _UsdWriter("USD", mechanism, stage)
+        writing.write_stage()
+        stage.Save()
+    except Tf.ErrorException as error:
+        reason = " ".join(str(error).split("'")[-2:-1]) or "USD refuses it"
+        raise RegularizeError(f"{name}: cannot be written: {reason}; check the folder") from error
     return tuple(writing.findings)
 
 
