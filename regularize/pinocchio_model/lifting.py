@@ -90,7 +90,7 @@ class Lift:
                 "derivatives of a model with planar joints and mimic joints, or with planar joints "
                 "and a universal joint that closes a loop, are not known; use hinges and slides"
             )
-        common, q = maps[0].map @ maps[1].rates, maps[1].configuration(coordinates)
+        common, q = maps[0].velocities @ maps[1].rates, maps[1].configuration(coordinates)
         jacobian = tree.constraints.jacobian(tree.data, q)
         own = np.linalg.svd(common)[2][len(v) :].T
         loops, couplings = np.split(jacobian @ own, [len(rows.fixed)])

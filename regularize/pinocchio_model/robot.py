@@ -104,7 +104,7 @@ class Robot(ActuatedTree):
     @property
     def joint_map(self) -> Array:
         """Velocities of the model from rates of the mechanism's joints, shape (nv, n)."""
-        return self._coordinates.map
+        return self._coordinates.velocities
 
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
