@@ -113,6 +113,11 @@ class ModelCoordinates:
         return bool(self._planar)
 
     @property
+    def velocities(self) -> Array:
+        """Velocities by rates of the mechanism's coordinates, shape (nv, n)."""
+        return self._map
+
+    @property
     def rates(self) -> Array:
         """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
         return self._back
