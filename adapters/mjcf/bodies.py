@@ -19,6 +19,7 @@ from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, adjoint, inverse
 from regularize.model.joint_motion import motion, relative_pose, reversed_joint
 from regularize.model.mechanism import Body, Geometry, Inertia, Joint
+from regularize.model.slack_names import is_slack
 
 
 @dataclass(eq=False)
@@ -232,8 +233,13 @@ def _has_mass(element: Any) -> bool:
 
 
 def is_cut(joint: Joint) -> bool:
-    """Whether MJCF has no equality for a closure, so that its child is cut in two."""
-    return joint.kind not in ("spherical", "fixed", "revolute")
+    """Whether MJCF has no equality for a closure, so that its child is cut in two.
+
+    Two connects close a hinge, with one row too many: not what slack joints are there for.
+    """
+    return joint.kind not in ("spherical", "fixed", "revolute") or (
+        joint.kind == "revolute" and is_slack(joint.name)
+    )
 
 
 def _before(parts: Sequence[Joint], k: int) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,19 +20,14 @@ from regularize.model.mechanism import (
     Joint,
     Mechanism,
 )
+from regularize.model.slack_names import slack_name
 from regularize.pinocchio_model.coordinate_rows import twist_space
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange
 from regularize.pinocchio_model.styles import Weld, chosen_welds
 from regularize.reduction.reduce import Reduction
 
-#: Kinds of slack joints by the half of the twist that they free, and the words in their names.
+#: Kinds of slack joints by the half of the twist that they free.
 KINDS = ("prismatic", "revolute")
-WORDS = ("translation", "rotation")
-
-
-def is_slack(name: str) -> bool:
-    """Whether a joint is a slack joint by its name, in whatever format it was written and read."""
-    return re.search(rf"_slack_({'|'.join(WORDS)})_[xyz](_\d+)?$", name) is not None
 
 
 def with_slack(
@@ -77,7 +71,7 @@ def _slack(
         direction = np.eye(3)[axis % 3]
         added.append(
             Joint(
-                _unused(f"{joint.name}_slack_{WORDS[axis // 3]}_{'xyz'[axis % 3]}", names),
+                _unused(slack_name(joint.name, axis), names),
                 chain[k],
                 chain[k + 1],
                 kind,

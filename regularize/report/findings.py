@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
 from regularize.model.graph import Graph
-from regularize.pinocchio_model.slack_joints import is_slack
+from regularize.model.slack_names import is_slack
 from regularize.reduction.idle import IdleBody
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
