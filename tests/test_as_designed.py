@@ -17,7 +17,7 @@ from regularize.manifold.assembly import assemble
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.projection import project
 from regularize.model.graph_building import build
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Body, Mechanism
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -139,3 +139,18 @@ def test_nearest_moves_nothing_where_nothing_is_off() -> None:
     graph = build(mechanism)
     found = nearest(mechanism, graph.every_edge, assemble(graph).q, 1)
     assert np.abs(found.moves).max() < 1e-12
+
+
+def test_a_weld_that_closes_the_loop_changes_nothing() -> None:
+    whole = rg.load(str(ASSETS / "nearly_planar_fourbar.urdf"))
+    *others, last = whole.joints
+    here = {"T_parent_joint": np.eye(4), "T_child_joint": np.eye(4), "position": np.zeros(0)}
+    weld = replace(last, name="weld", kind="fixed", screws=np.zeros((6, 0)), parent="twin", **here)
+    divided = replace(
+        whole,
+        bodies=(*whole.bodies, Body("twin")),
+        joints=(*others, replace(last, child="twin", closure=False), weld),
+    )
+    one, two = (rg.idealise(each, near=1e-2) for each in (whole, divided))
+    assert one.distance[1] == pytest.approx(two.distance[1], rel=1e-6) and one.distance[1] > 1e-4
+    assert one.reduction.redundant == two.reduction.redundant == 3

@@ -28,7 +28,7 @@ class JointPlaces:
         reference: State at the assembled pose.
 
     Attributes:
-        joints: The joints that can be moved: all that have freedoms in the loops.
+        joints: The joints that can be moved: all in the loops, welds that close one too.
     """
 
     def __init__(self, loops: LoopKinematics, reference: State) -> None:
@@ -51,9 +51,10 @@ class JointPlaces:
     def _basis(self, edge: Edge) -> Array:
         """World twists of unit moves and turns about the joint's point nearest to the centre."""
         point = self._frame(edge)[:3, 3]
-        axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
-        if edge.freedoms == 1 and np.any(axis):
-            point = point + axis * (axis @ (self.loops.center - point)) / (axis @ axis)
+        if edge.freedoms == 1:
+            axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
+            if np.any(axis):
+                point = point + axis * (axis @ (self.loops.center - point)) / (axis @ axis)
         basis = np.zeros((6, 6))
         basis[:3, :3] = self.loops.length * np.eye(3)
         basis[:3, 3:] = screw.cross_matrix(point)
