@@ -133,6 +133,17 @@ def test_limits(model: Model) -> None:
     fails(lambda: bounds('<limit lower="nan"/>'), "not finite")
 
 
+def test_limits_without_bounds_are_said_to_lock_elsewhere(model: Model) -> None:
+    silent, stated = '<limit effort="1" velocity="2"/>', '<limit lower="-1" effort="1"/>'
+    mechanism = model(
+        joint("j", "a", "b", silent, type="revolute")
+        + joint("k", "b", "c", stated, type="prismatic")
+        + joint("l", "c", "d", silent, type="continuous")
+    )
+    [finding] = [f for f in mechanism.findings if "neither lower nor upper" in f.message]
+    assert finding.code == "REG013" and finding.joints == ("j",) and "lock" in finding.message
+
+
 def test_rates_efforts_damping_and_friction(model: Model) -> None:
     inner = (
         '<limit lower="-1" upper="2" effort="30" velocity="4"/><dynamics damping="0.5"'

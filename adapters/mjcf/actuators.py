@@ -42,6 +42,11 @@ def read_actuators(model: Model) -> None:
             )
 
 
+def not_of_joints(m: Any) -> list[str]:
+    """Names of the actuators that act on no joint: on sites, bodies or spatial tendons."""
+    return [m.actuator(i).name or f"actuator[{i + 1}]" for i in range(m.nu) if not _moved(m, i)]
+
+
 def _source(model: Model, name: str) -> Source | None:
     """Where the element of an actuator stands, if it has a name."""
     texts = model.compiled.texts

@@ -32,6 +32,15 @@ def limits(m: Any, j: int) -> JointLimits | None:
     return JointLimits.of(bounds, effort=effort)
 
 
+def one_sided(m: Any) -> list[int]:
+    """Numbers of the joints whose motors may pull harder than push, or the other way round."""
+    return [
+        j
+        for j in np.flatnonzero(m.jnt_actfrclimited)
+        if m.jnt_type[j] in Model.SCALAR and m.jnt_actfrcrange[j, 0] != -m.jnt_actfrcrange[j, 1]
+    ]
+
+
 def dynamics(m: Any, j: int) -> JointDynamics:
     """Forces within a joint; compiled models do not tell zero from silence.
 

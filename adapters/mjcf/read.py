@@ -20,10 +20,10 @@ import numpy as np
 
 from regularize.adapters.common.inertia import MASSLESS, principal
 from regularize.adapters.common.names import listed, suggestion, unique
-from regularize.adapters.mjcf.actuators import actuated, read_actuators
+from regularize.adapters.mjcf.actuators import actuated, not_of_joints, read_actuators
 from regularize.adapters.mjcf.compiled import MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
-from regularize.adapters.mjcf.joint_values import dynamics, limits, unread
+from regularize.adapters.mjcf.joint_values import dynamics, limits, one_sided, unread
 from regularize.adapters.mjcf.model import Model, poses
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
@@ -230,6 +230,19 @@ def _report(model: Model) -> None:
             + listed(unknown),
             None,
             "write an <inertial> into these bodies, or give a density",
+        )
+    for j in one_sided(m):
+        name, (low, high) = model.joint_names[j], m.jnt_actfrcrange[j]
+        model.skip(
+            f"the motors of `{name}` have {low:g} to {high:g} at their disposal: its effort is the "
+            "larger magnitude, in both directions",
+            model.compiled.source("joint", name),
+            joints=[name],
+        )
+    if others := not_of_joints(m):
+        model.skip(
+            "actuators on sites, bodies or spatial tendons are no motors of joints: "
+            + listed(others, len(others))
         )
     ignored = {
         **unread(m),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.motors import read_motors
@@ -34,9 +35,29 @@ BOUNDS = ("lower", "upper", "velocity", "effort")
 
 def read_joints(draft: UrdfDraft) -> None:
     """Add every ``<joint>``, then the motors that transmissions name."""
-    for node in draft.root.children("joint"):
+    nodes = [*draft.root.children("joint")]
+    for node in nodes:
         draft.add_joint(_joint(node, draft), node)
+    _report_silent_limits(draft, nodes)
     read_motors(draft)
+
+
+def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
+    """Say which joints are read as unbounded although URDF's defaults would hold them at zero."""
+    silent = []
+    for node in nodes:
+        limit = node.child("limit") if node.get("type") in ("revolute", "prismatic") else None
+        if limit is not None and not limit.get("lower") and not limit.get("upper"):
+            silent.append(node)
+    if silent:
+        names = [node.text("name") for node in silent]
+        draft.skip(
+            f"the <limit> of {listed(names)} gives neither lower nor upper: read as unbounded; "
+            "URDF's defaults, with which Pinocchio and ROS read it, are 0 and 0 and lock the joint",
+            silent[0].source,
+            'write lower and upper, or type="continuous" for a hinge without bounds',
+            joints=names,
+        )
 
 
 def _joint(node: Node, draft: UrdfDraft) -> Joint:

@@ -18,7 +18,7 @@ from regularize.model.mechanism import Mechanism
 EACH = {
     "mjcf": (
         *("sensor/*", "contact/exclude", "contact/pair", "tendon/*", "camera", "light", "key"),
-        *("deformable/*", "extension/plugin"),
+        *("deformable/*", "extension/plugin", "actuator/*"),
     ),
     "urdf": ("gazebo", "ros2_control", "safety_controller", "calibration", "sensor"),
     "sdf": ("plugin", "sensor", "light", "actor"),
@@ -44,6 +44,7 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
         return
     copied = _root(str(new)) if new.suffix in (".xml", ".mjcf", ".urdf", ".sdf") else None
     there = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
+    motors = {actuator.name for actuator in mechanism.actuators}
     for file in (mechanism.path, *mechanism.files):
         root = _root(file)
         if root is None:
@@ -51,6 +52,8 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
         for kind in kinds:
             for element in root.iterfind(f".//{kind}"):
                 if (element.tag, dict(element.attrib)) in there and not len(element):
+                    continue
+                if kind == "actuator/*" and _moves_joints(element, motors):
                     continue
                 where = Source(file, element.sourceline)
                 message = f"{target}: {_called(element)} stays behind in {Path(file).name}"
@@ -70,6 +73,14 @@ def _root(file: str) -> etree._Element | None:
         return etree.parse(file, parser).getroot()
     except (OSError, etree.XMLSyntaxError):
         return None
+
+
+def _moves_joints(element: etree._Element, motors: set[str]) -> bool:
+    """Whether an actuator of MJCF is one of the motors that the mechanism has."""
+    name = element.get("name")
+    if name is not None:
+        return name in motors
+    return not any(element.get(key) for key in ("site", "cranksite", "body"))
 
 
 def _called(element: etree._Element) -> str:
