@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from regularize.adapters.common import single_values as single_values
 from regularize.adapters.registry import Adapter, adapters, readable
 from regularize.adapters.sniffers import HEAD
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Geometry, Mechanism
 
 
 def detect(path: str | os.PathLike[str]) -> Adapter:
@@ -38,12 +39,20 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
     raise UnknownFormat(name, [adapter.name for adapter in readable])
 
 
-def read(source: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> Mechanism:
+def read(
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    packages: Mapping[str, str | os.PathLike[str]] | None = None,
+    **options: Any,
+) -> Mechanism:
     """Read a model file.
 
     Args:
         source: The file, or a directory that holds ``robot.urdf`` or a single URDF file.
         format: Name of the format; None to recognise it by its content.
+        packages: Folders of ROS packages by name, for what xacro includes and for meshes; shapes
+            that lie in one of them are named by their place.
         options: Passed on to the reader, such as ``floating=True`` or ``loops="robot.yaml"``.
 
     Raises:
@@ -60,10 +69,31 @@ def read(source: str | os.PathLike[str], *, format: str | None = None, **options
         raise UnknownFormat(format, readable())
     reader = adapter.load_reader()
     _check_options(adapter.name, reader, options)
+    if packages and "packages" in inspect.signature(reader).parameters:
+        options["packages"] = packages
     try:
-        return single_values.report(reader(path, **options))
+        return _located(single_values.report(reader(path, **options)), packages or {})
     except ModelError as error:
         raise ReadError(path, f"the model is inconsistent: {error}") from error
+
+
+def _located(mechanism: Mechanism, packages: Mapping[str, str | os.PathLike[str]]) -> Mechanism:
+    """The mechanism with the shapes of known packages named by their place."""
+
+    def place(shape: Geometry) -> Geometry:
+        scheme, _, rest = (shape.uri or "").partition("://")
+        package, _, name = rest.partition("/")
+        if scheme not in ("package", "model") or package not in packages:
+            return shape
+        return replace(shape, uri=os.path.join(os.path.abspath(packages[package]), name))
+
+    if not packages:
+        return mechanism
+    bodies = tuple(
+        replace(body, geometry=tuple(place(shape) for shape in body.geometry))
+        for body in mechanism.bodies
+    )
+    return replace(mechanism, bodies=bodies)
 
 
 def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str, Any]) -> None:

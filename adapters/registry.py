@@ -16,6 +16,7 @@ from regularize.adapters.sniffers import (
     has_root,
     is_asmt,
     is_freecad,
+    is_mbdyn,
     is_native,
     is_onshape,
     is_usd,
@@ -197,6 +198,13 @@ BUILTIN: tuple[Adapter, ...] = (
         reader="regularize.adapters.asmt.read:read",
         patcher="regularize.adapters.asmt.patch:AsmtPatcher",
         sniff=is_asmt,
+    ),
+    Adapter(
+        name="mbdyn",
+        title="MBDyn model, as the solver of FreeCAD reads them",
+        suffixes=(".mbd",),
+        reader="regularize.adapters.mbdyn.read:read",
+        sniff=is_mbdyn,
     ),
     Adapter(
         name="onshape",

@@ -58,6 +58,12 @@ def is_asmt(head: bytes) -> bool:
     return len(lines) > 1 and lines[0].startswith(headings) and lines[1].strip() == b"Assembly"
 
 
+def is_mbdyn(head: bytes) -> bool:
+    """Whether a file begins with the data block of an MBDyn model, after comments."""
+    lines = (line.split(b"#")[0].strip().lower() for line in head.splitlines())
+    return b"".join(next((line for line in lines if line), b"").split()) == b"begin:data;"
+
+
 def is_onshape(head: bytes) -> bool:
     """Whether a file starts as an Onshape assembly definition does."""
     keys = (b'"rootAssembly"', b'"subAssemblies"', b'"partStudioFeatures"')

@@ -9,6 +9,7 @@ from typing import Any
 from regularize.adapters import adapters, read
 from regularize.adapters.urdf.objects import from_urdf_object
 from regularize.errors import UnknownFormat
+from regularize.model.density import with_materials
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
 from regularize.verification.writing import write_verified
@@ -23,13 +24,17 @@ def load(
 ) -> Mechanism:
     """Read a model.
 
+    Bodies that state no mass properties get those of their shapes where the file gives these a
+    material of known density.
+
     Args:
         source: File, or a folder that holds one model; or a URDF object of urdfpy, urchin or
             yourdfpy.
         format: Name of the format; by default the content decides. See ``regularize formats``.
         loops: Sidecar file that describes the loops; False ignores one that lies beside the model,
             None takes it if it is there.
-        options: Passed on to the reader, for example ``floating=True`` for URDF.
+        options: Passed on to the reader, for example ``floating=True`` for URDF; and
+            ``packages={name: folder}``, where ROS packages are that the model names.
 
     Raises:
         ReadError: The file cannot be read; the message names file, line and element.
@@ -41,7 +46,7 @@ def load(
         return from_urdf_object(source, **options)
     if loops is not None:
         options["loops"] = loops
-    return read(source, format=format, **options)
+    return with_materials(read(source, format=format, **options))
 
 
 def save(

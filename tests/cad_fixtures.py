@@ -361,6 +361,46 @@ def asmt(skeleton: Skeleton, *, scale: float = 1.0) -> str:
     return asmt_text(name, {"Ground": skeleton.parts[BASE]}, parts, joints, scale=scale)
 
 
+# -------------------------------------------------------------------------------------- MBDyn
+
+
+def mbdyn_turn(T: Array) -> str:
+    return f"matr, {', '.join(repr(float(v)) for v in T[:3, :3].reshape(-1))}"
+
+
+def mbdyn_point(T: Array) -> str:
+    return ", ".join(repr(float(v)) for v in T[:3, 3])
+
+
+def mbdyn(skeleton: Skeleton) -> str:
+    """The skeleton as an MBDyn model: clamped base, hinges, and sliders as total joints."""
+    lines = ["begin: data;", "    problem: initial value;", "end: data;", "begin: nodes;"]
+    for part, T in skeleton.parts.items():
+        place = f"{mbdyn_point(T)}, {mbdyn_turn(T)}, null, null"
+        lines.append(f"    structural: {part}, dynamic, {place};")
+    lines += ["end: nodes;", "begin: elements;", f"    joint: ground, clamp, {BASE}, null, eye;"]
+    for joint in skeleton.joints:
+        frames = [
+            (part, skeleton.on_part(part, joint.T_world_joint))
+            for part in (joint.parent, joint.child)
+        ]
+        if joint.kind == "revolute":
+            ends = [f"{part}, {mbdyn_point(T)}, hinge, {mbdyn_turn(T)}" for part, T in frames]
+            lines.append(f"    joint: {joint.name}, revolute hinge, {', '.join(ends)};")
+            continue
+        ends = [
+            f"{part}, position, {mbdyn_point(T)}, position orientation, {mbdyn_turn(T)}, "
+            f"rotation orientation, {mbdyn_turn(T)}"
+            for part, T in frames
+        ]
+        held = (
+            "position constraint, active, active, inactive, null, "
+            "orientation constraint, active, active, active, null"
+        )
+        lines.append(f"    joint: {joint.name}, total joint, {', '.join(ends)}, {held};")
+    return "\n".join([*lines, "end: elements;"]) + "\n"
+
+
 # ------------------------------------------------------------------------------------ Onshape
 
 ONSHAPE_KINDS = {
@@ -523,6 +563,7 @@ def simscape(skeleton: Skeleton) -> str:
 BUILDERS: dict[str, tuple[str, Callable[[Skeleton], str | bytes]]] = {
     "freecad": (".FCStd", freecad),
     "asmt": (".asmt", asmt),
+    "mbdyn": (".mbd", mbdyn),
     "onshape": (".json", onshape),
     "simscape": (".xml", simscape),
 }

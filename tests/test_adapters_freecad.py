@@ -381,13 +381,29 @@ def test_placements_in_another_file(tmp_path: Path) -> None:
     data.add("arm", "App::Link", link_to("Frame", "parts/frame.FCStd"), placed(MOVE))
     sides = (("base.Edge1", T), ("arm.plate.Edge1", inverse(MOVE @ MOVE) @ T))
     data.joint("J", "Revolute", sides)
-    with pytest.raises(ReadError, match=r"parts/frame\.FCStd', which is absent; put it beside"):
-        load(tmp_path, data.save())
+    without = load(tmp_path, data.save())
     (tmp_path / "parts").mkdir()
     save(tmp_path / "parts" / "frame.FCStd", other.save())
     mechanism = load(tmp_path, data.save())
     assert mechanism.findings == ()
     assert [Path(file).name for file in mechanism.files] == ["frame.FCStd"]
+    # Without the document the frame is where the one at the other end is, and both are named.
+    missing, taken = sorted(without.findings, key=lambda finding: finding.code, reverse=True)
+    assert missing.code == "REG014" and "parts/frame.FCStd', which is absent" in missing.message
+    assert taken.code == "REG013" and "`J`: its frame on `arm`" in taken.message
+    full, alone = mechanism.joint("J"), without.joint("J")
+    np.testing.assert_allclose(alone.T_parent_joint, full.T_parent_joint, atol=1e-12)
+    np.testing.assert_allclose(alone.T_child_joint, full.T_child_joint, atol=1e-12)
+
+
+def test_a_mate_with_an_absent_part_is_refused(tmp_path: Path) -> None:
+    """Its frames need not meet, so nothing tells where the one on the part is."""
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+    data.add("arm", "App::Link", link_to("Frame", "parts/frame.FCStd"), placed(MOVE))
+    sides = (("base.Face1", np.eye(4)), ("arm.plate.Face1", np.eye(4)))
+    data.joint("J", "Distance", sides)
+    with pytest.raises(ReadError, match=r"known to a document only that is absent; put it beside"):
+        load(tmp_path, data.save())
 
 
 def machine(*relations: tuple[str, Ends, tuple[float, float]]) -> bytes:

@@ -14,6 +14,7 @@ from simulation_cases import (
     with_density,
 )
 
+import regularize as rg
 from regularize.errors import MissingExtra, ReadError
 from regularize.lie.screw import transform
 from regularize.model.mechanism import joint_in_world
@@ -126,13 +127,77 @@ def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
 
 
 def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "part.step").write_text("ISO-10303-21;")
-    monkeypatch.setattr("regularize.model.density._installed", lambda module: False)
+    (tmp_path / "part.dae").write_text("<COLLADA/>")
+    monkeypatch.setattr("regularize.model.meshes._installed", lambda module: False)
     monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
-    shape = Geometry("mesh", (1, 1, 1), uri="part.step")
-    with pytest.raises(MissingExtra, match=r"pip install 'pin-regularize\[step\]'"):
+    shape = Geometry("mesh", (1, 1, 1), uri="part.dae")
+    with pytest.raises(MissingExtra, match=r"pip install 'pin-regularize\[meshes\]'"):
         with_density(mechanism(shape, path=str(tmp_path / "m.urdf")), 1.0)
 
 
 def _raise(error: Any) -> None:
     raise error
+
+
+def test_sdf_computes_mass_from_collisions(tmp_path: Path) -> None:
+    """``auto`` inertials: the collision's density, else the link's, else 1000 kg/m³ as SDF says."""
+    box = "<geometry><box><size>1 1 1</size></box></geometry>"
+    links = "".join(
+        f'<link name="{name}"><pose>{k} 0 0 0 0 0</pose><inertial auto="{auto}">{own}</inertial>'
+        f'<visual name="v">{box}</visual><collision name="c">{shape}{box}</collision></link>'
+        for k, (name, auto, own, shape) in enumerate(
+            [
+                ("shape", "true", "<density>5</density>", "<density>7</density>"),
+                ("link", "true", "<density>5</density>", ""),
+                ("default", "true", "", ""),
+                ("silent", "false", "", "<density>7</density>"),
+            ]
+        )
+    )
+    path = tmp_path / "model.sdf"
+    path.write_text(f'<sdf version="1.11"><model name="m">{links}</model></sdf>')
+    found = {b.name: b.inertia and b.inertia.mass for b in rg.load(path).bodies}
+    assert found == {"world": None, "shape": 7, "link": 5, "default": 1000, "silent": None}
+
+
+def test_usd_computes_mass_from_the_density_of_colliders(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    path = tmp_path / "model.usda"
+    path.write_text("""#usda 1.0
+(
+    metersPerUnit = 0.01
+    kilogramsPerUnit = 1
+)
+def Material "Steel" (prepend apiSchemas = ["PhysicsMaterialAPI"])
+{
+    float physics:density = 0.008
+}
+def Xform "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+{
+    def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"])
+    {
+        double size = 20
+        rel material:binding:physics = </Steel>
+    }
+}
+def Xform "B" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+{
+    float physics:density = 0.002
+    def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        double radius = 10
+    }
+}
+def Xform "C" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+{
+    def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        double size = 20
+    }
+}
+""")
+    bodies = {b.name.rsplit("/", 1)[-1]: b.inertia for b in rg.load(path).bodies}
+    assert bodies["A"].mass == pytest.approx(8000 * 0.2**3)
+    assert bodies["A"].matrix[0, 0] == pytest.approx(64 * 0.2**2 / 6)
+    assert bodies["B"].mass == pytest.approx(2000 * 4 / 3 * np.pi * 0.1**3)
+    assert bodies["C"] is None

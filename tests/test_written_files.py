@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import trimesh
+from pxr import Usd, UsdPhysics
 from writing_table import TARGETS, line
 
 import regularize as rg
@@ -16,6 +17,7 @@ from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.files import save
 from regularize.model.body import Body, Inertia
 from regularize.model.mechanism import Mechanism, joint_in_world
+from regularize.verification.preparing import renamed
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "assets"
@@ -184,6 +186,10 @@ def test_devices_and_links(tmp_path: Path) -> None:
     assert rg.load(tmp_path / "real.json").name == model.name
     with pytest.raises(RegularizeError, match="no file that could be replaced"):
         save(model, "/dev/null", format="json")
+    for name in ("model.usda", "model.json"):
+        with pytest.raises(RegularizeError, match="no such folder"):
+            save(model, tmp_path / "nowhere" / name)
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_findings_decide_the_exit_status(arm: Mechanism, tmp_path: Path) -> None:
@@ -218,3 +224,24 @@ def test_real_robots_keep_what_a_format_can_hold(name: str, tmp_path: Path) -> N
         assert [a.gear for a in back.actuators] == [a.gear for a in mechanism.actuators]
         lost = {f.code for f in findings if f.severity != "note"} - {"REG328", "REG329"}
         assert lost <= ({"REG324"} if target == "mjcf" else set())
+
+
+def test_usd_has_closing_joints_outside_of_the_articulation(tmp_path: Path) -> None:
+    mechanism = rg.load(ASSETS / "gripper.urdf")
+    odd = {body.name: f"{body.name} #1" for body in mechanism.bodies}
+    odd[mechanism.ground] = mechanism.ground
+    same = {joint.name: joint.name for joint in mechanism.joints}
+    mechanism = renamed(mechanism, odd, same)
+    assert save(mechanism, tmp_path / "gripper.usdc") == ()
+    stage = Usd.Stage.Open(str(tmp_path / "gripper.usdc"))
+    assert stage.GetDefaultPrim().HasAPI(UsdPhysics.ArticulationRootAPI)
+    joints = [UsdPhysics.Joint(prim) for prim in stage.Traverse() if prim.IsA(UsdPhysics.Joint)]
+    outside = {j.GetPrim().GetName() for j in joints if j.GetExcludeFromArticulationAttr().Get()}
+    assert outside == {joint.name for joint in mechanism.joints if joint.closure}
+    [drive] = [prim for prim in stage.Traverse() if prim.HasAPI(UsdPhysics.DriveAPI)]
+    assert drive.GetName() == "plunger"
+    # Names that USD does not allow are kept beside those that it does.
+    assert {body.name for body in rg.load(tmp_path / "gripper.usdc").bodies} >= {*odd.values()}
+    # Single precision loses nothing that the reduction would miss.
+    after = rg.reduce(rg.load(tmp_path / "gripper.usdc"))
+    assert (after.mobility, after.redundant) == (1, 12)

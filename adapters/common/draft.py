@@ -155,6 +155,7 @@ class Draft:
         screws: Array | None = None,
         limits: JointLimits | None = None,
         actuated: bool | None = None,
+        closure: bool = True,
     ) -> Joint:
         """Add a joint that closes a loop, with screws of its kind about Z unless they are given.
 
@@ -167,7 +168,7 @@ class Draft:
             second,
             screws,
             actuated=actuated,
-            closure=True,
+            closure=closure,
             limits=limits,
             source=at.source,
         )

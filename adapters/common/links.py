@@ -46,6 +46,7 @@ def read_shapes(
     pose: Callable[[Node], Array],
     mesh: Callable[[Node], str],
     color: Callable[[Node], Color | None],
+    density: Callable[[Node], float | None] = lambda node: None,
 ) -> tuple[Geometry, ...]:
     """The shapes of a link, to be seen or to be touched; unknown ones are ignored.
 
@@ -55,6 +56,7 @@ def read_shapes(
         pose: Place of a ``<visual>`` or ``<collision>`` on the link.
         mesh: File of a ``<mesh>``.
         color: Colour of a ``<visual>``.
+        density: Density of a ``<visual>`` or ``<collision>`` in kg/m³, None where none is stated.
     """
     shapes = []
     for node in link.children("visual", "collision"):
@@ -71,5 +73,6 @@ def read_shapes(
             draft.ignore(shape.tag, shape)
             continue
         touched = node.tag == "collision"
-        shapes.append(Geometry(shape.tag, size, pose(node), uri, color(node), touched))
+        told = (pose(node), uri, color(node), touched, density(node))
+        shapes.append(Geometry(shape.tag, size, *told))
     return tuple(shapes)

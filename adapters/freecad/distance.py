@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regularize.adapters.freecad.brep import ShapeElement
 from regularize.lie.screw import Array, inverse
+from regularize.model.solids import ShapeElement
 
 #: How exactly a reading has to be fulfilled, in radians and metres.
 ANGLE = 1e-4
 LENGTH = 1e-6
-MILLIMETRE = 1e-3
 RANK = {"Face": 0, "Edge": 1, "Vertex": 2}
 #: Kinds of elements in the order in which FreeCAD puts the two of a joint.
 ORDER = (
@@ -77,7 +76,7 @@ class Pick:
 
     Attributes:
         name: The picked element, such as ``Face6``; empty for an object as a whole.
-        element: What it is, with lengths in millimetres; None if the shape is not there to tell.
+        element: What it is; None if the shape is not there to tell.
     """
 
     name: str
@@ -98,7 +97,7 @@ class Pick:
     @property
     def radius(self) -> float:
         """In metres; zero for elements without one."""
-        return 0.0 if self.element is None else MILLIMETRE * self.element.radius
+        return 0.0 if self.element is None else self.element.radius
 
 
 def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) -> DistanceReading:

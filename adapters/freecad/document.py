@@ -19,10 +19,10 @@ import numpy as np
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.xml import Node, parse_text
 from regularize.adapters.common.xml_text import decode
-from regularize.adapters.freecad.brep import ShapeElement, elements
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, transform, unit
 from regularize.model.diagnostic import Source
+from regularize.model.solids import CadShape, stored_shape
 
 #: Largest ``Document.xml`` that is read, in bytes, and most members of an archive.
 LARGEST = 128 * 1024 * 1024
@@ -76,19 +76,19 @@ class Object(Located):
         """Whether it is a sub-assembly whose parts move."""
         return self.type == "Assembly::AssemblyLink" and not self.flag("Rigid", True)
 
-    def _value(self, name: str) -> Node | None:
+    def value(self, name: str) -> Node | None:
         """The first element of a property."""
         node = self.properties.get(name)
         return None if node is None else next(iter(node.children()), None)
 
     def text(self, name: str) -> str | None:
         """A string property."""
-        node = self._value(name)
+        node = self.value(name)
         return None if node is None else node.get("value")
 
     def number(self, name: str, default: float = 0.0) -> float:
         """A number, angle (degrees) or length (millimetres), as stored."""
-        node = self._value(name)
+        node = self.value(name)
         return default if node is None or node.get("value") is None else node.number("value")
 
     def flag(self, name: str, default: bool) -> bool:
@@ -98,7 +98,7 @@ class Object(Located):
 
     def choice(self, name: str, default: tuple[str, ...]) -> str | None:
         """The chosen entry of an enumeration; ``default`` are its entries if it lists none."""
-        node = self._value(name)
+        node = self.value(name)
         if node is None:
             return None
         listed = self.properties[name].child("CustomEnumList")
@@ -110,13 +110,13 @@ class Object(Located):
 
     def links(self, name: str) -> list[str]:
         """Names of the objects in a list of links."""
-        node = self._value(name)
+        node = self.value(name)
         names = [] if node is None else [link.get("value") or "" for link in node.children("Link")]
         return [name for name in names if name]
 
     def reference(self, name: str) -> tuple[str, str, str] | None:
         """A link: file (empty for this one), object, and path to what is meant inside it."""
-        node = self._value(name)
+        node = self.value(name)
         if node is None or node.tag not in ("XLink", "XLinkSub", "LinkSub", "Link"):
             return None
         subs = [sub.get("value") or "" for sub in node.children("Sub")]
@@ -124,24 +124,36 @@ class Object(Located):
         sub = node.get("sub") or next(iter(subs), "")
         return (node.get("file") or "", target, sub) if target else None
 
-    def shape(self) -> dict[str, ShapeElement]:
-        """What the faces, edges and vertices of its shape are; empty where that is not known."""
-        node = self._value("Shape")
-        file = None if node is None else node.get("file")
-        if not file or not file.endswith(".brp"):  # binary shapes are not read
-            return {}
-        found = self.document.shapes.get(file)
-        if found is None:
-            try:
-                found = elements(_member(self.document.path, file).decode("latin-1"))
-            except (ReadError, ValueError):
-                found = {}
-            self.document.shapes[file] = found
-        return found
+    def entry(self, name: str, key: str) -> str | None:
+        """An entry of a property that is a table."""
+        node = self.value(name)
+        items = [] if node is None or node.tag != "Map" else node.children("Item")
+        return next((item.get("value") for item in items if item.get("key") == key), None)
+
+    @property
+    def shape_file(self) -> str | None:
+        """The member of the archive that stores its shape; None where it has none."""
+        node = self.value("Shape")
+        return None if node is None else node.get("file") or None
+
+    def shape(self) -> CadShape | None:
+        """Its shape, in its own frame; None where it has none.
+
+        Raises:
+            ReadError: The shape is damaged.
+            MissingExtra: OpenCASCADE is not installed.
+        """
+        file = self.shape_file
+        if file is None:
+            return None
+        if file not in self.document.shapes:
+            data = _member(self.document.path, file)
+            self.document.shapes[file] = stored_shape(data, f"{self.document.path}/{file}")
+        return self.document.shapes[file]
 
     def placement(self, name: str = "Placement") -> Array:
         """A placement, lengths in metres, shape (4, 4); the identity where there is none."""
-        node = self._value(name)
+        node = self.value(name)
         if node is None:
             return np.eye(4)
         p = METRES * np.array([node.number(key, 0.0) for key in ("Px", "Py", "Pz")])
@@ -153,6 +165,23 @@ class Object(Located):
         quaternion = [node.number(key, float(key == "Q3")) for key in ("Q0", "Q1", "Q2", "Q3")]
         return transform(node.quaternion(*quaternion), p)
 
+    def placements(self, name: str) -> list[Array]:
+        """A list of placements, lengths in metres, shape (4, 4) each.
+
+        Raises:
+            ReadError: The list is damaged.
+        """
+        node = self.value(name)
+        file = None if node is None else node.get("file")
+        if not file:
+            return []
+        data = _member(self.document.path, file)
+        count = int.from_bytes(data[:4], "little")
+        if len(data) != 4 + count * 7 * 8:
+            raise ReadError(self.document.path, f"{file} is no list of {count} placements")
+        rows = np.frombuffer(data, "<f8", offset=4).reshape(-1, 7)
+        return [transform(self.quaternion(*row[3:]), METRES * row[:3]) for row in rows]
+
 
 @dataclass(eq=False)
 class Document:
@@ -161,12 +190,12 @@ class Document:
     Attributes:
         path: The file as the user named it.
         objects: Objects by name, in file order.
-        shapes: Elements of the shapes that were looked at, by member of the archive.
+        shapes: Shapes that were looked at, by member of the archive.
     """
 
     path: str
     objects: dict[str, Object] = field(default_factory=dict)
-    shapes: dict[str, dict[str, ShapeElement]] = field(default_factory=dict)
+    shapes: dict[str, CadShape] = field(default_factory=dict)
 
 
 @dataclass

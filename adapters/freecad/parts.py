@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regularize.adapters.freecad.brep import ShapeElement
 from regularize.adapters.freecad.document import Library, Object
-from regularize.errors import ReadError
+from regularize.errors import MissingExtra, ReadError
 from regularize.lie.screw import Array
+from regularize.model.solids import ShapeElement
 
 #: Deepest nesting of groups, links and sub-assemblies.
 DEEPEST = 64
@@ -26,19 +26,24 @@ DATUMS = (
 ORIGIN = "App::Origin"
 
 
+class AbsentDocument(ReadError):
+    """A document that a link leads to is not where the link says."""
+
+
 @dataclass(frozen=True, eq=False)
 class End:
     """One end of a joint.
 
     Attributes:
         part: The part that moves; None for the assembly's own origin.
-        T_part_object: The object that the joint's frame is given in, seen from the part.
+        T_part_object: The object that the joint's frame is given in, seen from the part; None
+            where only a document that is absent tells.
         element: The picked vertex, edge or face, such as ``Face6``, or empty.
         holder: The object whose shape has the element, if it is known.
     """
 
     part: Object | None
-    T_part_object: Array
+    T_part_object: Array | None
     element: str
     holder: Object | None = None
 
@@ -78,12 +83,12 @@ class Parts:
             elif item.is_link or item.type.startswith(PARTS):
                 T = np.eye(4)
                 for step in path:
-                    T = T @ self._placed(step)
-                self.T_assembly_part[name] = T @ self._placed(item)
+                    T = T @ self.placed(step)
+                self.T_assembly_part[name] = T @ self.placed(item)
             else:
                 self.members[name] = item
 
-    def _placed(self, item: Object) -> Array:
+    def placed(self, item: Object) -> Array:
         """Placement of an object in its container; a folder has none."""
         if item.is_group:
             return np.eye(4)
@@ -92,12 +97,21 @@ class Parts:
         own = "LinkPlacement" if "LinkPlacement" in item.properties else "Placement"
         T = item.placement(own)
         if item.type != "Assembly::AssemblyLink" and item.flag("LinkTransform", False):
-            for target in self._targets(item):
+            for target in self._known_targets(item):
                 # A link that does not pass on what it links to has the last word.
                 T = T @ target.placement("Placement")
                 if target.is_link and not target.flag("LinkTransform", False):
                     break
         return T
+
+    def _known_targets(self, link: Object) -> Iterator[Object]:
+        """What a link links to, as far as the documents are there."""
+        targets = self._targets(link)
+        while True:
+            try:
+                yield next(targets)
+            except (StopIteration, AbsentDocument):
+                return
 
     def _targets(self, link: Object) -> Iterator[Object]:
         """What a link links to, and so on through links to links."""
@@ -111,14 +125,15 @@ class Parts:
             file, name, _sub = found
             document = self.library.linked(item.document, file)
             if document is None:
-                raise item.error(f"links to {file!r}, which is absent; put it beside the assembly")
+                reason = f"`{item.label}` links to {file!r}, which is absent"
+                raise AbsentDocument(item.source.path, reason, element=item.source.element)
             if name not in document.objects:
                 raise item.error(f"links to {name!r}, which {document.path} does not have")
             item = document.objects[name]
             yield item
         raise link.error(f"links through more than {DEEPEST} links; are they circular?")
 
-    def _target(self, link: Object) -> Object:
+    def target(self, link: Object) -> Object:
         """What a link stands for in the end."""
         item = link
         for target in self._targets(link):
@@ -143,15 +158,16 @@ class Parts:
         T, holder = self._inside(joint, part, rest)
         return End(part, T, element, holder)
 
-    def picked(self, end: End) -> ShapeElement | None:
-        """What the picked element of an end is, if its shape is there to tell."""
+    def picked(self, end: End) -> tuple[ShapeElement | None, str]:
+        """What the picked element of an end is, or why there is no shape to tell."""
         if end.holder is None:
-            return None
+            return None, "there is none"
         try:
-            holder = self._target(end.holder)
-        except ReadError:  # its document is absent, which only matters here
-            return None
-        return holder.shape().get(end.element)
+            shape = self.target(end.holder).shape()
+        except (ReadError, MissingExtra) as error:
+            return None, str(error)
+        found = None if shape is None else shape.elements().get(end.element)
+        return found, "" if found is not None else f"there is none of `{end.holder.label}`"
 
     def _split(self, joint: Object, names: list[str]) -> tuple[Object | None, list[str]]:
         """The part that moves, and the names of the objects below it."""
@@ -171,11 +187,16 @@ class Parts:
             f"{self.assembly.label!r}; pick its ends again in FreeCAD"
         )
 
-    def _inside(self, joint: Object, part: Object, names: list[str]) -> tuple[Array, Object]:
+    def _inside(self, joint: Object, part: Object, names: list[str]) -> tuple[Array | None, Object]:
         """The object that the joint's frame is given in, seen from the part, and which it is."""
-        if not names:
+        if not names and not part.flag("LinkTransform", False):
             return np.eye(4), part
-        T, holder = np.eye(4), self._target(part) if part.is_link else part
+        T, holder = np.eye(4), [part, *self._known_targets(part)][-1]
+        # What is absent would tell where the names below are, and its own placement.
+        if holder.is_link:
+            return None, part
+        if not names:
+            return T, part
         for depth, name in enumerate(names):
             if depth > DEEPEST:
                 raise joint.error(f"refers through more than {DEEPEST} objects")
@@ -187,8 +208,7 @@ class Parts:
                 break  # features of a body share its frame
             if holder.type.startswith("Part::"):
                 break
-            T = T @ self._placed(item)
-            holder = self._target(item) if item.is_link else item
+            T, holder = T @ self.placed(item), [item, *self._known_targets(item)][-1]
         return T, holder
 
 

@@ -1,8 +1,8 @@
 """FreeCAD assemblies (``.FCStd`` of FreeCAD 1.0 and later): parts, joints, ground, links.
 
 The frames of the joints are stored with them; shapes are opened only to tell what the elements of
-distance joints are. The assembly itself is the ground. Lengths are millimetres in the file; there
-is no mass in it.
+distance joints are, and named as the shapes of the bodies, with the density of their material. The
+assembly itself is the ground. Lengths are millimetres in the file.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from regularize.adapters.common.names import listed
 from regularize.adapters.freecad.distance import Pick, distance_reading
 from regularize.adapters.freecad.document import METRES, Library, Object, load
 from regularize.adapters.freecad.parts import Parts, top_assembly
+from regularize.adapters.freecad.shapes import shapes_of
 from regularize.lie.screw import Array, transform, unit
 from regularize.model.mechanism import Mechanism, PrescribedMotion
 
@@ -37,6 +38,8 @@ PAIRS = {
     "Perpendicular": "perpendicular",
     "Angle": "angle",
 }
+#: Types of joints that keep the origins of both frames together, or on one line, and an axis.
+COINCIDENT = frozenset({"Fixed", "Revolute", "Cylindrical", "Slider", "Ball"})
 #: Types that say how two bodies lie to each other rather than which joint they have.
 MATES = frozenset({"Distance", "Parallel", "Perpendicular", "Angle"})
 #: Kinds of motions, in the order of the enumeration, and of the joints that they move.
@@ -48,7 +51,8 @@ def read(path: str, *, assembly: str | None = None) -> Mechanism:
     """Read an assembly from a FreeCAD document.
 
     Args:
-        path: The file. Documents that it links to are looked for where it says, where needed.
+        path: The file. Documents that it links to are looked for where it says; where one is
+            absent, the kinematics is read and the part is named.
         assembly: Name or label of the assembly, where the document has several.
 
     Raises:
@@ -73,7 +77,11 @@ class _Reader:
         objects = self.parts.assembly.document.objects
         for name, T in self.parts.T_assembly_part.items():
             item = objects[name]
-            self.body[name] = self.draft.place(item.label, T, source=item.source)
+            shapes = shapes_of(self.parts, item)
+            self.body[name] = self.draft.place(
+                item.label, T, source=item.source, geometry=tuple(shapes.shapes)
+            )
+            self.draft.findings += shapes.findings(self.body[name])
         members = self.parts.members.values()
         grounded = [item for item in members if "ObjectToGround" in item.properties]
         for item in grounded:
@@ -114,24 +122,49 @@ class _Reader:
         return item.choice("JointType", TYPES) or TYPES[0]
 
     def _frames(self, item: Object) -> list[Side]:
-        """Body and frame of both ends of a joint."""
-        frames = []
+        """Body and frame of both ends of a joint.
+
+        A frame on a part whose document is absent lies where that at the other end lies, if the
+        joint keeps both together.
+        """
+        frames: list[Side] = []
+        absent = None
         for number in (1, 2):
             end = self.parts.end(item, f"Reference{number}")
             body = self.draft.ground if end.part is None else self.body[end.part.name]
-            frames.append((body, end.T_part_object @ item.placement(f"Placement{number}")))
+            if end.T_part_object is None:
+                if absent is not None or self._kind(item) not in COINCIDENT:
+                    raise item.error(
+                        f"its frame on `{body}` is known to a document only that is absent; put it "
+                        "beside the assembly"
+                    )
+                absent = number
+                frames.append((body, np.eye(4)))
+            else:
+                frames.append((body, end.T_part_object @ item.placement(f"Placement{number}")))
+        if absent is not None:
+            body, known = frames[absent - 1][0], frames[2 - absent]
+            frames[absent - 1] = body, self.draft.between((body, np.eye(4)), known)
+            self.draft.skip(
+                f"joint `{item.label}`: its frame on `{body}` is taken from the saved placements, "
+                "for the document of that part is absent",
+                item.source,
+                joints=(item.label,),
+            )
         return frames
 
     def _distance(self, item: Object, frames: list[Side]) -> tuple[str, float, list[Side]]:
         """Pair, value and ends, in order, of a joint of type Distance."""
         ends = [self.parts.end(item, f"Reference{number}") for number in (1, 2)]
-        one, two = (Pick(end.element, self.parts.picked(end)) for end in ends)
+        picked = [self.parts.picked(end) for end in ends]
+        one, two = (Pick(end.element, found) for end, (found, _) in zip(ends, picked, strict=True))
         distance = METRES * item.number("Distance")
         found = distance_reading(one, two, self.draft.between(*frames), distance)
         if not found.sure:
             self.draft.skip(
-                f"joint `{item.label}` is read as {found.words}: of which kind {one.name} and "
-                f"{two.name} are is told by shapes that are not stored as text",
+                f"joint `{item.label}` is read as {found.words}, as the saved placements have it: "
+                f"of which kind {one.name} and {two.name} are is told by shapes, and "
+                + next(why for _, why in picked if why),
                 item.source,
             )
         return found.pair, found.value, frames[::-1] if found.turned else frames

@@ -1,10 +1,10 @@
-"""MJCF compiled by MuJoCo, with every file but the XML itself left unopened."""
+"""MJCF compiled by MuJoCo; meshes are opened only where they make up the mass of a body."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import mujoco
 
 from regularize.adapters.common.xml import Node, parse
+from regularize.adapters.mjcf.plugins import NOT_FOUND, without_plugins
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
 
@@ -36,8 +37,10 @@ class Compiled:
         path: The file as the user named it.
         model: The ``mujoco.MjModel``; meshes are replaced by stand-ins.
         meshes: Mesh of each geom that shows one, by geom number.
-        unknown: Numbers of the bodies whose mass properties would come from a mesh, or from
-            nothing at all.
+        weighed: The same model with the meshes that make up masses; None where there are none, or
+            they cannot be opened.
+        unknown: Numbers of the bodies whose mass properties would come from a mesh that cannot be
+            opened, or from nothing at all.
         texts: Elements of the XML files by (tag, name).
         rows: The elements of ``<equality>``, in file order.
         files: Further files that were read.
@@ -47,6 +50,7 @@ class Compiled:
     path: str
     model: Any
     meshes: dict[int, MeshShape]
+    weighed: Any
     unknown: frozenset[int]
     texts: dict[tuple[str, str], Node]
     rows: tuple[Node, ...]
@@ -67,12 +71,21 @@ def compiled(path: str) -> Compiled:
     """
     root = parse(path, "mujoco")
     roots = [root, *_included(root, path)]
+    massive = False
     try:
-        model, meshes, unknown, lost = _compile(path)
+        model, meshes, unknown, lost = _compile(roots)
     except ReadError as error:
         if _MASSLESS not in error.reason:
             raise
-        model, meshes, unknown, lost = _compile(path, massive=True)
+        massive = True
+        model, meshes, unknown, lost = _compile(roots, massive=True)
+    weighed = None
+    if unknown:
+        try:
+            weighed, _, left, _ = _compile(roots, massive=massive, opened=True)
+            unknown = unknown if weighed is None else left
+        except ReadError as error:
+            lost.append(f"masses in meshes ({error.reason})")
     texts: dict[tuple[str, str], Node] = {}
     for node in (each for top in roots for each in top.walk()):
         tag = "joint" if node.tag == "freejoint" else node.tag
@@ -82,6 +95,7 @@ def compiled(path: str) -> Compiled:
         path,
         model,
         meshes,
+        weighed,
         unknown,
         texts,
         tuple(row for top in roots for group in _groups(top) for row in group.children()),
@@ -91,25 +105,59 @@ def compiled(path: str) -> Compiled:
 
 
 def _compile(
-    path: str, *, massive: bool = False
+    roots: Sequence[Node], *, massive: bool = False, opened: bool = False
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str]]:
-    """Load and compile; ``massive`` gives every body without mass properties some.
+    """Load and compile.
+
+    Args:
+        roots: The root elements of the file and of those that it includes.
+        massive: Whether every body without mass properties gets some.
+        opened: Whether the meshes that make up the mass of a body are opened.
 
     Returns:
-        The ``mujoco.MjModel``; the mesh of each geom that showed one; the bodies whose mass
-        properties are unknown; and what was taken out before compiling, in words.
+        The ``mujoco.MjModel``, None if meshes were to be opened and there is none; the mesh of each
+        geom that showed one; the bodies whose mass properties are unknown; and what was taken out
+        before compiling, in words.
     """
+    path = roots[0].path
     try:
-        spec = mujoco.MjSpec.from_file(path)
-        lost = _without_files(spec)
-        meshes, balls = _stand_in(spec)
+        spec, left_out = _loaded(roots)
+        lost = [*left_out, *_without_files(spec)]
+        meshes, balls = _stand_in(spec, os.path.dirname(path) if opened else None)
         if massive:
             balls += _give_mass(spec)
-        model = spec.compile()
+        # Without a mesh that could be opened nothing would come of it.
+        model = spec.compile() if not opened or len(spec.meshes) else None
     except (ValueError, mujoco.FatalError) as error:
         raise _refused(path, error) from error
+    if model is None:
+        return None, {}, frozenset(), lost
     unknown = frozenset(ball.parent.id for ball in balls)
     return model, {geom.id: mesh for geom, mesh in meshes}, unknown, lost
+
+
+def loaded(path: str) -> Any:
+    """The ``mujoco.MjSpec`` of a file, without plugins that are not installed.
+
+    Raises:
+        ReadError: The file is not MJCF, or MuJoCo refuses it.
+    """
+    root = parse(path, "mujoco")
+    try:
+        return _loaded([root, *_included(root, path)])[0]
+    except (ValueError, mujoco.FatalError) as error:
+        raise _refused(path, error) from error
+
+
+def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
+    """The ``mujoco.MjSpec``, and what was left out, in words."""
+    try:
+        return mujoco.MjSpec.from_file(roots[0].path), []
+    except ValueError as error:
+        if NOT_FOUND not in str(error):
+            raise
+        spec, left_out = without_plugins(roots)
+        return spec, [left_out]
 
 
 def _groups(root: Node) -> list[Node]:
@@ -165,17 +213,22 @@ def _without_files(spec: Any) -> list[str]:
     return lost
 
 
-def _stand_in(spec: Any) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
+def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
     """Replace meshes and height fields by small balls.
 
     The ball has a mass of 1 where the mesh would have given the body its mass properties, which
     are unknown then: it only serves to satisfy the compiler.
 
+    Args:
+        spec: The model.
+        folder: Where mesh files lie that are to be opened where they make up a mass, and stay; None
+            to open none.
+
     Returns:
         Geoms with their meshes, and the balls that make up the mass of a body.
     """
     files = {mesh.name: mesh for mesh in spec.meshes}
-    pairs, weighing = [], []
+    pairs, weighing, kept = [], [], set[str]()
     low, high = spec.compiler.inertiagrouprange
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
     never = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
@@ -194,6 +247,10 @@ def _stand_in(spec: Any) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
         counts = always or not (never or body.explicitinertial)
         mass = 0.0
         if weighs and counts and low <= geom.group <= high and body.name != "world":
+            found = folder is not None and _find(spec, files.get(geom.meshname), folder)
+            if found:
+                kept.add(geom.meshname)
+                continue
             weighing.append(geom)
             mass = 1.0
         geom.type, geom.meshname, geom.hfieldname = mujoco.mjtGeom.mjGEOM_SPHERE, "", ""
@@ -201,10 +258,25 @@ def _stand_in(spec: Any) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
         geom.fromto = [math.nan] * 6
         geom.typeinertia = mujoco.mjtGeomInertia.mjINERTIA_VOLUME
     for asset in [*spec.meshes, *spec.hfields]:
-        spec.delete(asset)
+        if asset.name not in kept:
+            spec.delete(asset)
     if weighing:
         spec.compiler.settotalmass = -1.0
     return pairs, weighing
+
+
+def _find(spec: Any, mesh: Any, folder: str) -> bool:
+    """Whether MuJoCo can open a mesh, whose file is named by its place from then on."""
+    if mesh is None or mesh.plugin.active:
+        return False
+    if not mesh.file:
+        return True
+    name = Path(mesh.file).name if spec.strippath else mesh.file
+    file = Path(folder, spec.meshdir or spec.compiler.meshdir or "", name)
+    if not file.is_file() or file.suffix.lower() not in (".stl", ".obj", ".msh"):
+        return False
+    mesh.file = os.path.abspath(file)
+    return True
 
 
 def _give_mass(spec: Any) -> list[Any]:

@@ -20,7 +20,7 @@ from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.mjcf.closure_patch import MjcfClosures
-from regularize.adapters.mjcf.compiled import compiled
+from regularize.adapters.mjcf.compiled import compiled, loaded
 from regularize.errors import ModelError
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
@@ -42,7 +42,7 @@ class MjcfPatcher(XmlPatcher):
         super().__init__(mechanism)
         self.source = compiled(self.path)
         self.m: Any = self.source.model
-        self.spec: Any = mujoco.MjSpec.from_file(self.path)
+        self.spec: Any = loaded(self.path)
         self.taken = {self.m.joint(j).name for j in range(self.m.njnt)}
 
     @property

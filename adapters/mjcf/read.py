@@ -178,8 +178,9 @@ def _body(model: Model, i: int) -> Body:
     m = model.m
     inertia = None
     if i > 0 and i not in model.compiled.unknown:
-        matrix = principal(model.rotation(m.body_iquat[i]), m.body_inertia[i])
-        inertia = Inertia(float(m.body_mass[i]), m.body_ipos[i], matrix)
+        w = m if model.compiled.weighed is None else model.compiled.weighed
+        matrix = principal(model.rotation(w.body_iquat[i]), w.body_inertia[i])
+        inertia = Inertia(float(w.body_mass[i]), w.body_ipos[i], matrix)
     first, count = int(m.body_geomadr[i]), int(m.body_geomnum[i])
     shapes = [_shape(model, g, model.compiled.meshes.get(g)) for g in range(first, first + count)]
     return Body(
@@ -225,7 +226,8 @@ def _report(model: Model) -> None:
     if unknown:
         model.note(
             "REG014",
-            f"no mass properties without opening meshes: {listed(unknown)}",
+            "no mass properties, for meshes that are not found or have no volume: "
+            + listed(unknown),
             None,
             "write an <inertial> into these bodies, or give a density",
         )

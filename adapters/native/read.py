@@ -90,6 +90,7 @@ def _read_geometry(value: Value) -> Geometry:
         value.maybe("uri", Value.text),
         None if color is None else (red, green, blue, opacity),
         value.maybe("collision", Value.flag, False),
+        value.maybe("density", Value.number),
     )
 
 

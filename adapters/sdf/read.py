@@ -16,6 +16,7 @@ import numpy as np
 from regularize.adapters.common import drake
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import listed
+from regularize.adapters.common.offers import offer_closures
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.sdf.draft import SdfDraft
 from regularize.adapters.sdf.frames import WORLD, Scope
@@ -57,7 +58,9 @@ def read(path: str) -> Mechanism:
     for node, scope in content.constraints:
         _read_constraint(node, scope, draft)
     content.fix_static()
+    content.attach()
     _mark_closures(draft)
+    offer_closures(draft, draft.frames.pose, _closing_lines)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
     _report(content, worlds)
     return draft.mechanism("sdf", _gravity(worlds))
@@ -73,6 +76,22 @@ def _read_constraint(node: Node, scope: Scope, draft: SdfDraft) -> None:
         return draft.frames.relative(first, second)
 
     drake.read_constraint(node, draft, named, between, None)
+
+
+def _closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
+    """What to write into an SDF file to close a loop between two links that coincide."""
+    (model, _, own), (second, _, far) = one.rpartition("::"), other.rpartition("::")
+    if model == second:  # names as they are used in their model
+        one, other = own, far
+    kinds = {"a hinge about their axis Z": "revolute"} if axis else {}
+    lines = []
+    for words, kind in {**kinds, "a ball joint": "ball"}.items():
+        inner = "<axis><xyz>0 0 1</xyz></axis>" if kind == "revolute" else ""
+        lines.append(
+            f'{words}: <joint name="{one}-{other}" type="{kind}"><parent>{one}</parent>'
+            f"<child>{other}</child>{inner}</joint>"
+        )
+    return tuple(lines)
 
 
 def _version(root: Node, draft: SdfDraft) -> tuple[int, int]:

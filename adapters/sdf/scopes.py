@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from regularize.adapters.common import drake
+from regularize.adapters.common.gazebo_plugins import Attachment
 from regularize.adapters.common.xml import Node, is_true, parse
 from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
 from regularize.adapters.sdf.frames import MODEL, WORLD, Frame, Scope, pose_of, relative_to
@@ -19,7 +20,7 @@ DEPTH = 30  # models inside models
 UNREAD = ("drake:joint", "drake:linear_bushing_rpy", "drake:tendon_constraint")
 QUIET = frozenset(
     {
-        *("pose", "static", "self_collide", "allow_auto_disable", "enable_wind", "plugin"),
+        *("pose", "static", "self_collide", "allow_auto_disable", "enable_wind"),
         *("gripper", "joint", "link", "frame", "model", "include", "gravity", "physics", "scene"),
         *("light", "atmosphere", "magnetic_field", "spherical_coordinates", "state", "gui"),
         *("audio", "wind", "road", "population", "actor", "drake:collision_filter_group"),
@@ -37,12 +38,14 @@ class Content:
         constraints: Drake's constraints and their scopes.
         silent: Links that state no mass properties.
         static: Full names of the links of static models.
+        attachments: Plugins that join two links, and their scopes.
     """
 
     draft: SdfDraft
     constraints: list[tuple[Node, Scope]] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
     static: list[str] = field(default_factory=list)
+    attachments: list[tuple[Attachment, Scope]] = field(default_factory=list)
     _pending: list[Callable[[], None]] = field(default_factory=list)
 
     def add_world(self, node: Node) -> None:
@@ -173,8 +176,19 @@ class Content:
                     "than the file",
                     each.source,
                 )
+            elif each.tag == "plugin":
+                found = Attachment.of(each)
+                self.attachments += [] if found is None else [(found, scope)]
             elif each.tag not in QUIET:
                 self.draft.ignore(each.tag, each)
+
+    def attach(self) -> None:
+        """Add the welds of plugins, whose links are those of their own model or of another one."""
+        frames = self.draft.frames
+        for found, scope in self.attachments:
+            own = scope.full(found.second)
+            second = [own] if found.model is None else [f"{found.model}::{found.second}", own]
+            found.close(self.draft, [scope.full(found.first)], second, frames.relative)
 
     def fix_static(self) -> None:
         """Fix the links of static models to the world."""

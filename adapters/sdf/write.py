@@ -11,6 +11,7 @@ import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.inertia import MASSLESS, NAMES, six
+from regularize.adapters.common.names import listed
 from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, standard
 from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import (
@@ -70,6 +71,13 @@ class _SdfWriter(Writing):
         model = add(self.root, "model", name=mechanism.name)
         for body in mechanism.bodies:
             self._link(model, body)
+        bare = [b.name for b in mechanism.bodies if b.inertia is None]
+        bare = [name for name in bare if name not in (mechanism.ground, WORLD)]
+        if bare:
+            self.lose(
+                f"counts links without mass properties as 1 kg: {listed(bare, len(bare))}; "
+                "write some into the model, or give --density"
+            )
         if mechanism.ground != WORLD:
             name = f"{mechanism.ground}_to_world"
             add_ends(add(model, "joint", name=name, type="fixed"), WORLD, mechanism.ground)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from regularize.adapters.common.freedoms import GENERIC, joint_of_freedoms
+from regularize.adapters.common.gazebo_plugins import Attachment
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf import joint as sdf_joint
 from regularize.adapters.sdf.frames import MODEL, pose_of
@@ -21,7 +22,7 @@ CLOSING = re.compile(r"closing_(.+)_1")
 
 
 def read_gazebo(node: Node, draft: UrdfDraft) -> None:
-    """Add the SDF joints inside a ``<gazebo>``: closed where all coordinates are zero."""
+    """Add the SDF joints and welding plugins in a ``<gazebo>``: closed at zero coordinates."""
     for each in node.children("joint"):
         kind = sdf_joint.kind_of(each, sdf_joint.KINDS)
         parent, child = (draft.link(end.text(), end) for end in map(each.need, ENDS))
@@ -32,6 +33,9 @@ def read_gazebo(node: Node, draft: UrdfDraft) -> None:
         bounds = limits(each, kind)
         name = each.text("name")
         draft.close(each, name, kind, (parent, T), (child, T_child), screws=screws, limits=bounds)
+    for found in filter(None, map(Attachment.of, node.children("plugin"))):
+        between = partial(draft.between, at=found.node)
+        found.close(draft, [found.first], [found.second], between)
 
 
 def _axis(node: Node, R_model_joint: Array, tag: str) -> Array:
@@ -93,6 +97,20 @@ def read_closing_frames(draft: UrdfDraft) -> None:
             "which does",
             joints=(name,),
         )
+
+
+def closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
+    """What to write into a URDF file to close a loop between two links that coincide."""
+    name = f"{one}-{other}"
+    hinge = (
+        f'a hinge about their axis Z: <loop name="{name}" type="revolute"><predecessor '
+        f'link="{one}"/><successor link="{other}"/><axis xyz="0 0 1"/></loop>'
+    )
+    ball = (
+        f'a ball joint: <loop_joint name="{name}" type="spherical"><link1 link="{one}"/>'
+        f'<link2 link="{other}"/></loop_joint>'
+    )
+    return (hinge, ball) if axis else (ball,)
 
 
 #: What each element under ``<robot>`` is read by.

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from regularize.adapters.common.draft import WORLD
+from regularize.adapters.common.offers import offer_closures
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.urdf import loop_files
 from regularize.adapters.urdf.draft import UrdfDraft, mark_closures
@@ -13,7 +14,7 @@ from regularize.adapters.urdf.joint import read_joints, read_mimics
 from regularize.adapters.urdf.link import read_links
 from regularize.adapters.urdf.loops import DIALECTS as LOOPS
 from regularize.adapters.urdf.more_loops import DIALECTS as MORE
-from regularize.adapters.urdf.more_loops import read_closing_frames
+from regularize.adapters.urdf.more_loops import closing_lines, read_closing_frames
 from regularize.model.mechanism import Mechanism
 
 DIALECTS = {**LOOPS, **MORE}
@@ -83,6 +84,7 @@ def read_root(
         draft.files.append(file.path)
     loop_files.report_unread(files, draft)
     read_closing_frames(draft)
+    offer_closures(draft, lambda name: draft.rest_pose(name)[1], closing_lines)
     draft.report_ignored(": it is not a part of URDF")
     _set_ground(draft, roots, floating)
     return draft.mechanism(format)

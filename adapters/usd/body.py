@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
 
 from regularize.adapters.common.inertia import principal
 from regularize.adapters.common.pose import rotation_quaternion
@@ -78,7 +78,7 @@ def inertia_of(prim: Any, places: Places, kilogram: float) -> Inertia | None:
     return Inertia(kilogram * mass, places.unit * places.scale(prim) * center, matrix)
 
 
-def shapes_of(prim: Any, places: Places, owners: set[str]) -> tuple[Geometry, ...]:
+def shapes_of(prim: Any, places: Places, owners: set[str], kilogram: float) -> tuple[Geometry, ...]:
     """Shapes of a body; those below another rigid body belong to that one."""
     T_body = inverse(places.pose(prim))
     shapes, pending = [], [prim]
@@ -97,6 +97,7 @@ def shapes_of(prim: Any, places: Places, owners: set[str]) -> tuple[Geometry, ..
                 str(each.GetCustomDataByKey(FILE) or each.GetPath()) if kind == "mesh" else None,
                 _color(each),
                 collision=bool(each.HasAPI(UsdPhysics.CollisionAPI)),
+                density=_density(each, prim, kilogram / places.unit**3),
             )
         )
     return tuple(shapes)
@@ -110,6 +111,23 @@ def _color(prim: Any) -> tuple[float, float, float, float] | None:
     opacity = gprim.GetDisplayOpacityAttr().Get() or [1.0]
     red, green, blue = (float(value) for value in color[0])
     return red, green, blue, float(opacity[0])
+
+
+def _density(shape: Any, body: Any, unit: float) -> float | None:
+    """Density of a collider in kg/m³: its own, its body's, or its material's; None without any."""
+    if not shape.HasAPI(UsdPhysics.CollisionAPI):
+        return None
+    material = UsdShade.MaterialBindingAPI(shape).ComputeBoundMaterial("physics")[0]
+    stated = [
+        (api(prim).GetDensityAttr().Get() or 0.0)
+        for prim, api in (
+            (shape, UsdPhysics.MassAPI),
+            (body, UsdPhysics.MassAPI),
+            (material.GetPrim() if material else None, UsdPhysics.MaterialAPI),
+        )
+        if prim is not None and prim.HasAPI(api)
+    ]
+    return next((unit * float(value) for value in stated if value > 0.0), None)
 
 
 def _shape(prim: Any, places: Places) -> tuple[str, Array, Array] | None:

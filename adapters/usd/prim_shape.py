@@ -10,8 +10,8 @@ from pxr import Gf, UsdGeom, UsdPhysics, Vt
 
 from regularize.adapters.common.write import quaternion
 from regularize.errors import RegularizeError
-from regularize.model.density import load_mesh
 from regularize.model.mechanism import Geometry, Mechanism
+from regularize.model.meshes import load_mesh
 
 #: Custom data of a mesh prim: the file that its triangles come from.
 FILE = "regularize:file"

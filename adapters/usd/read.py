@@ -74,7 +74,7 @@ def _add_bodies(reading: Stage, kilogram: float) -> None:
         inertia = inertia_of(prim, reading.places, kilogram)
         if inertia is None:
             silent.append(name)
-        shapes = shapes_of(prim, reading.places, owners)
+        shapes = shapes_of(prim, reading.places, owners, kilogram)
         reading.bodies[name] = Body(name, inertia, shapes, reading.source(prim))
     if silent:
         reading.note(

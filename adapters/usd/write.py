@@ -16,7 +16,7 @@ import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from regularize.adapters.common.inertia import MASSLESS
-from regularize.adapters.common.names import unique
+from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import Writing, WrittenCoordinate, quaternion
 from regularize.adapters.urdf.row import in_a_row
@@ -24,7 +24,7 @@ from regularize.adapters.usd.motors import add_motors
 from regularize.adapters.usd.precise import NAME, put
 from regularize.adapters.usd.prim_joint import add_joint, axes_of
 from regularize.adapters.usd.prim_shape import add_shape
-from regularize.errors import UnsupportedExport
+from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.lie.screw import Array, unit
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint_motion import relative_pose
@@ -48,10 +48,14 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     name = os.fspath(path)
     if not name.lower().endswith(SUFFIXES):
         raise UnsupportedExport(f"USD is written to {', '.join(SUFFIXES)}, not to {name}")
-    stage = Usd.Stage.CreateNew(name)
-    writing = _UsdWriter("USD", mechanism, stage)
-    writing.write_stage()
-    stage.Save()
+    try:
+        stage = Usd.Stage.CreateNew(name)
+        writing = _UsdWriter("USD", mechanism, stage)
+        writing.write_stage()
+        stage.Save()
+    except Tf.ErrorException as error:
+        reason = " ".join(str(error).split("'")[-2:-1]) or "USD refuses it"
+        raise RegularizeError(f"{name}: cannot be written: {reason}; check the folder") from error
     return tuple(writing.findings)
 
 
@@ -86,6 +90,13 @@ class _UsdWriter(Writing):
         self.poses = reference_poses(mechanism, found.tree)
         for body in mechanism.bodies:
             self._body(body)
+        bare = [b.name for b in mechanism.bodies if b.inertia is None or not b.inertia.mass]
+        bare = [name for name in bare if name != mechanism.ground]
+        if bare:
+            self.lose(
+                "programs give bodies without mass properties those of their colliders: "
+                f"{listed(bare, len(bare))}; write some into the model, or give --density"
+            )
         for closing, joints in ((False, found.tree), (True, found.closures)):
             for joint in joints:
                 self._joint(joint, closing)

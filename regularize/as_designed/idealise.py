@@ -20,10 +20,6 @@ from regularize.model.graph import EdgeId
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 
-#: What noise shows of itself, in units of what it takes to undo it: in singular values over the
-#: largest, and in angles between axes that are meant to be parallel.
-SHOWN = 4.0
-
 
 @dataclass(frozen=True, eq=False)
 class Idealised:
@@ -75,6 +71,7 @@ def idealise(
     near: float = SLIGHT,
     rtol: float = subalgebra.RTOL,
     seed: int = 0,
+    shown: float = 4.0,
 ) -> Idealised:
     """Find the mechanism next to a written one that moves more freely.
 
@@ -83,6 +80,8 @@ def idealise(
         near: Largest change of a joint's place, in sizes of its part, or of its axis, in radians.
         rtol: Tolerance of ranks and relations; see ``reduce``.
         seed: Seed of all random choices.
+        shown: What noise shows of itself, in units of the moves that undo it: in singular values
+            over the largest, and in angles between axes that are meant to be parallel.
 
     Raises:
         ModelError: ``near`` is no positive number.
@@ -94,8 +93,8 @@ def idealise(
     moves: dict[str, tuple[float, float]] = {}
     relations: list[AxisRelation] = []
     for cell in written.cells:
-        for motions in _candidates(written, cell.edges, cell.finite, near):
-            found = _accepted(best, cell.edges, motions, near, seed)
+        for motions in _candidates(written, cell.edges, cell.finite, shown * near):
+            found = _accepted(best, cell.edges, motions, near, seed, shown)
             if found is None:
                 continue
             change, after = found
@@ -110,16 +109,16 @@ def idealise(
 
 
 def _candidates(
-    reduction: Reduction, edges: tuple[EdgeId, ...], finite: int | None, near: float
+    reduction: Reduction, edges: tuple[EdgeId, ...], finite: int | None, small: float
 ) -> range:
     """Numbers of motions that noise may have taken away, the largest first."""
     loops = _at_pose(reduction, edges)
     rows = loops.residual_jacobian(loops.state(_coordinates(reduction, edges))) * loops.units
     s = np.linalg.svd(rows[0], compute_uv=False)
-    small = s <= SHOWN * near * s[0] if len(s) else np.zeros(0, dtype=bool)
-    if finite is not None and not np.any(s[small] > EXACT.closed * s[0]):
+    noisy = s <= small * s[0] if len(s) else np.zeros(0, dtype=bool)
+    if finite is not None and not np.any(s[noisy] > EXACT.closed * s[0]):
         return range(0)  # what is small is zero: noise has nothing to do with it
-    return range(loops.freedoms - int(np.sum(~small)), finite or 0, -1)
+    return range(loops.freedoms - int(np.sum(~noisy)), finite or 0, -1)
 
 
 def _coordinates(reduction: Reduction, edges: tuple[EdgeId, ...]) -> Array:
@@ -131,7 +130,12 @@ def _at_pose(reduction: Reduction, edges: tuple[EdgeId, ...]) -> LoopKinematics:
 
 
 def _accepted(
-    written: Reduction, edges: tuple[EdgeId, ...], motions: int, near: float, seed: int
+    written: Reduction,
+    edges: tuple[EdgeId, ...],
+    motions: int,
+    near: float,
+    seed: int,
+    shown: float,
 ) -> tuple[Nearest, Reduction] | None:
     """The nearest mechanism with so many motions, where it is near and has them.
 
@@ -141,7 +145,7 @@ def _accepted(
     free = _tried(written, edges, motions, near, seed, None)
     if free is None:
         return _tried(written, edges, motions, near, seed, near)
-    off = SHOWN * free[0].distance
+    off = shown * free[0].distance
     tidy = _tried(written, edges, motions, min(near, off), seed, off)
     return free if tidy is None or tidy[1].removed < free[1].removed else tidy
 

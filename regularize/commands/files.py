@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import glob
+import math
 import os
 import sys
 import tempfile
@@ -30,6 +31,13 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--loops", metavar="SIDECAR", help="file that describes the loops")
     parser.add_argument("--floating", action="store_true", help="free the root from the ground")
     parser.add_argument("--keyframe", metavar="NAME", help="reference pose of an MJCF model")
+    parser.add_argument(
+        "--package",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="folder of a ROS package that the model names; may be given several times",
+    )
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +45,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     add_reading_options(parser)
     parser.add_argument(
         "--density",
-        type=float,
-        metavar="KG_M3",
-        help="mass properties from shapes of this density where the model states none",
+        action="append",
+        default=[],
+        metavar="[BODY=]KG_M3",
+        help="mass properties from shapes of this density where the model states none and gives no "
+        "material; for one body or for all others; may be given several times",
     )
 
 
@@ -48,6 +58,7 @@ def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
     options["floating"] = arguments.floating or None
     options["keyframe"] = arguments.keyframe
+    options["packages"] = _packages(arguments.package) or None
     return {key: value for key, value in options.items() if value is not None}
 
 
@@ -89,14 +100,44 @@ def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
         from regularize.reduction.reduce import on_branch
 
         mechanism = on_branch(mechanism, arguments.branch)
-    if arguments.density is None:
+    if not arguments.density:
         return mechanism
     from regularize.model.density import with_density
 
-    try:
-        return with_density(mechanism, arguments.density)
-    except ValueError as error:
-        raise RegularizeError(f"--density: {error}") from error
+    return with_density(mechanism, _densities(arguments.density))
+
+
+def _densities(entries: Sequence[str]) -> dict[str, float]:
+    """Entries of ``--density`` by body, that for all others under an empty name."""
+    found: dict[str, float] = {}
+    for entry in entries:
+        name, separator, text = entry.rpartition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and value > 0.0) or (separator and not name):
+            raise RegularizeError(
+                f"--density {entry}: expected a positive number of kg/m³, as --density 7850 or "
+                "--density BODY=7850"
+            )
+        if name in found:
+            raise RegularizeError(f"--density {entry}: that of {name or 'all'} is given already")
+        found[name] = value
+    return found
+
+
+def _packages(entries: Sequence[str]) -> dict[str, str]:
+    """Entries of ``--package``: folders by name of the package."""
+    found = {}
+    for entry in entries:
+        name, _, folder = entry.partition("=")
+        if not name or not os.path.isdir(folder):
+            raise RegularizeError(
+                f"--package {entry}: expected NAME=PATH, the name of a package and its folder"
+            )
+        found[name] = folder
+    return found
 
 
 def expanded(files: Sequence[str]) -> list[str]:

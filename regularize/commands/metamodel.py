@@ -69,9 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.metamodels.file import to_bytes
     from regularize.metamodels.metamodel import metamodel
     from regularize.metamodels.reduced_dynamics import reduced_model
+    from regularize.model.graph import actuated_coordinates
 
     mechanism = load_model(arguments.file, arguments)
-    inputs = arguments.inputs or [joint.name for joint in mechanism.joints if joint.actuated]
+    inputs = list(arguments.inputs or actuated_coordinates(mechanism))
     bounds = _bounds(arguments.bounds, inputs)
     tolerance = arguments.tolerance
     if tolerance is None and arguments.size is None:

@@ -20,6 +20,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import EXACT
 from regularize.pinocchio_model.constraints import RobotConstraints
+from regularize.pinocchio_model.massless_motion import MasslessMotion
 from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.solvers import Acceleration
 from regularize.pinocchio_model.split import Split, mass_matrix
@@ -136,7 +137,13 @@ class AllCoordinates:
         a[given] = self.drives.at(t)[2]
         M = mass_matrix(robot.model, robot.data, q)
         force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v) - M @ a
-        a[rest] = parts.response(M[np.ix_(rest, rest)], force[rest], -bias - jacobian @ a)
+        try:
+            a[rest] = parts.response(M[np.ix_(rest, rest)], force[rest], -bias - jacobian @ a)
+        except MasslessMotion as error:
+            velocity = np.zeros(len(v))
+            velocity[rest] = error.velocity
+            with robot.massive_motion():
+                raise MasslessMotion(velocity) from error
         needed = pin.rnea(robot.model, robot.data, q, v, a) - tau
         multipliers = parts.solve_transposed(needed[rest])
         return a, np.asarray(needed[given] - jacobian[:, given].T @ multipliers)

@@ -70,7 +70,14 @@ def mujoco_model(robot: Robot, step: float) -> Any:
         bodies[i] = (body, placement)
     for closure in robot.expanded.constraints.closures:
         _add_weld(spec, closure, step)
-    return spec.compile()
+    try:
+        return spec.compile()
+    except (ValueError, mujoco.FatalError) as error:
+        reason = " ".join(str(error).split())
+        raise UnsupportedExport(
+            f"MuJoCo refuses the model ({reason}): it needs mass at the end of every chain; use "
+            "the engine 'rows'"
+        ) from error
 
 
 def _pending(

@@ -28,7 +28,8 @@ from regularize.lie.screw import Array
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.exporting import to_pinocchio
-from regularize.pinocchio_model.robot import Robot
+from regularize.pinocchio_model.massless_motion import require_mass
+from regularize.pinocchio_model.robot import Robot, mass_matrix
 from regularize.reduction.reduce import Reduction, on_branch
 from regularize.reduction.reduce import reduce as reduce_mechanism
 from regularize.reduction.steadied import steadied
@@ -176,6 +177,8 @@ def simulate(
         v = robot.admissible_velocity(q, rates)
     v = np.zeros(robot.model.nv) if v is None else checked_array(v, robot.model.nv, "v")
     if engine == "mujoco":
+        with robot.massive_motion():
+            require_mass(mass_matrix(robot.model, robot.data, q), robot.split(q).free)
         step = FIXED_STEP if np.isinf(max_step) else max_step
         soft = MujocoEngine(robot, Loads(robot, applied, slip), q, v, step)
         return reported(robot, record(soft, soft.times(recorded), progress), soft.counters, engine)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regularize.errors import NoInertia
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.batches import CHUNK
 from regularize.manifold.kinematics import State
@@ -25,6 +26,7 @@ from regularize.metamodels.equation_of_motion import (
 )
 from regularize.metamodels.mass_properties import MassProperties
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.massless import no_inertia
 from regularize.model.passive_joints import PassiveJoints
 from regularize.statics.equilibrium import node_incidence
 
@@ -85,6 +87,10 @@ class ReducedModel(EquationOfMotion):
     passive: PassiveJoints
     wrenches: Mapping[str, Array]
     findings: tuple[Diagnostic, ...] = ()
+
+    def no_inertia(self) -> NoInertia:
+        """The error where the inertia matrix is singular."""
+        return no_inertia(self.equations.loops.graph.mechanism, self.inputs)
 
     @property
     def size(self) -> int:

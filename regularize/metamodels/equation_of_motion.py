@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regularize.errors import NoInertia
 from regularize.lie.screw import Array
 
 Index = NDArray[np.int_]
@@ -167,13 +168,27 @@ class EquationOfMotion(ABC):
         return max(1, count)
 
     def forward_dynamics(self, theta: ArrayLike, rate: ArrayLike, effort: ArrayLike) -> Array:
-        """Accelerations of the inputs under actuator efforts, shape (..., s)."""
+        """Accelerations of the inputs under actuator efforts, shape (..., s).
+
+        Raises:
+            NoInertia: The inputs can move without moving any mass.
+        """
         shape, (x, dx, tau) = self._states(theta, rate, effort)
         rows = self.coefficients(x)
         H, D, p = unpack(rows, len(self.inputs))
         lost = D @ products(dx)[..., None] + damping(rows, len(self.inputs)) @ dx[..., None]
         forces = tau + p - lost[..., 0]
-        return np.asarray(np.linalg.solve(H, forces[..., None])).reshape(shape)
+        try:
+            return np.asarray(np.linalg.solve(H, forces[..., None])).reshape(shape)
+        except np.linalg.LinAlgError as error:
+            raise self.no_inertia() from error
+
+    def no_inertia(self) -> NoInertia:
+        """The error where the inertia matrix is singular."""
+        return NoInertia(
+            f"{', '.join(self.inputs)} can move without moving any mass: state the mass properties "
+            "of the mechanism, and compute its dynamics again"
+        )
 
     def _states(self, *values: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
         """Inputs, rates and so on broadcast against each other: their shape, and tables (N, s)."""

@@ -16,7 +16,7 @@ from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.continuation import ActuatedLoops
 from regularize.metamodels.mass_properties import mass_properties
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph import ColumnId, coordinate_names
+from regularize.model.graph import ColumnId, actuated_coordinates, coordinate_names
 from regularize.model.mechanism import Inertia, Mechanism
 from regularize.model.passive_joints import PassiveJoints
 from regularize.reduction.cuts import ReducedLoops
@@ -28,7 +28,7 @@ from regularize.reduction.reduce import reduce as reduce_loops
 
 def reduced_model(
     mechanism: Mechanism | Reduction,
-    inputs: Sequence[str],
+    inputs: Sequence[str] | None = None,
     *,
     start: Mapping[str, float] | None = None,
     closed: bool = True,
@@ -41,7 +41,8 @@ def reduced_model(
         mechanism: The mechanism, or what ``reduce`` made of it.
         inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
             freedoms. As many as the mechanism has freedoms, idle ones left aside: bodies that can
-            spin between two spherical joints are held, and named in ``findings``.
+            spin between two spherical joints are held, and named in ``findings``. By default those
+            of the joints that the model says are actuated.
         start: Values of some joint coordinates from which the loops are closed; they choose the
             branch and need not be met exactly. By default the model's own.
         closed: Use the closed form of the configurations where there is one; otherwise paths are
@@ -58,6 +59,10 @@ def reduced_model(
     """
     reduction = mechanism if isinstance(mechanism, Reduction) else reduce_loops(mechanism)
     findings: tuple[Diagnostic, ...] = ()
+    if inputs is None:
+        inputs = actuated_coordinates(reduction.mechanism)
+        if not inputs:
+            raise ModelError("the model does not say which joints are actuated; name the inputs")
     if len(inputs) < reduction.mobility:
         mechanism, findings = held(reduction)
         if findings:

@@ -58,9 +58,12 @@ class Geometry:
         kind: ``box``, ``cylinder``, ``sphere``, ``capsule`` or ``mesh``.
         size: Box edges; radius and length; radius; or mesh scale, in metres, shape (1 to 3,).
         T_body_geometry: Frame of the shape in the body frame.
-        uri: The mesh file as written in the model.
+        uri: The mesh file as written in the model; ``archive#member`` for a shape inside of a CAD
+            file, ``#member`` inside of the model's own.
         color: Red, green, blue, opacity between 0 and 1.
         collision: True for collision shapes, False for visual ones.
+        density: Density of the material that the file gives the shape, kg/m³; None where it gives
+            none.
     """
 
     kind: str
@@ -69,6 +72,7 @@ class Geometry:
     uri: str | None = None
     color: tuple[float, float, float, float] | None = None
     collision: bool = False
+    density: float | None = None
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""

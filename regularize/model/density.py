@@ -1,111 +1,127 @@
-"""Mass properties from shapes, for models that state none.
+"""Mass properties from shapes, for bodies that state none.
 
-Nothing here happens unasked: a density is a statement about the user's parts that no reader makes.
+Nothing here is invented: the density is that of the material that the file gives a shape, or one
+that the user gives.
 """
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
-import trimesh
 
 from regularize.errors import MissingExtra, ReadError
-from regularize.model.diagnostic import Diagnostic, Source
-from regularize.model.mechanism import (
-    Body,
-    Geometry,
-    Inertia,
-    Mechanism,
-)
-
-#: Mesh formats that need another package, its module and the extra that brings it.
-EXTRAS = {
-    ".dae": ("collada", "meshes"),
-    ".zae": ("collada", "meshes"),
-    ".step": ("cascadio", "step"),
-    ".stp": ("cascadio", "step"),
-    ".iges": ("cascadio", "step"),
-    ".igs": ("cascadio", "step"),
-}
-LEVELS = 5  # folders above the model in which `package://` and `model://` are looked for
+from regularize.lie.screw import Array
+from regularize.model.body import Body, Geometry, Inertia
+from regularize.model.diagnostic import Diagnostic, Severity
+from regularize.model.mechanism import Mechanism
+from regularize.model.meshes import cad_shape, load_mesh
+from regularize.model.solids import EXCHANGE, scaled
 
 
-def with_density(mechanism: Mechanism, density: float) -> Mechanism:
+def with_density(mechanism: Mechanism, density: float | Mapping[str, float]) -> Mechanism:
     """The mechanism with mass properties for the bodies that state none, from their shapes.
 
     The visual shapes count where a body has any, for they show the part; else those for collisions.
-    Overlaps count twice. Bodies that state mass properties, and the ground, stay as they are.
+    Overlaps count twice. Bodies that state mass properties, and the ground, stay as they are; where
+    the file gives a shape a material, the density is that of the material.
 
     Args:
         mechanism: The mechanism.
-        density: Density of all parts, kg/m³.
+        density: Density of all parts in kg/m³, or of the bodies named; the entry ``""`` is that of
+            all others.
 
     Raises:
-        ValueError: The density is not a positive number.
+        ValueError: A density is not a positive number.
+        ModelError: There is no body of a name.
         ReadError: A mesh is not found, or cannot be read.
         MissingExtra: A mesh format needs a package that is not installed.
     """
-    if not (math.isfinite(density) and density > 0.0):
-        raise ValueError(f"a density is a positive number of kg/m³, got {density}")
-    bodies, findings = [], [*mechanism.findings]
+    given = density if isinstance(density, Mapping) else {"": density}
+    for value in given.values():
+        if not (math.isfinite(value) and value > 0.0):
+            raise ValueError(f"a density is a positive number of kg/m³, got {value}")
+    findings: list[Diagnostic] = []
+    for name in (name for name in given if name):
+        body = mechanism.body(name)
+        if body.inertia is not None or name == mechanism.ground:
+            why = "is the ground" if name == mechanism.ground else "states its mass properties"
+            findings.append(_finding("note", f"`{name}` {why}: its density is not used", body))
+    bodies = []
     for body in mechanism.bodies:
-        if body.inertia is not None or body.name == mechanism.ground:
-            bodies.append(body)
-            continue
-        inertia, found = _inertia(body, density, mechanism.path)
-        bodies.append(replace(body, inertia=inertia))
-        findings += found
+        chosen = given.get(body.name, given.get(""))
+        if body.inertia is None and body.name != mechanism.ground and chosen is not None:
+            inertia, found = _weighed(body, chosen, mechanism.path)
+            body, findings = replace(body, inertia=inertia), [*findings, *found]
+        bodies.append(body)
+    findings = [*mechanism.findings, *findings]
     return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
 
 
-def _inertia(
-    body: Body, density: float, path: str | None
+def with_materials(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with mass properties for the bodies whose shapes have a material in the file.
+
+    A body stays without where the material of one of its shapes is not known, or a shape cannot be
+    read; the latter is said.
+    """
+    bodies, findings = [], [*mechanism.findings]
+    for body in mechanism.bodies:
+        shapes = _with_material(body)
+        if body.inertia is None and body.name != mechanism.ground and shapes:
+            try:
+                inertia, found = _weighed(replace(body, geometry=shapes), None, mechanism.path)
+            except (ReadError, MissingExtra) as error:
+                inertia, found = None, [_without(body, str(error))]
+            body, findings = replace(body, inertia=inertia), [*findings, *found]
+        bodies.append(body)
+    return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
+
+
+def _with_material(body: Body) -> tuple[Geometry, ...]:
+    """The shapes to be touched, or else those to be seen, if the file may give each a material."""
+    for touched in (True, False):
+        shapes = tuple(shape for shape in body.geometry if shape.collision is touched)
+        known = (s.density or (s.uri or "").lower().endswith(EXCHANGE) for s in shapes)
+        if shapes and all(known):
+            return shapes
+    return ()
+
+
+def _without(body: Body, why: str) -> Diagnostic:
+    return _finding("note", f"`{body.name}` keeps no mass properties: {why}", body)
+
+
+def _weighed(
+    body: Body, density: float | None, path: str | None
 ) -> tuple[Inertia | None, list[Diagnostic]]:
-    parts, findings = [], []
-    for shape in shown(body):
+    """Mass properties of a body, and what to say about them."""
+    shapes, parts = shown(body), []
+    if not shapes:
+        words = f"`{body.name}` has neither mass properties nor shapes to compute them from"
+        return None, [_finding("note", words, body)]
+    for shape in shapes:
         part = shape_inertia(shape, density, path)
+        if part is None and density is None:
+            return None, []
         if part is None:
-            findings.append(
-                _finding(
-                    "warning",
-                    f"mesh `{shape.uri}` of `{body.name}` is not closed, so it has no volume: "
-                    "the body keeps no mass properties",
-                    body.source,
-                    "repair the mesh, or write an inertia into the model",
-                )
+            words = (
+                f"mesh `{shape.uri}` of `{body.name}` is not closed, so it has no volume: "
+                "the body keeps no mass properties"
             )
-            return None, findings
+            help = "repair the mesh, or write an inertia into the model"
+            return None, [_finding("warning", words, body, help)]
         parts.append(part.transformed(shape.T_body_geometry))
-    if not parts:
-        findings.append(
-            _finding(
-                "note",
-                f"`{body.name}` has neither mass properties nor shapes to compute them from",
-                body.source,
-            )
-        )
-        return None, findings
     total = Inertia.total(parts)
-    findings.append(
-        _finding(
-            "note",
-            f"mass of `{body.name}` computed from its shapes at {density:g} kg/m³: "
-            f"{total.mass:.4g} kg",
-            body.source,
-        )
-    )
-    return total, findings
+    of = {shape.density for shape in shapes} - {None}
+    at = f"at {density:g} kg/m³" if density is not None and not of else "by their material"
+    words = f"mass of `{body.name}` computed from its shapes {at}: {total.mass:.4g} kg"
+    return total, [_finding("note", words, body)]
 
 
-def _finding(severity: Any, message: str, source: Source | None, *help: str) -> Diagnostic:
-    return Diagnostic("REG018", severity, message, source=source, help=help)
+def _finding(severity: Severity, message: str, body: Body, *help: str) -> Diagnostic:
+    return Diagnostic("REG018", severity, message, source=body.source, help=help)
 
 
 def shown(body: Body) -> tuple[Geometry, ...]:
@@ -114,18 +130,25 @@ def shown(body: Body) -> tuple[Geometry, ...]:
     return visual or body.geometry
 
 
-def shape_inertia(shape: Geometry, density: float, path: str | None = None) -> Inertia | None:
-    """Mass properties of one shape in its own frame; None for a mesh that is not closed.
+def shape_inertia(
+    shape: Geometry, density: float | None, path: str | None = None
+) -> Inertia | None:
+    """Mass properties of one shape in its own frame.
+
+    None for a mesh that is not closed, and without a density.
 
     Args:
         shape: The shape; cylinders and capsules stand along Z, about the origin.
-        density: kg/m³.
+        density: kg/m³, where the file gives the shape no material.
         path: The model file, beside which meshes are looked for.
     """
+    chosen = density if shape.density is None else shape.density
     if shape.kind == "mesh":
-        return _mesh_inertia(shape, density, path)
+        return _mesh_inertia(shape, chosen, path)
+    if chosen is None:
+        return None
     volume, moments = _SOLIDS[shape.kind](*(float(value) for value in shape.size))
-    return Inertia(density * volume, np.zeros(3), density * np.diag(moments))
+    return Inertia(chosen * volume, np.zeros(3), chosen * np.diag(moments))
 
 
 def _box(x: float, y: float, z: float) -> tuple[float, list[float]]:
@@ -162,7 +185,14 @@ _SOLIDS: dict[str, Callable[..., tuple[float, list[float]]]] = {
 }
 
 
-def _mesh_inertia(shape: Geometry, density: float, path: str | None) -> Inertia | None:
+def _mesh_inertia(shape: Geometry, density: float | None, path: str | None) -> Inertia | None:
+    found = cad_shape(shape.uri or "", path)
+    if found is not None:
+        inertia = found.inertia(density)
+        scale: Array = np.broadcast_to(shape.size, 3)
+        return None if inertia is None else scaled(inertia, scale)
+    if density is None:
+        return None
     mesh = load_mesh(shape, path)
     if not mesh.is_watertight:
         return None
@@ -172,58 +202,3 @@ def _mesh_inertia(shape: Geometry, density: float, path: str | None) -> Inertia 
     if mass < 0.0:  # the faces look inwards
         mass, matrix = -mass, -matrix
     return Inertia(mass, np.asarray(properties.center_mass), (matrix + matrix.T) / 2)
-
-
-def load_mesh(shape: Geometry, path: str | None) -> Any:
-    """The mesh of a shape as one ``trimesh.Trimesh``, scaled to metres.
-
-    Raises:
-        ReadError: The file is not found, or cannot be read.
-        MissingExtra: Its format needs a package that is not installed.
-    """
-    file = find_mesh(shape.uri or "", path)
-    suffix = file.suffix.lower()
-    try:
-        loaded = trimesh.load(file, force="scene")
-    except ImportError as error:
-        module, extra = EXTRAS.get(suffix, ("trimesh[easy]", "meshes"))
-        raise MissingExtra(f"{file.name} ({suffix})", module, extra) from error
-    except (ValueError, OSError, IndexError, KeyError, TypeError) as error:
-        if suffix in EXTRAS and not _installed(EXTRAS[suffix][0]):
-            module, extra = EXTRAS[suffix]
-            raise MissingExtra(f"{file.name} ({suffix})", module, extra) from error
-        reason = " ".join(str(error).split())
-        raise ReadError(str(file), f"is not a mesh that can be read: {reason[:120]}") from error
-    mesh = loaded.to_mesh() if hasattr(loaded, "to_mesh") else loaded
-    if suffix in (".step", ".stp", ".iges", ".igs"):
-        mesh.merge_vertices(merge_norm=True, merge_tex=True)
-    mesh.apply_transform(np.diag([*np.broadcast_to(shape.size, 3), 1.0]))
-    return mesh
-
-
-def _installed(module: str) -> bool:
-    return bool(trimesh.util.has_module(module))
-
-
-def find_mesh(uri: str, path: str | None) -> Path:
-    """The file that a mesh URI means, beside the model or in the folders above it.
-
-    Raises:
-        ReadError: There is none.
-    """
-    name = unquote(uri.split("://", 1)[-1]).lstrip("/") if "://" in uri else uri
-    base = Path(path).resolve().parent if path is not None else Path.cwd()
-    if os.path.isabs(name) and Path(name).is_file():
-        return Path(name)
-    if uri.startswith("file://") and Path("/" + name).is_file():
-        return Path("/" + name)
-    tails = [name]
-    if "://" in uri and "/" in name:
-        tails.append(name.split("/", 1)[1])  # the package's own folder
-    for folder in (base, *[*base.parents][:LEVELS]):
-        for tail in tails:
-            if (folder / tail).is_file():
-                return folder / tail
-    raise ReadError(
-        path or uri, f"the mesh `{uri}` is not found beside the model or in the folders above it"
-    )

@@ -185,6 +185,13 @@ class Graph:
         return any(self.mechanism.body(name).inertia is not None for name in self.members[node])
 
 
+def actuated_coordinates(mechanism: Mechanism) -> tuple[str, ...]:
+    """Names of the coordinates of the joints that the model says are actuated."""
+    driven = {joint.name for joint in mechanism.joints if joint.actuated}
+    names = coordinate_names(mechanism)
+    return tuple(name for name in names if name in driven or name.rpartition("[")[0] in driven)
+
+
 def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
     """A name for every joint coordinate: the joint's, numbered where it has several freedoms."""
     return tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,6 +61,10 @@ class ActuatedTree(ConstrainedTree, ABC):
             ModelError: The model marks no joint as actuated and none is given.
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
+
+    @abstractmethod
+    def massive_motion(self) -> AbstractContextManager[None]:
+        """``NoInertia`` with names in place of ``MasslessMotion``."""
 
     @abstractmethod
     def residual(self, q: Array, data: Any = None) -> Array:
@@ -223,6 +228,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         tree, lift = self.expanded, self.lift(q, v)
         errors = tree.residual(q if lift is None else lift.q) if frequency else None
         terms = None if errors is None else Stabilization(errors, frequency, damping)
-        if lift is not None:
-            return lifted_derivatives(lift, tau, terms)
-        return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)
+        with self.massive_motion():
+            if lift is not None:
+                return lifted_derivatives(lift, tau, terms)
+            return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from regularize.lie.screw import read_only
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.findings import left_over, massless_tips
 from regularize.pinocchio_model.joint_values import left_out, write_joint_values
+from regularize.pinocchio_model.legacy import close_frames, differing
 from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
 from regularize.pinocchio_model.solvers import is_massive
@@ -60,7 +62,11 @@ def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool =
         make = rigid_models if style == "legacy" else anchor_models
         models = make(builder.model, closures, welds)
     again = partial(to_pinocchio, reduction, style, composite=composite)
-    return _robot(reduction, style, builder, closures, models, again)
+    robot = _robot(reduction, style, builder, closures, models, again)
+    if style != "legacy" or not robot.rows or len(robot.constraints.coupling):
+        return robot
+    rows = to_pinocchio(reduction, composite=composite)
+    return replace(robot, findings=(*robot.findings, *differing(robot, rows)))
 
 
 def _robot(
@@ -77,6 +83,8 @@ def _robot(
     rows = ConstraintRows(model, closures, coordinates.velocity_rows())
     legacy = style == "legacy"
     q0 = read_only(coordinates.configuration(reduction.q))
+    if legacy:
+        close_frames(model, models, q0)
     massive = is_massive(model, model.createData(), q0)
     cut = [c.edge.joint for c in closures if c.edge is not None]
     lost = left_out(reduction.mechanism.joints, cut)

@@ -12,9 +12,9 @@ import pinocchio as pin
 
 from regularize.errors import ReadError
 from regularize.model.body import Body, Geometry
-from regularize.model.density import find_mesh
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.model.meshes import find_mesh
 
 #: Shapes without a colour are drawn in this one, as Pinocchio's own readers do.
 GREY = (0.9, 0.9, 0.9, 1.0)

@@ -1,14 +1,14 @@
 """Closed-loop mechanisms in Pinocchio, with independent loop constraints.
 
 The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model``; the kept rows
-of the cuts become constraints. Everything is computed by Pinocchio from the model; nothing is
-decomposed at run time.
+of the cuts become constraints. Everything is computed by Pinocchio from the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -30,6 +30,7 @@ from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
 from regularize.pinocchio_model.lifting import Lift
+from regularize.pinocchio_model.massless_motion import naming, require_mass
 from regularize.pinocchio_model.passive_forces import PassiveForces
 from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
 from regularize.pinocchio_model.split import Split
@@ -100,6 +101,11 @@ class Robot(ActuatedTree):
         maps = self._coordinates, tree._coordinates
         return Lift.of(tree, tree.world_rows, maps, self.coordinates(q), v)
 
+    @property
+    def joint_map(self) -> Array:
+        """Velocities of the model from rates of the mechanism's joints, shape (nv, n)."""
+        return self._coordinates.velocities
+
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
 
@@ -137,10 +143,16 @@ class Robot(ActuatedTree):
 
         In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
+        ``NoInertia`` says which freedoms move no mass.
         """
-        if np.ndim(q) == np.ndim(v) == np.ndim(tau) == 1:
-            return self._accelerate(q, v, tau)
-        return batch(self.accelerations, (q, v, tau), executor)
+        with self.massive_motion():
+            if np.ndim(q) == np.ndim(v) == np.ndim(tau) == 1:
+                return self._accelerate(q, v, tau)
+            return batch(self.accelerations, (q, v, tau), executor)
+
+    def massive_motion(self) -> AbstractContextManager[None]:
+        """``NoInertia`` with names in place of ``MasslessMotion``."""
+        return naming(self.reduction, self._coordinates)
 
     def accelerations(self, q: Array, v: Array, tau: Array) -> Array:
         """``forward_dynamics`` of configurations (N, nq), one after the other, shape (N, nv)."""
@@ -169,7 +181,8 @@ class Robot(ActuatedTree):
             return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
         force = tau - pin.nonLinearEffects(self.model, self.data, q, v)
         M = mass_matrix(self.model, self.data, q)
-        return Split.of(jacobian, self.rank).response(M, force, -bias)
+        with self.massive_motion():
+            return Split.of(jacobian, self.rank).response(M, force, -bias)
 
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
         """Forces at the cuts, in physical units; arguments as of ``forward_dynamics``.
@@ -250,6 +263,8 @@ class Robot(ActuatedTree):
         """
         free = self.split(q).free
         M = mass_matrix(self.model, self.data, q)
+        with self.massive_motion():
+            require_mass(M, free)
         return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ np.asarray(v))))
 
     def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
@@ -277,7 +292,7 @@ class Robot(ActuatedTree):
             left: Left singular vectors of the Jacobian there, shape (m, m).
         """
         if self.rank == self.rows or self.style == "legacy" or not self.massive:
-            return self._accelerate
+            return self.forward_dynamics
         combine = left[:, : self.rank].T
 
         def accelerate(q: Array, v: Array, tau: Array) -> Array:

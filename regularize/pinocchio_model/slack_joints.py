@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -28,6 +29,11 @@ from regularize.reduction.reduce import Reduction
 #: Kinds of slack joints by the half of the twist that they free, and the words in their names.
 KINDS = ("prismatic", "revolute")
 WORDS = ("translation", "rotation")
+
+
+def is_slack(name: str) -> bool:
+    """Whether a joint is a slack joint by its name, in whatever format it was written and read."""
+    return re.search(rf"_slack_({'|'.join(WORDS)})_[xyz](_\d+)?$", name) is not None
 
 
 def with_slack(

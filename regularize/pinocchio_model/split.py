@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.massless_motion import require_mass
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +56,13 @@ class Split:
             M: Mass matrix of the tree, shape (nv, nv); singular where massless links end it.
             forces: Shape (nv,) or (nv, K).
             values: Shape (m,) or (m, K).
+
+        Raises:
+            MasslessMotion: The accelerations are not determined.
         """
         particular, free = self.solve(values), self.free
         rest = free.T @ (forces - M @ particular)
+        require_mass(M, free)
         return np.asarray(particular + free @ np.linalg.solve(free.T @ M @ free, rest))
 
 
@@ -82,13 +87,17 @@ def saddle_inverse(M: Array, jacobian: Array, rank: int) -> Array:
         M: Mass matrix, regular on the velocities that the rows leave free, shape (nv, nv).
         jacobian: Rows, shape (m, nv).
         rank: Number of independent ones.
+
+    Raises:
+        MasslessMotion: A velocity that the rows leave free moves no mass.
     """
     m, nv = jacobian.shape
+    parts = Split.of(jacobian, rank)
+    require_mass(M, parts.free)
     if rank == m:
         system = np.zeros((nv + m, nv + m))
         system[:nv, :nv], system[nv:, :nv], system[:nv, nv:] = M, jacobian, jacobian.T
         return np.asarray(np.linalg.inv(system))
-    parts = Split.of(jacobian, rank)
     inverse = (parts.right / parts.values) @ parts.left.T
     free = parts.free @ np.linalg.solve(parts.free.T @ M @ parts.free, parts.free.T)
     taken = inverse - free @ (M @ inverse)

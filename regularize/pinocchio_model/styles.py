@@ -13,7 +13,8 @@
     joints never move, and every row of the weld is independent.
 ``legacy``
     As ``anchors``, with ``RigidConstraintModel`` and all of its rows; what is redundant is left to
-    the proximal settings, which are iterated until the accelerations settle.
+    the proximal settings, which are iterated until the accelerations settle. Frames are closed at
+    the reference configuration, and accelerations there compared with those of ``rows``.
 """
 
 from __future__ import annotations

@@ -49,7 +49,9 @@ def idle_bodies(reduction: Reduction) -> Iterator[IdleBody]:
         known = np.zeros((0, reduction.freedoms))
         for nodes, ends in sorted(_rows(reduction.graph, part), key=lambda row: len(row[0])):
             common = _common([part.screws[e] for e in ends], reduction.rtol)
-            if common is None or _common([elsewhere[e] for e in ends], reduction.rtol) is None:
+            if common is None or any(
+                _common([screws[e] for e in ends], reduction.rtol) is None for screws in elsewhere
+            ):
                 continue
             rates = _rates(reduction.graph, part, nodes, ends, common)
             if np.linalg.matrix_rank(np.vstack([known, rates]), tol=1e-6) == len(known):
@@ -84,14 +86,15 @@ def _rows(graph: Graph, part: Part) -> Iterator[tuple[tuple[NodeId, ...], tuple[
                 row.append(graph.edges[last].other(row[-1]))
 
 
-def _elsewhere(reduction: Reduction, part: Part) -> dict[EdgeId, Array]:
-    """Screws of a part at a configuration far along the walk: what meets there meets always."""
+def _elsewhere(reduction: Reduction, part: Part) -> list[dict[EdgeId, Array]]:
+    """Screws of a part at configurations of the walk: what meets at all of them meets always."""
     graph, loops = reduction.graph, reduction.loops
     cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
-    q = np.array(reduction.q)
-    q[graph.columns(cell.edges)] = cell.configurations[-1]
+    picked = np.linspace(0, len(cell.configurations) - 1, 5).astype(int)
+    q = np.repeat(reduction.q[None], len(picked), axis=0)
+    q[:, graph.columns(cell.edges)] = cell.configurations[picked]
     screws = loops.measured(part.length, part.center).scaled(loops.state(q).screws)
-    return {e: screws[0, loops.local(e)].T for e in part.edges}
+    return [{e: own[loops.local(e)].T for e in part.edges} for own in screws]
 
 
 def _common(spaces: list[Array], rtol: float) -> Array | None:

@@ -17,7 +17,12 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import assemble
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.gaps import Candidates
-from regularize.model.graph import Graph, coordinate_names, spanning_tree
+from regularize.model.graph import (
+    Graph,
+    actuated_coordinates,
+    coordinate_names,
+    spanning_tree,
+)
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.pivoting import choose, columns_of
@@ -76,7 +81,8 @@ def partition(
         mechanism: The mechanism, its graph or its reduction.
         q: Coordinates of all joints to start from, shape (n,); by default the reduction's or the
             file's.
-        independent: Coordinates that have to be independent; the others are chosen.
+        independent: Coordinates that have to be independent; the others are chosen, those of
+            actuated joints before others.
         forced: Coordinates whose motion is prescribed.
         close: Close the loops first, with those coordinates held. Without it the Jacobian is taken
             at ``q`` as it is, and too high a rank may leave no independent coordinates.
@@ -109,7 +115,8 @@ def partition(
     tree = spanning_tree(graph) if reduction is None else reduction.tree
     loops = sized_loops(graph, q, tree=tree)
     jacobian = loops.residual_jacobian(loops.state(q))[0] * loops.units
-    choice = choose(jacobian, known, locked, rtol)
+    motors = columns_of(known, actuated_coordinates(graph.mechanism))
+    choice = choose(jacobian, known, locked, rtol, motors)
     rows = [
         f"{graph.edges[chord].joint.name}: {component}"
         for chord in loops.chords

@@ -121,6 +121,7 @@ def choose(
     names: Sequence[str],
     locked: Iterable[int] = (),
     rtol: float = subalgebra.RTOL,
+    preferred: Iterable[int] = (),
 ) -> Choice:
     """Split the columns of a Jacobian, those that are locked among the independent ones.
 
@@ -129,6 +130,7 @@ def choose(
         names: Name of every column.
         locked: Columns that have to be independent.
         rtol: Relative tolerance of the rank.
+        preferred: Columns that are independent as well where they can be, and clearly so.
 
     Raises:
         NotIndependent: The locked columns depend on each other.
@@ -141,6 +143,9 @@ def choose(
     dependent_ones = tied(allowed[locked], rtol)
     if dependent_ones:
         raise NotIndependent([names[locked[i]] for i in dependent_ones], allowed.shape[1])
+    for column in preferred:
+        if column not in locked and not tied(allowed[[*locked, column]], max(rtol, 1e-3)):
+            locked.append(column)
     pivots = complete_pivoting(jacobian, locked, rtol * 1e-2)
     # The rank is that of the singular values: growing rounding errors are no pivots.
     dependent, rows = pivots.columns[: rank.rank], pivots.rows[: rank.rank]

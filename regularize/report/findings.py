@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
 from regularize.model.graph import Graph
+from regularize.pinocchio_model.slack_joints import is_slack
 from regularize.reduction.idle import IdleBody
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
@@ -181,7 +182,8 @@ def _part(
             joints=joints,
             source=source,
         )
-    locked = _locked(graph, part)
+    # Slack joints never move: that is what they are for.
+    locked = [name for name in _locked(graph, part) if not is_slack(name)]
     if locked:
         yield Diagnostic(
             "REG206",

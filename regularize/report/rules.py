@@ -111,10 +111,21 @@ RULES: tuple[Rule, ...] = (
         "REG018",
         "mass-from-shapes",
         "note",
-        "Mass properties were computed from shapes at a density that you gave, or could not be.",
+        "Mass properties were computed from shapes, at the density of the material that the file "
+        "gives them or at one that you gave, or could not be.",
         "They are as good as the shapes: meshes of covers weigh nothing like a machine.",
         "A link with a visual mesh and no <inertial> element, read with --density 2700.",
         "Write measured mass properties into the model.",
+    ),
+    Rule(
+        "REG019",
+        "loop-offered",
+        "note",
+        "Two frames without mass on different branches of the model lie in the same place, and no "
+        "joint of the file closes a loop there.",
+        "Exporters mark loops so, for formats that hold trees only: then the analysis sees a tree.",
+        "Links link_3_cl1_1 and link_5_cl1_2 that a CAD exporter put where two parts are pinned.",
+        "Paste the line that is printed, if they mark a loop; if they do not, leave them.",
     ),
     Rule(
         "REG101",
@@ -612,6 +623,17 @@ RULES: tuple[Rule, ...] = (
         "Programs that use it miss it.",
         "Sensors, contact exclusions or controllers beside the mechanism.",
         "Patch the model's own file instead: `regularize fix`, which leaves them where they are.",
+    ),
+    Rule(
+        "REG330",
+        "legacy-differs",
+        "warning",
+        "Pinocchio's older rigid constraints, the export style legacy, give other accelerations "
+        "than the kept equations.",
+        "They hold all equations, the redundant ones as well; where the geometry is rounded, these "
+        "contradict each other a little, and the iterations settle at something else.",
+        "A spherical linkage whose axes were saved with seven digits.",
+        "Use the style rows, anchors or slack, which leave the redundant equations out.",
     ),
 )
 

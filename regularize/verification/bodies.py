@@ -13,6 +13,7 @@ from regularize.model.body import Geometry, Inertia
 from regularize.model.diagnostic import Diagnostic, Severity
 from regularize.model.mechanism import Mechanism
 from regularize.verification.comparison import Comparison
+from regularize.verification.meshes import INSIDE
 
 
 def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
@@ -139,6 +140,7 @@ def _same_color(one: Geometry, two: Geometry) -> bool:
 
 def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
     """Where the mesh of a shape is: a file that does not depend on the model's own place."""
-    if shape.uri is None or "://" in shape.uri or mechanism.path is None:
+    own = shape.uri is not None and shape.uri.startswith(INSIDE)  # inside of the model's own file
+    if shape.uri is None or own or "://" in shape.uri or mechanism.path is None:
         return [shape.uri or ""]
     return [os.path.realpath(os.path.join(os.path.dirname(mechanism.path), shape.uri))]

@@ -11,8 +11,8 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint
 from regularize.verification.comparison import Comparison, instead, listed_all, numbers
 
-#: What a joint states of a freedom: where, the value that silence means, and the power of the
-#: file's coordinate by that of the model by which the file's value is multiplied.
+#: What joints state of a freedom, and the power of the file's coordinate by that of the model by
+#: which the file's value is to be multiplied.
 LIMITS = {"velocity": -1, "effort": 1}
 DYNAMICS = {"damping": 2, "friction": 1, "stiffness": 2, "armature": 2}
 

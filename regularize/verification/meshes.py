@@ -9,11 +9,11 @@ from pathlib import Path
 from regularize.adapters.registry import Adapter
 from regularize.errors import ReadError
 from regularize.model.body import Geometry
-from regularize.model.density import find_mesh
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.model.meshes import find_mesh
 
-#: Between the file of a USD stage and the path of a prim inside it.
+#: Between the file of a USD stage or of a CAD system and what is meant inside it.
 INSIDE = "#"
 
 
@@ -51,6 +51,10 @@ def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: 
     if mechanism.format == "usd" and path is not None and uri.startswith("/"):
         inside = f"{_from(folder, os.path.realpath(path))}{INSIDE}{uri}"
         return inside if adapter.name in ("usd", "json") else None
+    if INSIDE in uri and adapter.name != "json":  # engines open no CAD files
+        return None
+    if uri.startswith(INSIDE) and path is not None:
+        return f"{_from(folder, os.path.realpath(path))}{uri}"
     if adapter.meshes:
         try:
             file = find_mesh(uri, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,10 +45,12 @@ def write_verified(
         RegularizeError: The file cannot be written.
     """
     adapter, target = adapters()[format], replaceable(path)
+    if not target.parent.is_dir():
+        raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
     try:
         model, findings = prepared(mechanism, adapter, target.parent)
-        findings += adapter.load_writer()(model, temporary)
+        findings += _write(adapter, model, temporary)
         # Meshes are named from the place of the file from now on.
         placed = replace(model, path=os.fspath(temporary))
         findings += _verified(placed, temporary, adapter, reduction)
@@ -61,8 +63,6 @@ def write_verified(
         raise RegularizeError(
             f"{target}: cannot be written: {error.strerror}; check the folder"
         ) from error
-    except ValueError as error:  # of lxml
-        raise UnsupportedExport(f"{target}: not written: {error}") from error
     except (ReadError, UnsupportedExport) as error:
         reason = str(error)
         for name in (str(temporary), temporary.name):
@@ -72,6 +72,16 @@ def write_verified(
         for left, _ in _written(temporary, target):
             left.unlink(missing_ok=True)
     return tuple(findings)
+
+
+def _write(adapter: Adapter, model: Mechanism, path: Path) -> Iterable[Diagnostic]:
+    """Let the adapter write; raises ``UnsupportedExport`` for names that no XML can hold."""
+    writer = adapter.load_writer()
+    try:
+        found: Iterable[Diagnostic] = writer(model, path)
+    except ValueError as error:  # of lxml
+        raise UnsupportedExport(f"the model has text that cannot be written: {error}") from error
+    return found
 
 
 def replaceable(path: str | os.PathLike[str]) -> Path:

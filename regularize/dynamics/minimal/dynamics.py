@@ -24,11 +24,13 @@ from regularize.dynamics.minimal.kinematics import (
     choice_at,
 )
 from regularize.dynamics.prescribed import Prescribed
-from regularize.errors import ModelError, NoInertia, NotClosed
+from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
 from regularize.model.graph import coordinate_names
+from regularize.model.massless import no_inertia
 from regularize.pinocchio_model.exporting import to_pinocchio
+from regularize.pinocchio_model.massless_motion import idle_motion
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
@@ -91,17 +93,15 @@ class MinimalDynamics(PartitionedKinematics):
         free, driven = self.free, self.driven
         known: Array = np.zeros(len(self.known))
         known[driven] = 0.0 if prescribed is None else prescribed
-        try:
-            if driven:
-                rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
-                known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
-            else:
-                known = np.asarray(np.linalg.solve(M, -F))
-        except np.linalg.LinAlgError as error:
-            raise NoInertia(
-                f"the mass matrix of {', '.join(self.independent)} is singular: they can move "
-                "without moving any mass; give the bodies mass properties"
-            ) from error
+        idle = idle_motion(M, np.eye(len(M))[:, free])
+        if idle is not None:
+            moving = [self.names[self.known[k]] for k in np.flatnonzero(idle)]
+            raise no_inertia(self.robot.reduction.mechanism, moving)
+        if driven:
+            rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
+            known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
+        else:
+            known = np.asarray(np.linalg.solve(M, -F))
         needed = (M @ known + F)[driven] if driven else np.zeros(0)
         return pose.transmission @ known + bias, needed
 

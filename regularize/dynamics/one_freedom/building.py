@@ -19,10 +19,11 @@ from regularize.dynamics.one_freedom.functions import PathFunctions
 from regularize.dynamics.one_freedom.path import Path
 from regularize.dynamics.one_freedom.states import States
 from regularize.dynamics.one_freedom.table import PIECES, ROUND, Table, table_of, tail
-from regularize.errors import ModelError, NoInertia, NotClosed
+from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import coordinate_names
+from regularize.model.massless import no_inertia
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot
@@ -131,10 +132,7 @@ def _functions(curve: Curve, states: States, nodes: Nodes) -> Table:
         inertia = states.inertia(curve.restored(embedded), nodes.rates(s))
         scale = np.append(inertia[:, 0].max(), np.repeat(np.max(np.abs(inertia[:, 1:])), 3))
         if not inertia[:, 0].min() > 1e-10 * scale[0]:
-            raise NoInertia(
-                "the mechanism can move, or pass a dead centre, without moving any mass; give all "
-                "bodies mass properties"
-            )
+            raise no_inertia(curve.reduction.mechanism, ())
         if tail(inertia / np.maximum(scale, 1e-300)) < TAIL or count > MOST:
             break
         count *= 2

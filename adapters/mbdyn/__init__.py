@@ -1,0 +1,1 @@
+"""MBDyn models, as FreeCAD's solver reads them."""

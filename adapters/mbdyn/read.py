@@ -1,0 +1,260 @@
+"""MBDyn models (``.mbd``): nodes, bodies and joints, as the solver of FreeCAD reads them.
+
+Structural nodes become bodies, and every other statement that joins them in a way that is not read
+is named. A clamp fixes a node to the ground. Numbers are SI.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from regularize.adapters.cad.draft import CadDraft
+from regularize.adapters.common.draft import Side
+from regularize.adapters.common.names import listed, suggestion
+from regularize.adapters.mbdyn.statements import Statement, statements
+from regularize.errors import ReadError
+from regularize.lie.screw import IDENTITY, Array
+from regularize.model.mechanism import Inertia, Mechanism
+
+#: Pairs by which of the positions along X, Y, Z and of the rotations a total joint holds.
+TOTAL: dict[tuple[tuple[int, ...], ...], str] = {
+    ((1, 1, 1), (1, 1, 1)): "fixed",
+    ((1, 1, 0), (1, 1, 1)): "prismatic",
+    ((1, 1, 1), (1, 1, 0)): "revolute",
+    ((1, 1, 0), (1, 1, 0)): "cylindrical",
+    ((1, 1, 1), (0, 0, 0)): "spherical",
+    ((0, 0, 1), (1, 1, 0)): "planar",
+    ((0, 0, 0), (1, 1, 1)): "no_rotation",
+    ((1, 1, 0), (0, 0, 0)): "point_on_line",
+    ((0, 0, 1), (0, 0, 0)): "point_in_plane",
+}
+#: Blocks of a file that say how to integrate.
+QUIET = frozenset({"begin", "end", "set", "reference", "structural", "body", "joint", "gravity"})
+
+
+def read(path: str) -> Mechanism:
+    """Read an MBDyn file.
+
+    Raises:
+        ReadError: The file is damaged, or names a node that it does not have.
+    """
+    return _Reader(path).read()
+
+
+class _Reader:
+    """Reads one file; holds what its parts share."""
+
+    def __init__(self, path: str) -> None:
+        self.draft = CadDraft(path, Path(path).stem)
+        self.gravity: Array = np.zeros(3)
+        self.driven: list[str] = []
+
+    def read(self) -> Mechanism:
+        """The mechanism."""
+        block, elements = "", []
+        for statement in statements(str(self.draft.path)):
+            if statement.head == "begin":
+                block = statement.word().lower()
+            elif statement.head == "end":
+                block = ""
+            elif statement.head == "set":
+                self._set(statement)
+            elif statement.head == "reference":
+                self._reference(statement)
+            elif block == "nodes" and statement.head == "structural":
+                self._node(statement)
+            elif block == "elements" and statement.head in ("body", "joint", "gravity"):
+                elements.append(statement)
+            elif block in ("nodes", "elements") and statement.head not in QUIET:
+                self.draft.ignore(statement.head, statement)
+        if block:
+            raise ReadError(str(self.draft.path), f"ends inside the block `{block}`: it is cut off")
+        if len(self.draft.bodies) < 2:
+            raise ReadError(
+                str(self.draft.path), "has no structural node; there is nothing to read"
+            )
+        for statement in elements:
+            getattr(self, f"_{statement.head}")(statement)
+        self.draft.report_ignored()
+        if self.driven:
+            self.draft.note_motions(f"{listed(self.driven)} are driven", None, self.driven)
+        return self.draft.finish("mbdyn", self.gravity)
+
+    def _set(self, statement: Statement) -> None:
+        name, _, text = ", ".join(statement.words).partition("=")
+        statement.values[name.split()[-1]] = statement.value(text.strip())
+
+    def _reference(self, statement: Statement) -> None:
+        label = statement.word()
+        place = statement.place(IDENTITY)
+        statement.frames[label] = place @ statement.turn(IDENTITY)
+
+    def _node(self, statement: Statement) -> None:
+        label, kind = statement.word(), statement.word().lower()
+        if kind not in ("static", "dynamic"):
+            self.draft.ignore(f"structural, {kind}", statement)
+            return
+        T = statement.place(IDENTITY)
+        self.draft.place(label, T @ statement.turn(IDENTITY), source=statement.source)
+
+    def _named(self, statement: Statement) -> tuple[str, Array]:
+        """A node, and its place in the world."""
+        name = statement.word()
+        if name not in self.draft.bodies:
+            raise statement.error(f"there is no node `{name}`{suggestion(name, self.draft.bodies)}")
+        return name, self.draft.T_ground_body[name]
+
+    def _body(self, statement: Statement) -> None:
+        statement.word()
+        name, T_node = self._named(statement)
+        if statement.take("condense"):
+            self.draft.unread("a body of several masses is not read: no mass", statement.source)
+            return
+        mass, center = statement.number(), statement.place(T_node)[:3, 3]
+        matrix = _inertia(statement)
+        if statement.take("orientation", "inertial"):
+            R = statement.turn(T_node)[:3, :3]
+            matrix = R @ matrix @ R.T
+        body = self.draft.bodies[name]
+        parts = [Inertia(mass, center, matrix)]
+        parts += [] if body.inertia is None else [body.inertia]
+        total = Inertia.total(parts)
+        self.draft.bodies[name] = type(body)(name, total, body.geometry, body.source)
+
+    def _gravity(self, statement: Statement) -> None:
+        if statement.word().lower() != "uniform":
+            self.draft.unread("gravity that is not uniform is not read", statement.source)
+            return
+        direction = statement.vector()
+        statement.take("const", "string")
+        size = statement.value(statement.word().strip('"'))
+        self.gravity = size * direction / max(float(np.linalg.norm(direction)), 1e-300)
+
+    def _joint(self, statement: Statement) -> None:
+        label, kind = statement.word(), statement.word().lower()
+        read = {
+            "clamp": self._clamp,
+            "axial rotation": self._hinge,
+            "revolute hinge": self._hinge,
+            "spherical hinge": self._hinge,
+            "revolute pin": self._pin,
+            "in line": self._in_line,
+            "in plane": self._in_plane,
+            "prismatic": self._prismatic,
+            "total joint": self._total,
+        }.get(" ".join(kind.split()))
+        if read is None:
+            self.draft.fewer_constraints(f"`{label}` of type {kind} is not read", statement.source)
+            return
+        read(statement, label, " ".join(kind.split()))
+
+    def _end(self, statement: Statement) -> Side:
+        """A node with a frame on it: a point, and an orientation if one follows."""
+        name, T_node = self._named(statement)
+        T = statement.place(T_node)
+        if statement.take("hinge", "orientation"):
+            T = T @ statement.turn(T_node)
+        return name, T
+
+    def _clamp(self, statement: Statement, label: str, kind: str) -> None:
+        name, _ = self._named(statement)
+        self.draft.fix(label, self.draft.ground, name, statement.source)
+
+    def _hinge(self, statement: Statement, label: str, kind: str) -> None:
+        ends = self._end(statement), self._end(statement)
+        pair = "spherical" if kind == "spherical hinge" else "revolute"
+        name = self.draft.join(label, pair, *ends, source=statement.source)
+        if kind == "axial rotation" and name is not None:
+            self.draft.actuate(name)
+            self.driven.append(name)
+
+    def _pin(self, statement: Statement, label: str, kind: str) -> None:
+        own = self._end(statement)
+        T = statement.place(IDENTITY)
+        if statement.take("hinge", "orientation"):
+            T = T @ statement.turn(IDENTITY)
+        self.draft.join(label, "revolute", (self.draft.ground, T), own, source=statement.source)
+
+    def _in_line(self, statement: Statement, label: str, kind: str) -> None:
+        name, T_node = self._named(statement)
+        T = statement.place(T_node)
+        statement.take("orientation")
+        line = name, T @ statement.turn(T_node)
+        point = self._point(statement)
+        self.draft.join(label, "point_on_line", line, point, source=statement.source)
+
+    def _in_plane(self, statement: Statement, label: str, kind: str) -> None:
+        name, T_node = self._named(statement)
+        T = statement.place(T_node)
+        normal = statement.direction(statement.vector())
+        helper = np.eye(3)[int(np.argmin(np.abs(normal)))]
+        x = statement.direction(np.cross(helper, normal))
+        T[:3, :3] = np.column_stack([x, np.cross(normal, x), normal])
+        point = self._point(statement)
+        self.draft.join(label, "point_in_plane", (name, T), point, source=statement.source)
+
+    def _point(self, statement: Statement) -> Side:
+        """A node and, where an offset follows, a point on it."""
+        name, T_node = self._named(statement)
+        return name, statement.place(T_node) if statement.take("offset") else IDENTITY
+
+    def _prismatic(self, statement: Statement, label: str, kind: str) -> None:
+        sides: list[Side] = []
+        for _ in range(2):
+            name, T_node = self._named(statement)
+            turned = statement.take("hinge", "orientation")
+            sides.append((name, statement.turn(T_node) if turned else IDENTITY))
+        first, second = sides
+        self.draft.join(label, "no_rotation", first, second, source=statement.source)
+
+    def _total(self, statement: Statement, label: str, kind: str) -> None:
+        sides: list[Side] = []
+        for _ in range(2):
+            name, T_node = self._named(statement)
+            T, turns = IDENTITY, [IDENTITY]
+            if statement.take("position"):
+                T = statement.place(T_node)
+            for which in ("position orientation", "rotation orientation"):
+                if statement.take(which):
+                    turns.append(statement.turn(T_node))
+            if len(turns) == 3 and not np.allclose(turns[1], turns[2], atol=1e-9):
+                raise statement.error("has different orientations for positions and rotations")
+            sides.append((name, T @ turns[-1]))
+        held, driven = [], False
+        for what in ("position constraint", "orientation constraint"):
+            row: tuple[int, ...] = (0, 0, 0)
+            if statement.take(what):
+                words = [statement.word().lower() for _ in range(3)]
+                driven = driven or any(w not in ("active", "inactive", "0", "1") for w in words)
+                row = tuple(int(w in ("active", "1")) for w in words)
+                while statement.words and not statement.words[0].endswith("constraint"):
+                    statement.words.pop(0)
+            held.append(row)
+        pair = TOTAL.get((held[0], held[1]))
+        if pair is None:
+            self.draft.fewer_constraints(
+                f"`{label}`, a total joint that holds {held[0]} and {held[1]}, is not read",
+                statement.source,
+            )
+            return
+        joined = self.draft.join(label, pair, sides[0], sides[1], source=statement.source)
+        if driven and joined is not None:
+            self.draft.actuate(joined)
+            self.driven.append(joined)
+
+
+def _inertia(statement: Statement) -> Array:
+    """The matrix of inertia about the centre of mass."""
+    if statement.take("null"):
+        return np.zeros((3, 3))
+    if statement.take("eye"):
+        return np.eye(3)
+    if statement.take("diag"):
+        return np.diag([statement.number() for _ in range(3)])
+    if statement.take("sym"):
+        xx, xy, xz, yy, yz, zz = (statement.number() for _ in range(6))
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    statement.take("matr")
+    return np.array([statement.number() for _ in range(9)]).reshape(3, 3)

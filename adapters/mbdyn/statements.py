@@ -1,0 +1,176 @@
+"""The text of an MBDyn file: statements, their arguments, and the numbers that these are."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from regularize.adapters.common.files import read_bytes
+from regularize.adapters.common.located import Located
+from regularize.adapters.common.pose import rotation_rpy
+from regularize.lie.screw import IDENTITY, Array, transform, unit
+from regularize.model.diagnostic import Source
+
+OPERATORS: Mapping[type, Callable[[float, float], float]] = MappingProxyType(
+    {
+        **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul},
+        **{ast.Div: operator.truediv, ast.Pow: operator.pow},
+    }
+)
+FUNCTIONS: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {
+        name: getattr(math, name)
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sqrt", "exp", "log")
+    }
+)
+TEXT = re.compile(r"#[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|;|[^#;\"/]+|/", re.S)
+
+
+@dataclass
+class Statement(Located):
+    """One statement, read from its first argument to its last.
+
+    Attributes:
+        path: The file as the user named it.
+        line: Line on which it begins.
+        head: What stands before the colon.
+        words: Its arguments that are not read yet.
+        values: Values of the variables of the file so far.
+        frames: Frames in the world by the label of a ``reference``.
+    """
+
+    path: str
+    line: int
+    head: str
+    words: list[str]
+    values: dict[str, float] = field(default_factory=dict)
+    frames: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def source(self) -> Source:
+        """Where it stands."""
+        return Source(self.path, self.line, f"{self.head}: {', '.join(self.words[:2])}"[:60])
+
+    def word(self) -> str:
+        """The next argument."""
+        if not self.words:
+            raise self.error("has too few arguments; complete it")
+        return self.words.pop(0)
+
+    def take(self, *words: str) -> bool:
+        """Whether the next argument is one of these words, which is passed over then."""
+        found = bool(self.words) and self.words[0].lower() in words
+        if found:
+            self.words.pop(0)
+        return found
+
+    def number(self) -> float:
+        """The next argument as a number."""
+        return self.value(self.word())
+
+    def value(self, text: str) -> float:
+        """An arithmetic expression of the file's variables."""
+        try:
+            found = float(self._evaluated(ast.parse(text.replace("^", "**"), mode="eval").body))
+        except (SyntaxError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
+            raise self.error(f"`{text}` is not a number; correct it") from None
+        if not math.isfinite(found):
+            raise self.error(f"`{text}` is not finite; correct it")
+        return found
+
+    def _evaluated(self, node: Any) -> float:
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return float(node.value)
+        if isinstance(node, ast.Name):
+            return math.pi if node.id == "pi" else self.values[node.id]
+        if isinstance(node, ast.UnaryOp):
+            inner = self._evaluated(node.operand)
+            return -inner if isinstance(node.op, ast.USub) else inner
+        if isinstance(node, ast.BinOp):
+            one, other = self._evaluated(node.left), self._evaluated(node.right)
+            return float(OPERATORS[type(node.op)](one, other))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return FUNCTIONS[node.func.id](*(self._evaluated(each) for each in node.args))
+        raise ValueError
+
+    def vector(self) -> Array:
+        """Three numbers, or ``null``."""
+        if self.take("null"):
+            return np.zeros(3)
+        return np.array([self.number() for _ in range(3)])
+
+    def frame(self) -> Array | None:
+        """The frame of a ``reference``, if one is named; None otherwise."""
+        if not self.take("reference"):
+            return None
+        label = self.word()
+        if label == "global":
+            return IDENTITY
+        if label not in self.frames:
+            raise self.error(f"there is no reference `{label}` before it")
+        return self.frames[label]
+
+    def place(self, T_world_node: Array) -> Array:
+        """A point on a node, given in the node or in a reference, shape (4, 4)."""
+        self.take("offset", "position")
+        frame = self.frame()
+        p = self.vector()
+        if frame is None:
+            return transform(None, p)
+        point = frame[:3, :3] @ p + frame[:3, 3]
+        return transform(None, T_world_node[:3, :3].T @ (point - T_world_node[:3, 3]))
+
+    def turn(self, T_world_node: Array) -> Array:
+        """An orientation on a node, given in the node or in a reference, shape (4, 4)."""
+        frame = self.frame()
+        R = self._rotation()
+        return transform(R if frame is None else T_world_node[:3, :3].T @ frame[:3, :3] @ R)
+
+    def _rotation(self) -> Array:
+        if self.take("eye"):
+            return np.eye(3)
+        if self.take("euler", "euler123"):
+            x, y, z = (self.number() for _ in range(3))  # about axes that move along
+            return rotation_rpy(x, 0, 0) @ rotation_rpy(0, y, 0) @ rotation_rpy(0, 0, z)
+        if self.take("matr"):
+            return self.rotation(np.array([self.number() for _ in range(9)]).reshape(3, 3))
+        axes: dict[int, Array] = {}
+        for _ in range(2):
+            axis = int(self.number())
+            axes[axis] = self.direction(self.vector())
+        (one, first), (other, second) = axes.items()
+        third = 6 - one - other
+        if third not in (1, 2, 3) or one == other:
+            raise self.error("an orientation gives two different axes of 1, 2, 3")
+        normal = np.cross(first, second) * (1.0 if (other - one) % 3 == 1 else -1.0)
+        columns = {one: first, third: self.direction(normal)}
+        columns[other] = np.cross(columns[third], first) * (1.0 if (one - third) % 3 == 1 else -1.0)
+        return np.column_stack([unit(columns[k]) for k in (1, 2, 3)])
+
+
+def statements(path: str) -> Iterator[Statement]:
+    """The statements of a file, in order; all share its variables and references."""
+    values: dict[str, float] = {}
+    frames: dict[str, Array] = {}
+    text, line = "", 1
+    for token in TEXT.findall(read_bytes(path).decode("latin-1")):
+        if token == ";":
+            blank = len(text) - len(text.lstrip())
+            begins = line - text[blank:].count("\n")
+            head, _, rest = text.strip().partition(":")
+            words = [word.strip() for word in rest.split(",")] if rest.strip() else []
+            yield Statement(path, begins, head.strip().lower(), words, values, frames)
+            text = ""
+        elif token.startswith(("#", "/*")):
+            text += "\n" * token.count("\n")
+        else:
+            text += token
+        line += token.count("\n")

@@ -1,0 +1,123 @@
+"""MBDyn models, as the solver of FreeCAD reads them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.errors import ReadError
+
+HEAD = """# A crank-slider in the plane Z = 0.
+ begin: data;
+     problem: initial value; # of no concern here
+ end: data;
+ begin: initial value;
+     initial time: 0.;
+ end: initial value;
+ set: real Crank = 0.2; set: real Rod = 2.*Crank;
+ set: real Offset = Rod/8.;
+ set: integer Ref = 1;
+ reference: Ref, Crank, 0., 0., euler, 0., 0., asin(Offset/Rod), null, null;
+ begin: nodes;
+     structural: ground, static, 0., 0., 0., eye, null, null;
+     structural: crank, dynamic, Crank/2., 0., 0., eye, null, null;
+     structural: rod, dynamic, reference, Ref, Rod/2., 0., 0., reference, Ref, eye, null, null;
+     structural: slider, dynamic, reference, Ref, Rod, 0., 0., eye, null, null;
+ end: nodes;
+ begin: elements;
+     body: b1, crank, 2., null, diag, 0.1, 0.2, Crank^2./12.;
+     body: b2, rod, 1., 0.1, 0., 0., diag, 1., 2., 3., orientation, 1, 0., 1., 0., 2, -1., 0., 0.;
+     body: b3, slider, 3., null, eye;
+     gravity: uniform, 0., -2., 0., string, "9.807";
+     joint: G, clamp, ground, null, eye;
+"""
+TAIL = " end: elements;\n"
+HINGES = """
+     joint: A, axial rotation, ground, null, hinge, eye, crank, -Crank/2., 0., 0., hinge, eye,
+         ramp, 2.*pi, 0., 1., 0.;
+     joint: B, revolute hinge, crank, reference, Ref, null, hinge, reference, Ref, eye,
+         rod, reference, Ref, null, hinge, reference, Ref, eye;
+"""
+SLIDE = """
+     joint: C, in line, rod, Rod/2., 0., 0., eye, slider;
+     joint: D, in line, ground, 0., Offset, 0., 1, 0., 0., -1., 3, 1., 0., 0., slider;
+     joint: E, prismatic, ground, slider;
+"""
+FLAT = """
+     joint: C, revolute hinge, rod, Rod/2., 0., 0., slider, null;
+     joint: D, total joint, ground, position, 0., Offset, 0.,
+         position orientation, 3, 1., 0., 0., 2, 0., 1., 0.,
+         rotation orientation, 3, 1., 0., 0., 2, 0., 1., 0.,
+         slider, position, null, position orientation, 3, 1., 0., 0., 2, 0., 1., 0.,
+         rotation orientation, 3, 1., 0., 0., 2, 0., 1., 0.,
+         position constraint, active, active, inactive, null,
+         orientation constraint, active, active, active, null;
+"""
+
+
+def read(folder: Path, text: str) -> rg.Mechanism:
+    path = folder / "model.mbd"
+    path.write_text(text)
+    return rg.load(path)
+
+
+@pytest.mark.parametrize(("slide", "redundant"), [(SLIDE, 0), (FLAT, 3)])
+def test_crank_slider(slide: str, redundant: int, tmp_path: Path) -> None:
+    """Point on a line and kept orientation close it isostatically; hinge and slide do not."""
+    mechanism = read(tmp_path, HEAD + HINGES + slide + TAIL)
+    assert mechanism.format == "mbdyn"
+    report = rg.check(mechanism).as_dict()
+    assert report["assembly"]["closed"]
+    assert report["mobility"]["actual"] == 1
+    assert report["mobility"]["redundant"] == redundant
+    assert mechanism.joint("A").actuated
+    np.testing.assert_allclose(mechanism.gravity, [0, -9.807, 0])
+    motion = rg.simulate(mechanism, duration=0.2)
+    assert motion.energy_drift < 1e-9
+
+
+def test_places_and_masses(tmp_path: Path) -> None:
+    mechanism = read(tmp_path, HEAD + HINGES + FLAT + TAIL)
+    angle = math.asin(0.125)
+    hinge = mechanism.joint("B")
+    np.testing.assert_allclose(hinge.T_parent_joint[:3, 3], [0.1, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(hinge.T_child_joint[:3, 3], [-0.2, 0, 0], atol=1e-15)
+    turned = hinge.T_parent_joint[:3, :3]
+    np.testing.assert_allclose(turned[:, 0], [math.cos(angle), math.sin(angle), 0], atol=1e-15)
+    crank, rod = (mechanism.body(name).inertia for name in ("crank", "rod"))
+    assert crank is not None and rod is not None
+    assert crank.matrix[2, 2] == pytest.approx(0.2**2 / 12)
+    np.testing.assert_allclose(rod.center, [0.1, 0, 0])
+    np.testing.assert_allclose(np.diag(rod.matrix), [2, 1, 3], atol=1e-15)
+
+
+def test_what_is_not_read_is_named(tmp_path: Path) -> None:
+    more = " joint: R, rod, crank, null, slider, null, 0.3; force: F, absolute, rod, null;\n"
+    mechanism = read(tmp_path, HEAD + HINGES + SLIDE + more + TAIL)
+    messages = [finding.message for finding in mechanism.findings]
+    assert any("`R` of type rod is not read: the mechanism has fewer" in m for m in messages)
+    assert any("<force>" in m for m in messages)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("rod, 1.", "nowhere, 1.", "there is no node `nowhere`"),
+        ("2.*Crank", "2.*Crnk", r"`2\.\*Crnk` is not a number"),
+        ("Offset/Rod", "__import__('os')", "is not a number"),
+        ("reference: Ref, Crank", "reference: Other, Crank", "no reference `Ref`"),
+        ("1., 0., 0., 2, 0., 1., 0.,", "0., 0., 0., 2, 0., 1., 0.,", "length"),
+        ("diag, 0.1, 0.2, Crank^2./12.", "diag, 0.1", "too few arguments"),
+        (" structural:", " modal:", "no structural node"),
+        (TAIL, "", "ends inside the block `elements`"),
+    ],
+)
+def test_damaged_files_are_refused(old: str, new: str, reason: str, tmp_path: Path) -> None:
+    text = HEAD + HINGES + FLAT + TAIL
+    assert old in text
+    with pytest.raises(ReadError, match=reason):
+        read(tmp_path, text.replace(old, new))

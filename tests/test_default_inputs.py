@@ -1,0 +1,57 @@
+"""The joints that a model, or the file beside it, calls actuated are the inputs by default."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import regularize as rg
+from regularize.errors import ModelError
+from regularize.model.mechanism import Mechanism
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "gepetto_yaml"
+
+
+def driven(*names: str, asset: str = "planar_fourbar") -> Mechanism:
+    mechanism = rg.load(ASSETS / f"{asset}.urdf")
+    joints = tuple(replace(j, actuated=j.name in names) for j in mechanism.joints)
+    return replace(mechanism, joints=joints)
+
+
+@pytest.mark.parametrize("name", ["A", "B", "C"])
+def test_the_driven_joint_is_the_independent_one(name: str) -> None:
+    mechanism = driven(name)
+    assert rg.partition(mechanism).independent == (name,)
+    reduction = rg.reduce(mechanism)
+    assert rg.minimal_dynamics(reduction).independent == (name,)
+    assert rg.reduced_model(reduction).inputs == (name,)
+    motion = rg.simulate(mechanism, duration=0.05, coordinates="minimal")
+    assert motion.energy_drift < 1e-6
+
+
+def test_a_choice_of_ones_own_comes_first() -> None:
+    mechanism = driven("A")
+    assert rg.partition(mechanism, independent=["C"]).independent == ("C",)
+    assert rg.reduced_model(mechanism, ["C"]).inputs == ("C",)
+
+
+def test_more_motors_than_freedoms_are_no_fault() -> None:
+    """Redundantly actuated: as many as are independent are taken, the first ones first."""
+    assert rg.partition(driven("A", "B", "C", "D")).independent == ("A",)
+    with pytest.raises(ModelError, match="1 freedoms, and 4 inputs"):
+        rg.reduced_model(driven("A", "B", "C", "D"))
+    with pytest.raises(ModelError, match="does not say which joints are actuated"):
+        rg.reduced_model(driven())
+
+
+def test_motors_of_a_sidecar() -> None:
+    """``name_mot`` of a Gepetto file names the inputs of a five-bar."""
+    folder = CORPUS / "5bar_linkage"
+    if not folder.exists():
+        pytest.skip("no corpus")
+    mechanism = rg.load(folder)
+    motors = tuple(joint.name for joint in mechanism.joints if joint.actuated)
+    assert len(motors) == 2
+    found = rg.partition(mechanism).independent
+    assert set(motors) <= set(found)

@@ -1,0 +1,163 @@
+"""Loops as users close them: plugins of Gazebo, and frames that merely lie in one place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import regularize as rg
+from regularize.model.mechanism import Mechanism
+
+#: An open four-bar in a plane: two cranks of 0.3 m, 0.4 m apart, the left one with a coupler.
+LINKS = {"base": (), "left": ("base", 0.0, 0.0), "coupler": ("left", 0.0, 0.3)}
+LINKS["right"] = ("base", 0.4, 0.0)
+INERTIA = (
+    '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    "</inertial>"
+)
+
+
+def urdf(*more: str, names: tuple[str, str] = ("coupler_cl1_1", "right_cl1_2")) -> str:
+    """Frames at the free ends of the coupler and of the right crank, which coincide."""
+    parts = []
+    for name, placed in LINKS.items():
+        parts.append(f'<link name="{name}">{INERTIA if placed else ""}</link>')
+        if placed:
+            parent, x, y = placed
+            parts.append(
+                f'<joint name="j_{name}" type="continuous"><parent link="{parent}"/>'
+                f'<child link="{name}"/><origin xyz="{x} {y} 0"/><axis xyz="0 0 1"/></joint>'
+            )
+    for frame, parent, xyz in zip(names, ("coupler", "right"), ("0.4 0 0", "0 0.3 0"), strict=True):
+        parts.append(
+            f'<link name="{frame}"/><joint name="at_{frame}" type="fixed">'
+            f'<parent link="{parent}"/><child link="{frame}"/><origin xyz="{xyz}"/></joint>'
+        )
+    return f'<robot name="bars">{"".join(parts)}{"".join(more)}</robot>'
+
+
+MASS = "<inertial><mass>1</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial>"
+PLACES = {"left": "0 0", "coupler": "0 .3", "right": ".4 0", "pin": ".4 .3"}
+PAIRS = (("base", "left"), ("left", "coupler"), ("base", "right"), ("coupler", "pin"))
+
+
+def sdf(more: str = "", beside: str = "", *, pin: bool = True) -> str:
+    """The same in a world, with a link at the free end of the coupler, or without."""
+    links = "".join(
+        f'<link name="{name}"><pose>{place} 0 0 0 0</pose>{MASS}</link>'
+        for name, place in PLACES.items()
+        if pin or name != "pin"
+    )
+    joints = "".join(
+        f'<joint name="j_{child}" type="revolute"><parent>{parent}</parent><child>{child}</child>'
+        "<axis><xyz>0 0 1</xyz></axis></joint>"
+        for parent, child in PAIRS
+        if pin or child != "pin"
+    )
+    return (
+        '<sdf version="1.9"><world name="w"><gravity>0 -9.81 0</gravity><model name="bars">'
+        '<link name="base"/><joint name="g" type="fixed"><parent>world</parent><child>base</child>'
+        f"</joint>{links}{joints}{more}</model>{beside}</world></sdf>"
+    )
+
+
+def read(folder: Path, text: str) -> Mechanism:
+    path = folder / ("model.sdf" if text.startswith("<sdf") else "model.urdf")
+    path.write_text(text)
+    return rg.load(path)
+
+
+def offers(mechanism: Mechanism) -> list[tuple[str, ...]]:
+    return [finding.help for finding in mechanism.findings if finding.code == "REG019"]
+
+
+def assert_four_bar(mechanism: Mechanism, closing: str) -> None:
+    report = rg.check(mechanism).as_dict()
+    assert report["model"]["loops"] == 1
+    assert report["mobility"]["actual"] == 1
+    assert report["mobility"]["redundant"] == 3
+    assert mechanism.joint(closing).closure
+
+
+@pytest.mark.parametrize("names", [("coupler_cl1_1", "right_cl1_2"), ("here", "there")])
+def test_frames_that_coincide_are_offered_with_the_line_to_paste(
+    names: tuple[str, str], tmp_path: Path
+) -> None:
+    mechanism = read(tmp_path, urdf(names=names))
+    assert not any(joint.closure for joint in mechanism.joints)
+    ((hinge, ball),) = offers(mechanism)
+    closed = read(tmp_path, urdf(re.findall("<.*>", hinge)[0], names=names))
+    assert_four_bar(closed, f"{names[0]}-{names[1]}")
+    assert offers(closed) == []
+    closed = read(tmp_path, urdf(re.findall("<.*>", ball)[0], names=names))
+    assert closed.joint(f"{names[0]}-{names[1]}").kind == "spherical"
+
+
+def test_frames_apart_or_on_one_body_or_with_mass_mark_nothing(tmp_path: Path) -> None:
+    text = urdf()
+    apart = text.replace('<origin xyz="0 0.3 0"/>', '<origin xyz="0 0.301 0"/>')
+    assert offers(read(tmp_path, apart)) == []
+    same = text.replace('<parent link="right"/>', '<parent link="coupler"/>').replace(
+        '<origin xyz="0 0.3 0"/>', '<origin xyz="0.4 0 0"/>'
+    )
+    assert offers(read(tmp_path, same)) == []
+    heavy = text.replace('<link name="right_cl1_2"/>', f'<link name="right_cl1_2">{INERTIA}</link>')
+    assert offers(read(tmp_path, heavy)) == []
+
+
+def test_frames_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
+    frames = "".join(
+        f'<link name="{name}"><pose>.4 .3 0 0 0 0</pose></link><joint name="at_{name}" '
+        f'type="fixed"><parent>{parent}</parent><child>{name}</child></joint>'
+        for name, parent in (("one", "coupler"), ("two", "right"))
+    )
+    text = sdf(frames, pin=False)
+    ((hinge, _ball),) = offers(read(tmp_path, text))
+    line = re.findall("<.*>", hinge)[0]
+    assert_four_bar(read(tmp_path, text.replace("</model>", f"{line}</model>")), "bars::one-two")
+
+
+def detachable(model: str) -> str:
+    return (
+        '<plugin filename="libgz-sim-detachable-joint-system.so" '
+        'name="gz::sim::systems::DetachableJoint"><parent_link>right</parent_link>'
+        f"<child_model>{model}</child_model><child_link>pin</child_link></plugin>"
+    )
+
+
+ATTACH = (
+    '<plugin filename="libattach-links.so" name="gz::sim::systems::AttachLinks">'
+    "<parent>right</parent><child>pin</child></plugin>"
+)
+
+
+@pytest.mark.parametrize("plugin", [detachable("bars"), ATTACH])
+def test_plugins_that_weld_two_links_close_the_loop(plugin: str, tmp_path: Path) -> None:
+    mechanism = read(tmp_path, sdf(plugin))
+    assert_four_bar(mechanism, "bars::right-bars::pin")
+    (finding,) = (f for f in mechanism.findings if f.code == "REG015")
+    assert "when a simulation starts" in finding.message
+
+
+def test_a_plugin_in_a_urdf_file_closes_the_loop(tmp_path: Path) -> None:
+    pin = (
+        f'<link name="pin">{INERTIA}</link><joint name="j_pin" type="continuous"><parent '
+        'link="coupler"/><child link="pin"/><origin xyz="0.4 0 0"/><axis xyz="0 0 1"/></joint>'
+    )
+    mechanism = read(tmp_path, urdf(pin, f"<gazebo>{detachable('spawned')}</gazebo>"))
+    assert_four_bar(mechanism, "right-pin")
+    (finding,) = (f for f in mechanism.findings if f.code == "REG015")
+    assert finding.help == ("start the model under the name `spawned`, which the plugin looks for",)
+
+
+def test_a_load_of_another_model_is_no_loop(tmp_path: Path) -> None:
+    box = '<model name="box"><pose>2 0 0 0 0 0</pose><link name="pin"/></model>'
+    mechanism = read(tmp_path, sdf(detachable("box"), box))
+    joint = mechanism.joint("bars::right-box::pin")
+    assert (joint.kind, joint.closure) == ("fixed", False)
+    assert joint.T_parent_joint[0, 3] == pytest.approx(1.6)
+    absent = read(tmp_path, sdf(detachable("box").replace(">pin<", ">lid<")))
+    (finding,) = (f for f in absent.findings if f.severity == "warning" and f.code == "REG013")
+    assert "joins the link `lid` of the model `box`, which is not in the file" in finding.message

@@ -1,0 +1,381 @@
+"""Shapes of CAD files: masses against formulas, kinds of faces, and what FreeCAD makes of them."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import cad_fixtures as cad
+import numpy as np
+import pytest
+from cad_fixtures import freecad_property
+from test_adapters_freecad import MOVE, Builder, load, number, placed
+
+from regularize.adapters.freecad.distance import Pick, distance_reading
+from regularize.errors import MissingExtra, ReadError
+from regularize.lie.screw import inverse, transform
+from regularize.model import solids
+from regularize.model.density import with_density
+from regularize.model.solids import ShapeElement, shape_file, stored_shape
+
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
+pytest.importorskip("OCP")
+
+
+def ocp(module: str, name: str) -> Any:
+    return getattr(solids._ocp(module), name)
+
+
+def text(shape: Any) -> bytes:
+    stream = io.BytesIO()
+    ocp("BRepTools", "BRepTools").Write_s(shape, stream)
+    return stream.getvalue()
+
+
+def binary(shape: Any) -> bytes:
+    stream = io.BytesIO()
+    ocp("BinTools", "BinTools").Write_s(shape, stream)
+    return stream.getvalue()
+
+
+def box(x: float, y: float, z: float) -> Any:
+    return ocp("BRepPrimAPI", "BRepPrimAPI_MakeBox")(x, y, z).Shape()
+
+
+def moved(shape: Any, x: float, y: float, z: float) -> Any:
+    place = ocp("gp", "gp_Trsf")()
+    place.SetTranslation(ocp("gp", "gp_Vec")(x, y, z))
+    return shape.Moved(ocp("TopLoc", "TopLoc_Location")(place))
+
+
+def compound(*shapes: Any) -> Any:
+    result, builder = ocp("TopoDS", "TopoDS_Compound")(), ocp("BRep", "BRep_Builder")()
+    builder.MakeCompound(result)
+    for shape in shapes:
+        builder.Add(result, shape)
+    return result
+
+
+def every_kind() -> Any:
+    """One face and one edge of every kind, lengths in millimetres."""
+    axes = ocp("gp", "gp_Ax3")()
+    plane, ax2 = ocp("gp", "gp_Pln")(axes), axes.Ax2()
+    face = ocp("BRepBuilderAPI", "BRepBuilderAPI_MakeFace")
+    edge = ocp("BRepBuilderAPI", "BRepBuilderAPI_MakeEdge")
+    point = ocp("gp", "gp_Pnt")
+    return compound(
+        face(plane, 0.0, 1.0, 0.0, 1.0).Face(),
+        face(ocp("gp", "gp_Cylinder")(axes, 8.0), 0.0, 1.0, 0.0, 1.0).Face(),
+        face(ocp("gp", "gp_Sphere")(axes, 5.0), 0.0, 1.0, 0.0, 1.0).Face(),
+        face(ocp("gp", "gp_Cone")(axes, 0.5, 4.0), 0.0, 1.0, 0.0, 1.0).Face(),
+        face(ocp("gp", "gp_Torus")(axes, 9.0, 2.0), 0.0, 1.0, 0.0, 1.0).Face(),
+        edge(point(0, 0, 0), point(1, 0, 0)).Edge(),
+        edge(ocp("gp", "gp_Circ")(ax2, 3.0)).Edge(),
+        edge(ocp("gp", "gp_Elips")(ax2, 4.0, 2.0)).Edge(),
+        ocp("BRepBuilderAPI", "BRepBuilderAPI_MakeVertex")(point(0, 0, 0)).Vertex(),
+    )
+
+
+def elements() -> dict[str, ShapeElement]:
+    return stored_shape(text(every_kind()), "shape.brp").elements()
+
+
+def test_kinds_and_radii() -> None:
+    found = elements()
+    assert [found[f"Face{k}"] for k in range(1, 6)] == [
+        ShapeElement("plane"),
+        ShapeElement("cylinder", 0.008),
+        ShapeElement("sphere", 0.005),
+        ShapeElement("cone"),
+        ShapeElement("torus"),
+    ]
+    last = sum(name.startswith("Edge") for name in found)
+    assert [found[f"Edge{k}"] for k in range(last - 2, last + 1)] == [
+        ShapeElement("line"),
+        ShapeElement("circle", 0.003),
+        ShapeElement("other"),
+    ]
+    assert found["Vertex1"] == ShapeElement("point")
+
+
+def test_elements_are_numbered_as_freecad_numbers_them() -> None:
+    """A box has six faces, twelve edges and eight corners, each of them once."""
+    found = stored_shape(text(box(1, 2, 3)), "box.brp").elements()
+    counts = {what: sum(n.startswith(what) for n in found) for what in ("Face", "Edge", "Vertex")}
+    assert counts == {"Face": 6, "Edge": 12, "Vertex": 8}
+
+
+@pytest.mark.parametrize(("write", "name"), [(text, "a.brp"), (binary, "a.bin")])
+def test_box_weighs_what_the_formula_says(write: Any, name: str) -> None:
+    """In its own frame: the place of the object that the shape belongs to does not count."""
+    found = stored_shape(write(moved(box(100, 200, 300), 5, 6, 7)), name).inertia(1000.0)
+    assert found is not None
+    assert found.mass == pytest.approx(6.0)
+    np.testing.assert_allclose(found.center, [0.05, 0.1, 0.15], atol=1e-12)
+    np.testing.assert_allclose(found.matrix, np.diag([0.065, 0.05, 0.025]), atol=1e-12)
+
+
+def test_parts_with_holes_and_several_solids() -> None:
+    outer = ocp("BRepPrimAPI", "BRepPrimAPI_MakeCylinder")(20.0, 50.0).Shape()
+    inner = ocp("BRepPrimAPI", "BRepPrimAPI_MakeCylinder")(10.0, 50.0).Shape()
+    tube = ocp("BRepAlgoAPI", "BRepAlgoAPI_Cut")(outer, inner).Shape()
+    ball = moved(ocp("BRepPrimAPI", "BRepPrimAPI_MakeSphere")(10.0).Shape(), 100, 0, 0)
+    found = stored_shape(text(tube), "tube.brp").inertia(2700.0)
+    mass = 2700 * math.pi * (0.02**2 - 0.01**2) * 0.05
+    assert found is not None
+    assert found.mass == pytest.approx(mass, rel=1e-9)
+    assert found.matrix[2, 2] == pytest.approx(mass * (0.02**2 + 0.01**2) / 2, rel=1e-9)
+    both = stored_shape(text(compound(tube, ball)), "both.brp").inertia(2700.0)
+    sphere = 2700 * 4 / 3 * math.pi * 0.01**3
+    assert both is not None
+    assert both.mass == pytest.approx(mass + sphere, rel=1e-9)
+    assert both.center[0] == pytest.approx(0.1 * sphere / (mass + sphere), rel=1e-9)
+
+
+def test_triangles_enclose_the_volume() -> None:
+    tube = ocp("BRepPrimAPI", "BRepPrimAPI_MakeTorus")(20.0, 5.0).Shape()
+    mesh = stored_shape(text(tube), "torus.brp").mesh()
+    assert mesh.is_watertight
+    assert mesh.volume == pytest.approx(2 * math.pi**2 * 0.02 * 0.005**2, rel=0.05)
+
+
+def test_faces_alone_weigh_nothing() -> None:
+    assert stored_shape(text(every_kind()), "faces.brp").inertia(1000.0) is None
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"rubbish", text(box(1, 2, 3))[:1500], text(box(1, 2, 3))[1500:]]
+)
+def test_damaged_shapes_are_refused(data: bytes) -> None:
+    with pytest.raises(ReadError, match="cut off"):
+        stored_shape(data, "a.brp")
+    with pytest.raises(ReadError, match="no shape"):
+        stored_shape(data[:100], "a.bin")
+
+
+def test_stretched_and_mirrored_shapes() -> None:
+    one = stored_shape(text(moved(box(10, 20, 30), 1, 2, 3)), "a.brp").inertia(1000.0)
+    other = stored_shape(text(box(20, 60, 120)), "b.brp").inertia(1000.0)
+    assert one is not None and other is not None
+    stretched = solids.scaled(one, np.array([-2.0, 3.0, 4.0]))
+    assert stretched.mass == pytest.approx(other.mass)
+    np.testing.assert_allclose(stretched.center, other.center * [-1, 1, 1], atol=1e-15)
+    np.testing.assert_allclose(stretched.matrix, other.matrix, atol=1e-15)
+
+
+UNITS = {
+    "kg/m³": ("7850.", ".KILO.", "$"),
+    "g/cm³": ("7.85", "$", ".CENTI."),
+    "kg/mm³": ("7.85E-6", ".KILO.", ".MILLI."),
+    "t/mm³": ("7.85E-9", ".MEGA.", ".MILLI."),
+}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_density_in_a_step_file(unit: str, tmp_path: Path, capfd: Any) -> None:
+    value, gram, metre = UNITS[unit]
+    path = tmp_path / "part.step"
+    path.write_text(
+        step_text(box(100, 20, 30), tmp_path)
+        .replace("MEASURE(7.85)", f"MEASURE({value})")
+        .replace("SI_UNIT($,.GRAM.)", f"SI_UNIT({gram},.GRAM.)")
+        .replace("SI_UNIT(.CENTI.,.METRE.)", f"SI_UNIT({metre},.METRE.)")
+    )
+    capfd.readouterr()
+    shape = shape_file(path)
+    assert capfd.readouterr().out == ""
+    found = shape.inertia(None)
+    assert found is not None
+    assert found.mass == pytest.approx(7850 * 0.1 * 0.02 * 0.03)
+    np.testing.assert_allclose(found.center, [0.05, 0.01, 0.015], atol=1e-9)
+
+
+def step_text(shape: Any, folder: Path) -> str:
+    """A STEP file of a part made of steel, as OpenCASCADE writes it."""
+    words = ocp("TCollection", "TCollection_HAsciiString")
+    document = ocp("TDocStd", "TDocStd_Document")(
+        ocp("TCollection", "TCollection_ExtendedString")("BinXCAF")
+    )
+    tools = ocp("XCAFDoc", "XCAFDoc_DocumentTool")
+    label = tools.ShapeTool_s(document.Main()).AddShape(shape, False)
+    unit = (words("density measure"), words("POSITIVE_RATIO_MEASURE"))
+    tools.MaterialTool_s(document.Main()).SetMaterial(label, words("a"), words("b"), 7.85, *unit)
+    writer = ocp("STEPCAFControl", "STEPCAFControl_Writer")()
+    writer.SetMaterialMode(True)
+    kind = ocp("STEPControl", "STEPControl_StepModelType").STEPControl_AsIs
+    assert writer.Transfer(document, kind)
+    writer.Write(str(folder / "written.step"))
+    return (folder / "written.step").read_text()
+
+
+def test_without_opencascade_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
+    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    sides = (("base.Face1", np.eye(4)), ("arm.Face1", inverse(MOVE)))
+    data.joint("J", "Distance", sides, number("Distance", 0.0))
+    shape = text(box(1, 2, 3))
+    monkeypatch.setattr(solids, "importlib", SimpleNamespace(import_module=_absent))
+    mechanism = load(tmp_path, with_shapes(data.save(), base=shape, arm=shape))
+    assert mechanism.joint("J").kind == "planar"
+    (finding,) = mechanism.findings
+    assert "pip install 'pin-regularize[brep]'" in finding.message
+    with pytest.raises(MissingExtra, match=r"pin-regularize\[brep\]"):
+        with_density(mechanism, 7850.0)
+
+
+def _absent(name: str) -> Any:
+    raise ImportError(name)
+
+
+def test_real_shapes() -> None:
+    """Circles that joints refer to; masses against the triangles of the same shapes."""
+    path = CORPUS / "universal_joint" / "universal_joint_assembly.FCStd"
+    if not path.exists():
+        pytest.skip("no corpus")
+    with zipfile.ZipFile(path) as archive:
+        fork, cross = (
+            stored_shape(archive.read(f"{name}.Shape.brp"), f"{name}.brp")
+            for name in ("Fork", "Cross")
+        )
+    found = fork.elements()
+    radii = [found[f"Edge{k}"] for k in (15, 25, 37)]
+    assert radii == [ShapeElement("circle", r) for r in (0.015, 0.015, 0.02)]
+    assert [cross.elements()[f"Edge{k}"].radius for k in (9, 14)] == [0.015] * 2
+    for shape in (fork, cross):
+        exact, mesh = shape.inertia(7850.0), shape.mesh()
+        assert exact is not None
+        mesh.density = 7850.0
+        assert exact.mass == pytest.approx(mesh.mass, rel=0.01)
+        np.testing.assert_allclose(exact.center, mesh.center_mass, atol=1e-4)
+        np.testing.assert_allclose(exact.matrix, mesh.moment_inertia, rtol=0.02, atol=1e-6)
+
+
+OF = {
+    **{
+        kind: f"Face{k}"
+        for k, kind in enumerate(("plane", "cylinder", "sphere", "cone", "torus"), 1)
+    }
+}
+
+
+def pick(kind: str) -> Pick:
+    if kind == "whole":
+        return Pick("")
+    found = elements()
+    wanted = "other" if kind == "ellipse" else kind
+    what = "Face" if kind in OF else "Vertex" if kind == "point" else "Edge"
+    name = next(
+        name
+        for name, each in reversed(found.items())
+        if each.kind == wanted and name.startswith(what)
+        if not (kind == "circle" and each.radius != 0.003)
+    )
+    return Pick(name, found[name])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pair", "value"),
+    [
+        ("plane", "plane", "planar", 20),
+        ("plane", "cylinder", "line_in_plane", 28),
+        ("plane", "sphere", "point_in_plane", 25),
+        ("plane", "cone", "planar", 20),
+        ("plane", "torus", "planar", 20),
+        ("cylinder", "cylinder", "revolute_cylinder", 36),
+        ("cylinder", "sphere", "cylinder_sphere", 33),
+        ("cylinder", "torus", "revolute_cylinder", 28),
+        ("cylinder", "cone", "planar", 20),
+        ("torus", "sphere", "cylinder_sphere", 25),
+        ("torus", "torus", "planar", 20),
+        ("sphere", "sphere", "sphere_sphere", 30),
+        ("cone", "sphere", "planar", 20),
+        ("plane", "line", "line_in_plane", 20),
+        ("plane", "circle", "planar", 20),
+        ("cylinder", "line", "planar", 20),
+        ("plane", "point", "point_in_plane", 20),
+        ("cylinder", "point", "cylinder_sphere", 28),
+        ("sphere", "point", "sphere_sphere", 25),
+        ("cone", "point", "planar", 20),
+        ("line", "line", "revolute_cylinder", 20),
+        ("line", "circle", "revolute_cylinder", 23),
+        ("circle", "circle", "revolute_cylinder", 26),
+        ("line", "ellipse", "planar", 20),
+        ("line", "point", "cylinder_sphere", 20),
+        ("circle", "point", "point_in_plane", 20),
+        ("ellipse", "point", "point_in_plane", 20),
+        ("point", "point", "sphere_sphere", 20),
+        ("whole", "point", "planar", 20),
+    ],
+)
+def test_distance_between_elements_of_known_shape(
+    first: str, second: str, pair: str, value: float
+) -> None:
+    T = cad.frame((0.1, 0.2, 0.3), (0, 1, 1))
+    found = distance_reading(pick(first), pick(second), T, 0.02)
+    assert (found.pair, found.sure, found.turned) == (pair, True, False)
+    assert found.value == pytest.approx(value / 1000)
+    if first not in (second, "whole"):
+        turned = distance_reading(pick(second), pick(first), inverse(T), 0.02)
+        assert (turned.pair, turned.value, turned.turned) == (pair, found.value, True)
+
+
+@pytest.mark.parametrize("offset", [-0.028, 0.028])
+def test_offset_is_on_the_side_of_the_saved_placements(offset: float) -> None:
+    T = transform(None, [0.1, 0.2, offset])
+    assert distance_reading(pick("plane"), pick("cylinder"), T, 0.02).value == offset
+
+
+def with_shapes(data: bytes, **shapes: bytes) -> bytes:
+    file = io.BytesIO(data)
+    with zipfile.ZipFile(file, "a") as archive:
+        for name, text in shapes.items():
+            archive.writestr(f"{name}.Shape.brp", text)
+    return file.getvalue()
+
+
+def stored(name: str) -> str:
+    return freecad_property("Shape", "PartShape", f'<Part file="{name}.Shape.brp"/>')
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_roller_on_a_plane_that_looks_like_two_planes(swap: bool, tmp_path: Path) -> None:
+    """Two cylinders whose frames lie in one plane: placements alone say planes, shapes do not."""
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
+    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    first, second = transform(None, [0, 0, 0]), transform(None, [0.012, 0.016, 0.0])
+    sides = (("base.Face2", first), ("arm.Face1", inverse(MOVE) @ second))
+    data.joint("J", "Distance", sides[::-1] if swap else sides, number("Distance", 4.0))
+    axes = ocp("gp", "gp_Ax3")()
+    make = ocp("BRepBuilderAPI", "BRepBuilderAPI_MakeFace")
+    arm = make(ocp("gp", "gp_Cylinder")(axes, 8.0), 0.0, 1.0, 0.0, 1.0).Face()
+    shapes = {"base": text(every_kind()), "arm": text(arm)}
+    mechanism = load(tmp_path, with_shapes(data.save(), **shapes))
+    joint = mechanism.joint("J")
+    assert (joint.kind, joint.freedoms) == ("composite", 3)
+    assert mechanism.findings == ()
+    turns = joint.screws[3:].any(axis=0)
+    assert turns.sum() == 2  # about either axis, at 20 mm from each other
+    arm_length = np.abs(joint.screws[:3, turns]).max()
+    assert arm_length == pytest.approx(0.02)
+    assert math.isclose(float(joint.screws[2, ~turns].item()), 1.0)
+
+
+@pytest.mark.parametrize("damage", ["absent", "cut"])
+def test_placements_decide_where_the_shape_cannot_be_read(damage: str, tmp_path: Path) -> None:
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
+    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    second = inverse(MOVE) @ transform(None, [0.012, 0.016, 0.004])
+    sides = (("base.Face1", np.eye(4)), ("arm.Face1", second))
+    data.joint("J", "Distance", sides, number("Distance", 4.0))
+    whole = text(every_kind())
+    shapes = {"base": whole} if damage == "absent" else {"base": whole, "arm": whole[:300]}
+    mechanism = load(tmp_path, with_shapes(data.save(), **shapes))
+    assert mechanism.joint("J").kind == "planar"
+    (finding,) = mechanism.findings
+    assert "arm.Shape.brp" in finding.message
