@@ -93,7 +93,7 @@ def idealise(
     moves: dict[str, tuple[float, float]] = {}
     relations: list[AxisRelation] = []
     for cell in written.cells:
-        for motions in _candidates(written, cell.edges, cell.finite, shown * near):
+        for motions in _candidates(written, cell.edges, cell.finite, near, shown):
             found = _accepted(best, cell.edges, motions, near, seed, shown)
             if found is None:
                 continue
@@ -109,16 +109,26 @@ def idealise(
 
 
 def _candidates(
-    reduction: Reduction, edges: tuple[EdgeId, ...], finite: int | None, small: float
-) -> range:
-    """Numbers of motions that noise may have taken away, the largest first."""
+    reduction: Reduction,
+    edges: tuple[EdgeId, ...],
+    finite: int | None,
+    near: float,
+    shown: float,
+) -> list[int]:
+    """Numbers of motions that noise may have taken away, the largest first.
+
+    Noise makes a gap: singular values that it alone keeps from zero lie well below the others. In
+    a long chain small ones follow each other closely and mean nothing.
+    """
     loops = _at_pose(reduction, edges)
     rows = loops.residual_jacobian(loops.state(_coordinates(reduction, edges))) * loops.units
-    s = np.linalg.svd(rows[0], compute_uv=False)
-    noisy = s <= small * s[0] if len(s) else np.zeros(0, dtype=bool)
-    if finite is not None and not np.any(s[noisy] > EXACT.closed * s[0]):
-        return range(0)  # what is small is zero: noise has nothing to do with it
-    return range(loops.freedoms - int(np.sum(~noisy)), finite or 0, -1)
+    s = np.linalg.svd(rows[0], compute_uv=False)[: loops.freedoms]
+    return [
+        loops.freedoms - i
+        for i in range(1, len(s))
+        if EXACT.closed * s[0] < s[i] <= min(shown * near * s[0], s[i - 1] / shown)
+        and loops.freedoms - i > (finite or 0)
+    ]
 
 
 def _coordinates(reduction: Reduction, edges: tuple[EdgeId, ...]) -> Array:

@@ -172,10 +172,10 @@ def cell_mobility(
     if branches:
         near = np.concatenate([branch.ends for branch in branches])
         far = np.array([branch.local.q for branch in branches])
-        flat = np.concatenate([flat, near, far])
+        flat = np.concatenate([q[None], near, far, flat[1:]])  # what comes last is a walk's end
         values = singular_values(loops, flat, cycles)
         clearest, rank = _clearest(values, rtol)
-    last = values[every + 1 - walkers : every + 1]
+    last = values[len(values) - walkers :]
     found = [loops.freedoms - int(r) for r in np.sum(last > rtol * last[:, :1], axis=1)]
     return CellMobility(
         edges=loops.edges,

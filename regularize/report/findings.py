@@ -157,7 +157,7 @@ def _part(
         if not part.lengths_tried:
             reason = "other lengths were not tried, for gears or the like tie the joints together"
         cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
-        shaky = cell.finite != cell.actual
+        shaky = cell.finite is not None and cell.finite != cell.actual
         owed = f"owed to special dimensions ({reason})"
         yield Diagnostic(
             "REG202",
