@@ -36,8 +36,10 @@ def one_sided(m: Any) -> list[int]:
     """Numbers of the joints whose motors may pull harder than push, or the other way round."""
     return [
         j
-        for j in np.flatnonzero(m.jnt_actfrclimited)
-        if m.jnt_type[j] in Model.SCALAR and m.jnt_actfrcrange[j, 0] != -m.jnt_actfrcrange[j, 1]
+        for j in range(m.njnt)
+        if m.jnt_actfrclimited[j]
+        and m.jnt_type[j] in Model.SCALAR
+        and m.jnt_actfrcrange[j, 0] != -m.jnt_actfrcrange[j, 1]
     ]
 
 
