@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
-from regularize.reduction.reduce import Reduction
+
+if TYPE_CHECKING:
+    from regularize.reduction.reduce import Reduction
 
 
 def add(parser: argparse.ArgumentParser) -> None:
