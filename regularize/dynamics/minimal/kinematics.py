@@ -31,7 +31,6 @@ from regularize.manifold.continuation import Continuation
 from regularize.manifold.driving import drive
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import ROUNDING
-from regularize.model.graph import actuated_coordinates
 from regularize.pinocchio_model.constraints import RobotConstraints
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import Choice, choose, columns_of
@@ -239,9 +238,7 @@ def choice_at(
         SingularConfiguration: Coordinates chosen there would not do elsewhere.
     """
     expected = robot.model.nv - robot.reduction.mobility
-    motors = [n for n in actuated_coordinates(robot.reduction.mechanism) if n in names]
-    columns = columns_of(names, locked), columns_of(names, motors)
-    choice = choose(robot.jacobian(q) * units, names, columns[0], rtol, columns[1])
+    choice = choose(robot.jacobian(q) * units, names, columns_of(names, locked), rtol)
     if len(choice.dependent) < expected:
         raise SingularConfiguration(
             f"the configuration is singular: {len(choice.independent)} coordinates could move, "
