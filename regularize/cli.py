@@ -1,6 +1,7 @@
 """The command line.
 
-Exit status: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage or unreadable input.
+Exit status: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage or unreadable input,
+130 and 143 where it was interrupted or terminated.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from regularize import streams
 from regularize.commands import (
     check,
     explain,
@@ -23,6 +25,7 @@ from regularize.commands import (
     solve,
     verify,
 )
+from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 
 VERBS = (check, verify, fix, reduce, export, simulate, solve, metamodel, show, explain, formats)
@@ -57,19 +60,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not hasattr(arguments, "run"):
         parser().print_help()
         return 2
+    streams.prepare()
+    status = 2
     try:
-        return int(arguments.run(arguments))
+        status = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return status
     except BrokenPipeError:
         # The reader of our output has gone, as in `regularize check … | head`.
-        sys.stderr.close()
+        streams.release(sys.stdout)
         return 0
     except RegularizeError as error:
         reason = str(error)
-    except KeyboardInterrupt:
-        reason = "interrupted"
+    except (KeyboardInterrupt, streams.Terminated) as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        reason, status = ("interrupted", 130) if interrupted else ("terminated", 143)
     except OSError as error:
         reason = f"{error.filename}: " if error.filename else ""
         reason += str(error.strerror or error)
+        status = 2
+        streams.release(sys.stdout)
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise
@@ -77,5 +87,5 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; this is a "
             "bug: please report it with the model (REGULARIZE_DEBUG=1 shows where it happened)"
         )
-    sys.stderr.write(f"regularize: {reason}\n")
-    return 2
+    sys.stderr.write(f"regularize: {displayed(reason)}\n")
+    return status

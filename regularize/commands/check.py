@@ -6,8 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_branch, add_model_options, write_text
+from regularize.commands.files import add_branch, add_model_options
 from regularize.errors import RegularizeError
+from regularize.output_files import write_text
 
 OUTPUTS = ("text", "concise", "json", "sarif", "github", "html")
 

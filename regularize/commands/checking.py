@@ -14,6 +14,7 @@ from typing import Any
 from regularize.checking import Report, check
 from regularize.commands.files import load_model
 from regularize.commands.verify import write_proof
+from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 from regularize.render import (
     concise,
@@ -94,7 +95,7 @@ class Checking:
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
-        return Outcome(SummaryLine(path, reason), 2)
+        return Outcome(SummaryLine(displayed(path), displayed(reason)), 2)
 
     def one(self, path: str) -> Outcome:
         """Check one model."""
