@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,17 +76,25 @@ def target_of(prim: Any, name: str) -> str | None:
 
 def open_stage(path: str) -> Any:
     """The stage in a file; raises ``ReadError`` with USD's own reason and line."""
-    try:
+    with faults_of(path):
         stage = Usd.Stage.Open(path)
         stage.Reload()  # USD keeps layers that somebody holds, even where their files have changed
         return stage
+
+
+@contextmanager
+def faults_of(path: str) -> Iterator[None]:
+    """What USD stumbles over, as faults of the file; it looks at most values only when asked."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ReadError(path, f"holds text that is not UTF-8 ({error.object!r:.40})") from error
     except Tf.ErrorException as error:
         reason = " ".join(str(error).split())
         fault = _FAULT.search(reason)
-        if fault is None:
-            raise ReadError(path, f"USD cannot open it: {reason[:200]}") from error
-        found = re.sub(r"pxrInternal\S*::", "", fault[2])
-        raise ReadError(path, f"USD cannot read it: {found}", line=int(fault[1])) from error
+        found = re.sub(r"pxrInternal\S*::", "", reason if fault is None else fault[2])
+        line = None if fault is None else int(fault[1])
+        raise ReadError(path, f"USD cannot read it: {found[:200]}", line=line) from error
 
 
 def units(stage: Any) -> tuple[float, float]:
