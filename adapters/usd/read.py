@@ -18,7 +18,15 @@ from regularize.adapters.usd.gears import mesh
 from regularize.adapters.usd.joint import couple, join
 from regularize.adapters.usd.motors import TYPE, read_motors
 from regularize.adapters.usd.precise import name_of
-from regularize.adapters.usd.stage import Stage, faults_of, gravity, open_stage, report_units, units
+from regularize.adapters.usd.stage import (
+    Stage,
+    check_values,
+    faults_of,
+    gravity,
+    open_stage,
+    report_units,
+    units,
+)
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
 from regularize.model.mechanism import Body, Mechanism
@@ -43,6 +51,7 @@ def _read(path: str, stage: Any) -> Mechanism:
     name = top.GetName() if top else Path(path).stem
     reading = Stage(path, name, places=Places(unit))
     prims = [*stage.Traverse()]
+    check_values(prims, path)
     rigid = [prim for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)]
     if not rigid:
         raise ReadError(

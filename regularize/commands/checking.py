@@ -12,6 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from regularize.checking import Report, check
+from regularize.commands.configuration import (
+    Configuration,
+    configuration,
+    entries_of,
+    known_before,
+)
 from regularize.commands.files import load_model
 from regularize.commands.verify import write_proof
 from regularize.displayed import displayed
@@ -25,6 +31,7 @@ from regularize.render import (
 )
 from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
+from regularize.report.suppression import Suppression
 
 ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
 
@@ -38,12 +45,14 @@ class Outcome:
         status: Exit status for it alone.
         body: Its report in the form asked for.
         data: The same as plain values where the form is JSON or SARIF.
+        known: Its findings as entries of a baseline.
     """
 
     line: SummaryLine
     status: int
     body: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    known: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,12 +64,16 @@ class Checking:
         single: Whether there is only one model.
         width: Columns of the text.
         color: Whether to use terminal colours.
+        configuration: What the project has agreed on; the command line goes before it.
+        accepted: Findings that are accepted.
     """
 
     arguments: argparse.Namespace
     single: bool
     width: int
     color: bool
+    configuration: Configuration
+    accepted: tuple[Suppression, ...]
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, *, single: bool) -> Checking:
@@ -78,7 +91,12 @@ class Checking:
             width = os.get_terminal_size().columns or text.WIDTH
         # The function of a verb is of no use to other processes and cannot always be sent there.
         options = argparse.Namespace(**{k: v for k, v in vars(arguments).items() if k != "run"})
-        return cls(options, single, width, color)
+        agreed = configuration(arguments.config)
+        known = arguments.baseline or agreed.baseline
+        accepted = agreed.suppressions()
+        if known is not None:
+            accepted += known_before(known)
+        return cls(options, single, width, color, agreed, accepted)
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
         """Check all models; progress goes to standard error."""
@@ -110,10 +128,13 @@ class Checking:
                 write_proof(report.reduction, self.arguments.proof)
         except RegularizeError as error:
             return self.failed(path, str(error))
-        report = report.selected(self.arguments.select, self.arguments.ignore)
+        agreed = self.configuration
+        report = report.selected(
+            self.arguments.select or agreed.select, [*self.arguments.ignore, *agreed.ignore]
+        ).accepting(self.accepted)
         body, data = self._render(report)
-        status = report.exit_status(self.arguments.fail_on)
-        return Outcome(summary.line_of(path, report), status, body, data)
+        status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
+        return Outcome(summary.line_of(path, report), status, body, data, entries_of(report))
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         output = self.arguments.output

@@ -237,6 +237,15 @@ def found(report: Analysis) -> str:
     return listed(entries) or "nothing to report"
 
 
+def accepted(report: Analysis) -> str:
+    """``REG201 (comment: meant so) and REG220 (baseline: known before)``."""
+    entries = [
+        f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
+        for each in report.suppressed
+    ]
+    return listed([*dict.fromkeys(entries)])
+
+
 def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Findings, those about loops that are alike behind the first of them."""
     alike = {loop.name: group.name for group in groups(report.loops) for loop in group.loops}
