@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from regularize import streams
 from regularize.commands import (
     check,
+    completion,
     explain,
     export,
     fix,
@@ -28,7 +29,20 @@ from regularize.commands import (
 from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 
-VERBS = (check, verify, fix, reduce, export, simulate, solve, metamodel, show, explain, formats)
+VERBS = (
+    check,
+    verify,
+    fix,
+    reduce,
+    export,
+    simulate,
+    solve,
+    metamodel,
+    show,
+    explain,
+    formats,
+    completion,
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,6 +59,8 @@ def parser() -> argparse.ArgumentParser:
         name, _, words = str(verb.__doc__).splitlines()[0].partition("`: ")
         own = subparsers.add_parser(name.split()[-1], help=words.rstrip("."))
         own.set_defaults(run=verb.run)
+        if verb is completion:
+            own.set_defaults(whole=result)
         verb.add(own)
     return result
 

@@ -10,7 +10,7 @@ from regularize.commands.files import add_branch, add_model_options
 from regularize.errors import RegularizeError
 from regularize.output_files import write_text
 
-OUTPUTS = ("text", "concise", "json", "sarif", "github", "html")
+OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -32,6 +32,7 @@ from regularize.render import (
 from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
 from regularize.report.suppression import Suppression
+from regularize.version import SCHEMAS, __version__
 
 ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
 
@@ -138,7 +139,7 @@ class Checking:
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         output = self.arguments.output
-        if output == "json":
+        if output in ("json", "jsonl"):
             return "", report.as_dict()
         if output == "sarif":
             return "", sarif.as_sarif([report])
@@ -164,8 +165,9 @@ class Checking:
         if output == "html" and not self.single:
             return self._pages(read, out)
         if output == "json":
-            entries = [outcome.data for outcome in read]
-            return {out: _json(entries[0] if self.single else entries)}
+            return {out: _json(_reports([outcome.data for outcome in read]))}
+        if output == "jsonl":
+            return {out: "".join(_line(outcome.data) for outcome in read)}
         if output == "sarif":
             return {out: _json(sarif.merged([outcome.data for outcome in read]))}
         body = "".join(outcome.body for outcome in read)
@@ -194,6 +196,17 @@ class Checking:
         lines = {f"{name}.html": outcome.line for name, outcome in names.items()}
         pages[folder / "index.html"] = html.index(lines)
         return pages
+
+
+def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Reports under ``reports``, however many; a single one's own entries stand at the top too."""
+    tool = {"name": "regularize", "version": __version__}
+    whole = {"schema_version": SCHEMAS["report"], "tool": tool, "reports": reports}
+    return {**reports[0], **whole} if len(reports) == 1 else whole
+
+
+def _line(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _json(data: object) -> str:
