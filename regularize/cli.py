@@ -27,7 +27,7 @@ from regularize.commands import (
     verify,
 )
 from regularize.displayed import displayed
-from regularize.errors import RegularizeError
+from regularize.errors import MissingPinocchio, RegularizeError
 
 VERBS = (
     check,
@@ -96,6 +96,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         reason += str(error.strerror or error)
         status = 2
         streams.release(sys.stdout)
+    except ModuleNotFoundError as error:
+        if error.name != "pinocchio":
+            raise
+        reason = str(MissingPinocchio("this command"))
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise

@@ -59,6 +59,19 @@ class MissingExtra(RegularizeError):
         )
 
 
+class MissingPinocchio(MissingExtra):
+    """What is asked for computes with Pinocchio, which this machine does not have."""
+
+    def __init__(self, what: str) -> None:
+        """Name what works without it."""
+        super().__init__(what, "pinocchio", "")
+        self.args = (
+            f"{what} needs Pinocchio, which is not installed: pip install pin (Linux and macOS; "
+            "elsewhere from conda-forge). Reading, checking, cures, fixing and closed forms work "
+            "without it",
+        )
+
+
 class ModelError(RegularizeError):
     """A mechanism is inconsistent in itself (unknown body, repeated name, wrong shape)."""
 
