@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import cad_fixtures
@@ -16,6 +18,7 @@ from test_adapter_contract import MECHANISMS, write_fixture
 import regularize as rg
 from regularize.cli import main
 from regularize.errors import ModelError, ReadError, RegularizeError, UnsupportedExport
+from regularize.render.view import remedies
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
@@ -446,6 +449,43 @@ def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(RegularizeError, match="is no file that could be replaced"):
         fix.write("/dev/null")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["device", "robot.urdf"]
+
+
+def test_a_file_that_cannot_be_replaced_leaves_the_others_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = robot(tmp_path, "")
+    sidecar = tmp_path / "loop_closures.yaml"
+    sidecar.write_text(
+        "ball_loops:\n- {parent: rocker, child: ground, parent_xyz: [-0.3, 0, -0.9], "
+        "child_xyz: [1.2, 0, 0]}\n"
+    )
+    before = {file: file.read_bytes() for file in (path, sidecar)}
+    fix = rg.fix(path)
+    assert all(f"--- {file}" in fix.diff for file in before)
+    replace_file, done = os.replace, []
+
+    def failing(source: str, target: Path) -> None:
+        if target in before and not str(source).endswith(".old"):
+            if done:
+                raise PermissionError(13, "Permission denied", str(target))
+            done.append(target)
+        replace_file(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(RegularizeError, match="cannot be written: Permission denied"):
+        fix.write(path)
+    assert len(done) == 1 and {file: file.read_bytes() for file in before} == before
+    assert {*tmp_path.iterdir()} == {*before}
+    monkeypatch.undo()
+    fix.write(path)
+    assert rg.reduce(rg.load(path)).redundant == 0
+
+
+def test_models_too_redundant_for_a_choice_are_told_of_fix(tmp_path: Path) -> None:
+    path = robot(tmp_path)
+    report = replace(rg.check(rg.load(path)), cures=())
+    assert remedies(report)[-1][1] == f"regularize fix {path} -o fixed/"
 
 
 SITES = """<mujoco>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,12 +40,13 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_all(files: Mapping[Path, bytes]) -> None:
-    """Write files so that nobody ever reads half of one, and none is replaced unless all can be.
+    """Write files so that nobody ever reads half of one, and all are replaced or none.
 
     Raises:
         RegularizeError: A file cannot be written.
     """
     temporaries: dict[Path, str] = {}
+    replaced: dict[Path, Path | None] = {}
     target = Path()
     try:
         for target, data in files.items():
@@ -56,14 +58,29 @@ def write_all(files: Mapping[Path, bytes]) -> None:
                 file.write(data)
             os.chmod(temporaries[target], mode)
         for target, temporary in temporaries.items():
+            kept = Path(f"{temporary}.old") if target.exists() else None
+            if kept is not None:
+                shutil.copy2(target, kept)
+            replaced[target] = kept
             os.replace(temporary, target)
     except OSError as error:
+        _put_back(replaced)
         raise RegularizeError(
             f"{target}: cannot be written: {error.strerror}; check the folder"
         ) from error
     finally:
-        for temporary in temporaries.values():
-            Path(temporary).unlink(missing_ok=True)
+        kept_ones = [kept for kept in replaced.values() if kept is not None]
+        for left in (*map(Path, temporaries.values()), *kept_ones):
+            left.unlink(missing_ok=True)
+
+
+def _put_back(replaced: Mapping[Path, Path | None]) -> None:
+    """Undo the replacement of files: those that were there come back, others go."""
+    for target, kept in replaced.items():
+        if kept is None:
+            target.unlink(missing_ok=True)
+        elif kept.exists():
+            os.replace(kept, target)
 
 
 def _umask() -> int:
