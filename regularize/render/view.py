@@ -9,7 +9,7 @@ import shlex
 from dataclasses import replace
 
 from regularize.displayed import displayed
-from regularize.fixing.advice import own_cure
+from regularize.fixing.advice import editable, own_cure
 from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
 from regularize.report.analysis import Analysis, Component
@@ -165,11 +165,14 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         if others:
             words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
-        own = own_cure(r)
-        if own is not None:
-            arguments = shlex.join(own.arguments)
-            command = f"regularize fix {path} -o fixed/ {arguments}"
-            found.append((f"or in this file: {_changes(own)}", command))
+    own = own_cure(r) if report.cures and not ways else None
+    command = f"regularize fix {path} -o fixed/"
+    if own is not None:
+        found.append(
+            (f"or in this file: {_changes(own)}", f"{command} {shlex.join(own.arguments)}")
+        )
+    elif r.removed and not ways and not shaky and r.assembly.closed and editable(r):
+        found.append(("or let joints be changed in this file, as far as it holds others", command))
     return found
 
 
