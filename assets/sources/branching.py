@@ -192,3 +192,17 @@ def three_upu_snu() -> Linkage:
         tuple(axes),
         0.01,
     )
+
+
+def wren_platform() -> Linkage:
+    """A platform on six equal parallel rods whose feet lie on a circle."""
+    base = [turned((0.4, 0.0, 0.0), Z, math.radians(60.0 * k)) for k in range(6)]
+    return platform_on_rods(
+        "wren_platform",
+        [
+            "Platform of Wren (1668): six equal upright rods between equal hexagons. It translates",
+            "with two freedoms, or it screws about the middle with one.",
+        ],
+        base,
+        [add(foot, (0.0, 0.0, 0.5)) for foot in base],
+    )
