@@ -93,13 +93,16 @@ class BranchPoint:
         sights = []
         for i in np.flatnonzero(same):  # else the way back has changed branch
             rank, chosen = int(ranks[0, i]), int(same[i])
-            far = self._tangent(q[0, i], rank)
-            while (near := self._tangent(q[chosen, i], rank)).shape != far.shape:
-                chosen -= 1
+            tangent = self._tangent(q[chosen, i], rank)
+            if tangent.shape[1] > 1:  # what moves at all has one freedom
+                least = self._tangent(q[0, i], rank).shape[1]
+                while tangent.shape[1] != least:
+                    chosen -= 1
+                    tangent = self._tangent(q[chosen, i], rank)
             way = ways[chosen, i] / np.linalg.norm(ways[chosen, i])
             away = float(np.linalg.norm(ways[0, i]))
             clear = q[min(int(same[i]), h // 2), i]
-            sights.append(Sight(q[0, i], away, rank, clear, way, near))
+            sights.append(Sight(q[0, i], away, rank, clear, way, tangent))
         return sights
 
     def _tangent(self, q: Array, rank: int) -> Array:
