@@ -801,7 +801,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
 
 
 def test_reader_called_without_the_registry(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="cannot be opened: No such file or directory"):
+    with pytest.raises(ReadError, match="there is no such file"):
         urdf.read(str(tmp_path / "none.urdf"))
 
 

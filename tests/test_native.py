@@ -42,7 +42,8 @@ def everything() -> Any:
     shape = Geometry(
         "mesh", [1, 1, 2], rng.normal(size=(4, 4)), "a.stl", (0.1, 0.2, 1 / 3, 1), True
     )
-    inertia = Inertia(0.1 + 0.2, rng.normal(size=3), rng.normal(size=(3, 3)))
+    half = rng.normal(size=(3, 3))
+    inertia = Inertia(0.1 + 0.2, rng.normal(size=3), half @ half.T)
     gains = ActuatorGains(0.1, None, 1 / 3)
     joints = (
         Joint(

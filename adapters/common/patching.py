@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from regularize.adapters.common.edits import EditedText, Patch, WantedKind
-from regularize.adapters.common.files import read_bytes
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.common.xml_text import declared_encoding
 from regularize.errors import ModelError
+from regularize.input_files import read_bytes
 from regularize.model.mechanism import Joint, Mechanism
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.files import write_text
 from regularize.adapters.native.read import MARK, VERSION, read
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Coupling, Joint, JointLimits, Mechanism
+from regularize.output_files import write_text
 
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")

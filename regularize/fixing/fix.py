@@ -11,7 +11,6 @@ from typing import Any
 
 from regularize.adapters import adapters, read
 from regularize.adapters.common.edits import WantedKind
-from regularize.adapters.common.files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
@@ -19,6 +18,7 @@ from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.mechanism import Mechanism
+from regularize.output_files import write_all
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
 from regularize.statics.cure import Cure

@@ -21,6 +21,13 @@ from regularize.report.findings import by_severity, findings
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.reasons import Reason, reasons
+from regularize.report.suppression import (
+    Suppressed,
+    Suppression,
+    divided,
+    in_comments,
+    unexplained,
+)
 from regularize.report.words import LISTED, counted
 from regularize.statics.cure import Cure
 from regularize.statics.cures import cures, freeing
@@ -96,6 +103,7 @@ class Analysis:
         meant: The mechanism that the numbers were meant to be, where one near them moves more.
         diagnostics: The findings.
         seconds: How long the analysis took.
+        suppressed: Findings that are accepted, and by what.
     """
 
     reduction: Reduction
@@ -108,6 +116,7 @@ class Analysis:
     meant: Idealised | None
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
+    suppressed: tuple[Suppressed, ...] = ()
 
     @classmethod
     def of(
@@ -198,6 +207,18 @@ class Analysis:
             and not d.code.startswith(tuple(ignore))
         ]
         return replace(self, diagnostics=tuple(kept))
+
+    def accepting(self: Kind, suppressions: Sequence[Suppression] = ()) -> Kind:
+        """The same report without the findings that somebody has accepted, which are kept apart.
+
+        Args:
+            suppressions: What is accepted; comments in the model's own files count in any case.
+        """
+        comments = in_comments(self.mechanism)
+        meant = [s for s in (*comments, *suppressions) if s.reason]
+        findings = by_severity([*self.diagnostics, *unexplained(comments)])
+        stay, accepted = divided(findings, self.mechanism, meant)
+        return replace(self, diagnostics=stay, suppressed=accepted)
 
     @property
     def summary(self) -> dict[str, int]:
@@ -297,6 +318,7 @@ class Analysis:
                 for cure in self.cures
             ],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
+            "suppressed": [each.as_dict() for each in self.suppressed],
             "summary": self.summary,
         }
 
