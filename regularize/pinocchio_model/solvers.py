@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from regularize.kernel.compiled import compiled
+from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
 
@@ -56,6 +59,12 @@ class ConstrainedTree:
     @cached_property
     def _workspace(self) -> Workspace:
         return Workspace(self.model)
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled kernel; None where there is none or it does not know a joint or a row."""
+        found = machine_of(self.model, self.constraints, self.rank, self.massive)
+        return None if found is None else compiled(Tables.of(*found[0].sections()))
 
     @property
     def data(self) -> Any:
