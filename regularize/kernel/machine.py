@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +113,16 @@ class Machine:
         """First column of each part, the ground included, and the number of all."""
         return [0, 0, *np.cumsum([part.freedoms for part in self.parts]).tolist()]
 
+    def own_columns(self) -> dict[int, int]:
+        """The column whose rate each velocity is."""
+        start = self.columns()
+        return {
+            part.rate + k: start[b] + k
+            for b, part in enumerate(self.parts, start=1)
+            if not part.follows
+            for k in range(part.freedoms)
+        }
+
     def sections(self) -> tuple[dict[str, int], dict[str, Any]]:
         """Sizes and sections of the tree and its rows; see ``tables.h``."""
         parts, loops = self.parts, self.loops
@@ -165,19 +175,7 @@ class Machine:
             "covector": np.concatenate([np.zeros((0, 6)), *(loop.covectors for loop in loops)]),
             "target": self.targets,
         }
-        column_of = {i: k for k, i in enumerate(rate) if not owner[k].follows}
-        return sizes, {**sections, **self._coupled(column_of)}
-
-    def _coupled(self, column_of: Mapping[int, int]) -> dict[str, Any]:
-        """Entries of the coupling rows, on columns."""
-        entries = [
-            [(column_of[i], row[i]) for i in np.flatnonzero(row).tolist()] for row in self.couplings
-        ]
-        return {
-            "coupling": np.cumsum([0, *map(len, entries)]),
-            "coupled": [column for row in entries for column, _ in row],
-            "coefficient": [value for row in entries for _, value in row],
-        }
+        return sizes, sections
 
 
 def _to_z(part: MovingPart) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.kernel.compiled import compiled
-from regularize.kernel.sections import Tables
+from regularize.kernel.elimination import tables_of
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
@@ -64,7 +64,7 @@ class ConstrainedTree:
     def kernel(self) -> Any:
         """The compiled kernel; None where there is none or it does not know a joint or a row."""
         found = machine_of(self.model, self.constraints, self.rank, self.massive)
-        return None if found is None else compiled(Tables.of(*found[0].sections()))
+        return None if found is None else compiled(tables_of(found[0]))
 
     @property
     def data(self) -> Any:

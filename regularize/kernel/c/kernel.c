@@ -9,7 +9,9 @@
 
 #include "algebra.h"
 
+#include "inertia.c"
 #include "kinematics.c"
+#include "step.c"
 
 /* Poses of all parts. */
 static int part_poses(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
@@ -47,7 +49,7 @@ typedef struct {
 } Entry;
 
 /* What can be called. */
-#define ENTRIES(X) X(part_poses) X(part_motions)
+#define ENTRIES(X) X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)
 
 #define PLACE(name) entry_##name,
 enum { ENTRIES(PLACE) number_of_entries };
@@ -60,4 +62,7 @@ static const Entry entries[number_of_entries] = {
     {"part_poses", part_poses, 1, 1, {CONFIGURATION}, {{12, parts_size, one_size}}},
     {"part_motions", part_motions, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
      {{6, parts_size, one_size}, {6, parts_size, one_size}}},
+    {"forward_dynamics", forward_dynamics, 3, 1, {CONFIGURATION, VELOCITY, VELOCITY}, {VELOCITY}},
+    {"constrained_dynamics", constrained_dynamics, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
+     {VELOCITY, {1, rows_size, one_size}}},
 };

@@ -22,8 +22,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 
 /* Numbers that lengths of arrays are multiples of; "one" is 1. */
 #define SIZES(X)                                                                                   \
-    X(one) X(parts) X(nq) X(nv) X(columns) X(closures) X(rows) X(clusters) X(unknowns) X(values)   \
-    X(loop_rows) X(reported) X(degree)
+    X(one) X(parts) X(nq) X(nv) X(columns) X(closures) X(rows)         \
+    X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -33,12 +33,25 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   first, second: parts on both sides of each closure; first carries the row frame
  *   row: first row of each closure, and one number more
  *   closing, sign: see closing below; 1 where the second part is the child of the closing joint
- *   coupling: first entry of each coupling row, and one number more; coupled: the columns */
+ *   coupling: first entry of each constant row, and one number more; coupled: the columns. Rows of
+ *   couplings come first, then one for each part that follows another one
+ * For the step, where clusters are parts that are solved as one, leaves first:
+ *   cluster_parent: part that a cluster moves against; cluster_part, cluster_loop, cluster_constant,
+ *   cluster_unknown: where its parts (descending), closures, constant rows and unknowns begin in
+ *   part_list, loop_list, constant_list and the order of elimination, and one number more
+ *   inner: 1 where a part's parent is of the same cluster; dense: 1 where clusters move against a
+ *   part or against one behind it in its cluster; last_common: last part that both sides of a closure hang on
+ *   column_unknown, row_unknown: place of each column, and of each row (closures, then constant
+ *   ones), in the order of elimination; is_row: 1 where an unknown is a row
+ *   start: where the entries of each unknown begin, the pivot first, and one number more; below: the
+ *   unknown of each entry; update: entries that each pivot changes, pair by pair
+ *   h_place, j_place: entries of inertia and rows in the order in which they are found */
 #define INTEGERS(X)                                                                                \
     X(size) X(parent) X(kind) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
-    X(closing) X(sign) X(coupling) X(coupled) X(cluster_part) X(part_list) X(cluster_unknown)      \
-    X(cluster_border) X(unknown) X(start) X(below) X(update) X(h_place) X(j_place) X(root)         \
-    X(articulated) X(softened)
+    X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent) X(cluster_part) X(part_list)       \
+    X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
+    X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(update)        \
+    X(h_place) X(j_place)
 
 /* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
  *   placement: pose of each part at q = 0 in its parent
@@ -50,21 +63,25 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   first_frame, second_frame: poses of the closing joint's frames in both parts
  *   closing_screw: freedom of a closing joint with a single one, linear part first
  *   covector: each row of the closures in the row frame, linear part first, divided by a length
- *   coefficient: entries of the coupling rows; target: their right-hand sides */
+ *   coefficient: entries of the constant rows; target: right-hand sides of the couplings */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
     X(row_frame) X(first_frame) X(second_frame) X(closing_screw) X(covector) X(coefficient)        \
-    X(target) X(softness)
+    X(target)
 
 /* What a computation writes to: name, numbers for each, of what.
  *   pose: of each part in ground axes; motion: twist of each column, ground axes, about the origin
  *   of its part, linear part first; twist: velocity of each part, in the same way;
  *   drift: classical acceleration of each part's origin and angular acceleration, at zero
- *   acceleration of all columns; acceleration: the same at the accelerations found */
+ *   acceleration of all columns; acceleration: the same at the accelerations found
+ * and, for the step: rigid: inertia of each part with what is rigidly behind it, as in the table;
+ *   spatial: what moving parts behind it add; wrench: what its motion needs at zero acceleration;
+ *   entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
+ *   of the six accelerations of the part that a cluster moves against */
 #define WORKSPACE(X)                                                                               \
     X(pose, 12, parts) X(motion, 6, columns) X(twist, 6, parts) X(drift, 6, parts)                 \
     X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
-    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns)
+    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
