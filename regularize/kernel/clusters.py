@@ -115,8 +115,6 @@ def clusters_of(machine: Machine, rows: Sequence[Row]) -> list[Cluster]:
     # The first part of a group has the lowest number, and its parent a lower one still.
     order = sorted(members, key=lambda root: -members[root][0])
     return [
-        Cluster(
-            parents[members[root][0]], tuple(members[root]), *(tuple(x) for x in inside[root])
-        )
+        Cluster(parents[members[root][0]], tuple(members[root]), *(tuple(x) for x in inside[root]))
         for root in order
     ]

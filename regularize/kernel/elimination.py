@@ -47,6 +47,16 @@ class Pattern:
         """Where the entry of two unknowns is."""
         return self._place[one, two] if (one, two) in self._place else self._place[two, one]
 
+    def pairs_of_rows(self, rows: Sequence[tuple[int, Sequence[int]]]) -> list[int]:
+        """Of rows in the order of their elimination: entries, columns and pairs of columns."""
+        rank = {unknown: k for k, unknown in enumerate(self.order)}
+        result: list[int] = []
+        for row, columns in sorted(rows, key=lambda row: rank[-1 - row[0]]):
+            entries = [self.place(-1 - row, k) for k in columns]
+            pairs = [self.place(i, k) for n, i in enumerate(columns) for k in columns[n:]]
+            result += [len(columns), *entries, *(rank[k] for k in columns), *pairs]
+        return result
+
     def eliminate(self, adjacent: dict[int, set[int]], waiting: dict[int, set[int]]) -> None:
         """Add a cluster.
 
@@ -69,6 +79,13 @@ class Pattern:
             self.update += [
                 self._place[one, two] for k, one in enumerate(below) for two in below[k:]
             ]
+
+
+def _join(adjacent: dict[int, set[int]], rows: dict[int, set[int]]) -> None:
+    """Make the columns of every row neighbours of each other."""
+    for columns in rows.values():
+        for k in columns:
+            adjacent[k] |= columns - {k}
 
 
 def _least_degree(
@@ -108,15 +125,22 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
     ends: dict[str, list[int]] = {name: [0] for name in lists}
     h_place: list[int] = []
     j_place: list[int] = []
+    stiff_place: list[int] = []
+    soft, loose = machine.rank < machine.rows, not machine.massive
     constants = [index for index, row in enumerate(rows) if row.loop < 0]
     for cluster in clusters:
-        pattern.eliminate(*_graph(machine, cluster, rows))
+        adjacent, waiting = _graph(machine, cluster, rows)
+        if loose:
+            _join(adjacent, waiting)
+        pattern.eliminate(adjacent, waiting)
         h_place += [pattern.place(*pair) for pair in _pairs(machine, cluster)]
         own = [index for index in cluster.rows if rows[index].loop < 0]
         for loop in cluster.loops:
             mine = [index for index in cluster.rows if rows[index].loop == loop]
             j_place += [pattern.place(-1 - i, k) for k in rows[mine[0]].columns for i in mine]
         j_place += [pattern.place(-1 - i, k) for i in own for k in rows[i].columns]
+        if loose:
+            stiff_place += pattern.pairs_of_rows([(i, rows[i].columns) for i in cluster.rows])
         lists["part"] += reversed(cluster.parts)
         lists["loop"] += cluster.loops
         lists["constant"] += [constants.index(index) for index in own]
@@ -129,6 +153,8 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
         "clusters": len(clusters),
         "unknowns": len(pattern.order),
         "values": len(pattern.below),
+        "soft_unknowns": len(pattern.order) * soft,
+        "soft_values": len(pattern.below) * soft,
         "constants": len(constants),
     }
     return sizes, {
@@ -154,6 +180,10 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
         "update": pattern.update,
         "h_place": h_place,
         "j_place": j_place,
+        "stiff_place": stiff_place,
+        "massive": [machine.massive],
+        "soft": [soft and len(cluster.rows) > 0 for cluster in clusters],
+        "stiffened": [loose and len(cluster.rows) > 0 for cluster in clusters],
     }
 
 

@@ -109,6 +109,11 @@ class Machine:
     rank: int
     massive: bool
 
+    @property
+    def rows(self) -> int:
+        """Number of rows, couplings included."""
+        return sum(len(loop.covectors) for loop in self.loops) + len(self.couplings)
+
     def columns(self) -> list[int]:
         """First column of each part, the ground included, and the number of all."""
         return [0, 0, *np.cumsum([part.freedoms for part in self.parts]).tolist()]
@@ -138,7 +143,7 @@ class Machine:
             "columns": column[-1],
             "closures": len(loops),
             "loop_rows": int(row[-1]),
-            "rows": int(row[-1]) + len(self.couplings),
+            "rows": self.rows,
         }
         sections = {
             "parent": [0, *(part.parent for part in parts)],

@@ -102,7 +102,7 @@ static inline void add_spatial(const double *M, const double *d, double *sum) {
         cross(back, d, down);
         for (int i = 0; i < 3; ++i) {
             sum[6 * (3 + i) + 3 + j] += M[6 * (3 + i) + 3 + j] + up[i];
-            sum[6 * (3 + j) + 3 + i] += down[i];
+            sum[6 * (3 + j) + 3 + i] -= down[i];
         }
     }
 }

@@ -9,8 +9,9 @@
 
 #include "algebra.h"
 
-#include "inertia.c"
 #include "kinematics.c"
+#include "inertia.c"
+#include "factors.c"
 #include "step.c"
 
 /* Poses of all parts. */

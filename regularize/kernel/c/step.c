@@ -13,11 +13,6 @@
 #include "algebra.h"
 #include "tables.h"
 
-/* Where the lists of the step are read. */
-typedef struct {
-    const int *h, *j, *update;
-} Reading;
-
 /* Twist of a closure's row frame point x as a point of what column k of part b moves. */
 static inline void twist_at(const Workspace *w, int b, int k, const double *x, double *twist) {
     double arm[3];
@@ -139,31 +134,28 @@ static void hand_on(const Tables *t, Workspace *w, int b) {
     }
 }
 
-/* Factors of a cluster's equations, and the first half of their solution.
- *
- * The entries become those of L, with the inverse pivots of D in the first place of each. Returns 1
- * where a pivot has not the sign that independent rows and positive masses give it. */
-static int factorise(const Tables *t, Workspace *w, int begin, int end, int rooted, Reading *at) {
-    double *entry = w->entry;
+/* Add rho J^T J to H and rho J^T beta to f, which changes no solution, so that massless ends of the
+ * tree have pivots: rho makes both matrices about as large. */
+static void stiffen(const Tables *t, Workspace *w, int c, Reading *at) {
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    double mass = 0.0;
+    int columns = 0;
     for (int u = begin; u < end; ++u) {
-        const int first = t->start[u], last = t->start[u + 1];
-        const double y = w->solution[u], *Y = w->border + 6 * u, pivot = entry[first];
-        if (t->is_row[u] ? !(pivot < 0.0) : !(pivot > 0.0)) return 1;
-        const double inverse = 1.0 / pivot;
-        entry[first] = inverse;
-        for (int i = first + 1; i < last; ++i) {
-            const double l = entry[i] * inverse;
-            const int other = t->below[i];
-            for (int j = i; j < last; ++j) entry[*at->update++] -= l * entry[j];
-            entry[i] = l;
-            w->solution[other] -= l * y;
-            if (!rooted) {
-                double *Z = w->border + 6 * other;
-                for (int j = 0; j < 6; ++j) Z[j] -= l * Y[j];
-            }
+        if (!t->is_row[u]) mass += w->entry[t->start[u]], ++columns;
+    }
+    for (int u = begin; u < end; ++u) {
+        if (!t->is_row[u]) continue;
+        const int count = *at->stiff++, *place = at->stiff, *column = place + count;
+        double square = 0.0;
+        at->stiff = column + count;
+        for (int i = 0; i < count; ++i) square += w->entry[place[i]] * w->entry[place[i]];
+        const double rho = square > 0.0 ? mass / (columns * square) : 0.0;
+        for (int i = 0; i < count; ++i) {
+            const double x = rho * w->entry[place[i]];
+            w->solution[column[i]] += x * w->solution[u];
+            for (int j = i; j < count; ++j) w->entry[*at->stiff++] += x * w->entry[place[j]];
         }
     }
-    return 0;
 }
 
 /* What a cluster takes from the inertia of the part that it moves against, and adds to its wrench. */
@@ -201,7 +193,14 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
             w->entry[*at->j++] = t->coefficient[k];
         }
     }
-    if (factorise(t, w, begin, end, rooted, at)) return 1;
+    if (t->stiffened[c]) stiffen(t, w, c, at);
+    if (t->soft[c]) {
+        if (solve_softly(t, w, c, at)) return 1;
+        if (!rooted) yield_softly(t, w, begin, end, parent);
+        return 0;
+    }
+    if (!t->massive[0]) note_pivots(t, w, begin, end);
+    if (factorise(t, w, c, &at->update)) return 1;
     if (!rooted) yield_to(t, w, begin, end, parent);
     return 0;
 }
@@ -217,8 +216,10 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
             const double *Y = w->border + 6 * u;
             y -= dot(Y, A) + dot(Y + 3, A + 3);
         }
-        y *= w->entry[first];
-        for (int i = first + 1; i < last; ++i) y -= w->entry[i] * w->solution[t->below[i]];
+        if (!t->soft[c]) {
+            y *= w->entry[first];
+            for (int i = first + 1; i < last; ++i) y -= w->entry[i] * w->solution[t->below[i]];
+        }
         w->solution[u] = y;
     }
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
@@ -237,7 +238,7 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
 
 /* Accelerations of all columns and multipliers of all rows, after velocities(). */
 static int solve_step(const Tables *t, Workspace *w, const double *tau) {
-    Reading at = {t->h_place, t->j_place, t->update};
+    Reading at = {t->h_place, t->j_place, t->update, t->stiff_place};
     for (int b = 1; b < t->size[parts_size]; ++b) {
         load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
@@ -267,6 +268,9 @@ static int forward_dynamics(const Tables *t, Workspace *w, const double *const *
 static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
                                 double *const *out) {
     if (forward_dynamics(t, w, in, out)) return 1;
+    for (int c = 0; c < t->size[clusters_size]; ++c) {
+        if (t->soft[c]) take_idle(t, w, c);
+    }
     for (int r = 0; r < t->size[rows_size]; ++r) out[1][r] = -w->solution[t->row_unknown[r]];
     return 0;
 }

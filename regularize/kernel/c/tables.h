@@ -23,7 +23,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 /* Numbers that lengths of arrays are multiples of; "one" is 1. */
 #define SIZES(X)                                                                                   \
     X(one) X(parts) X(nq) X(nv) X(columns) X(closures) X(rows)         \
-    X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)
+    X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)                             \
+    X(soft_unknowns) X(soft_values)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -45,13 +46,17 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   ones), in the order of elimination; is_row: 1 where an unknown is a row
  *   start: where the entries of each unknown begin, the pivot first, and one number more; below: the
  *   unknown of each entry; update: entries that each pivot changes, pair by pair
- *   h_place, j_place: entries of inertia and rows in the order in which they are found */
+ *   h_place, j_place: entries of inertia and rows in the order in which they are found
+ *   massive: 1 where the tree's mass matrix is regular; soft: 1 where rows of a cluster may depend
+ *   on each other; stiffened: 1 where masses of a cluster may vanish beside its rows; stiff_place:
+ *   for each row of such, in the order of elimination: number of columns, entries there, unknowns of
+ *   the columns, entries of all their pairs */
 #define INTEGERS(X)                                                                                \
     X(size) X(parent) X(kind) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
     X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent) X(cluster_part) X(part_list)       \
     X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
     X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(update)        \
-    X(h_place) X(j_place)
+    X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)
 
 /* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
  *   placement: pose of each part at q = 0 in its parent
@@ -77,11 +82,16 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  * and, for the step: rigid: inertia of each part with what is rigidly behind it, as in the table;
  *   spatial: what moving parts behind it add; wrench: what its motion needs at zero acceleration;
  *   entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
- *   of the six accelerations of the part that a cluster moves against */
+ *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
+ *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
+ *   missing: right-hand sides, solutions and what is left of the former, of clusters with
+ *   dependent rows */
 #define WORKSPACE(X)                                                                               \
     X(pose, 12, parts) X(motion, 6, columns) X(twist, 6, parts) X(drift, 6, parts)                 \
     X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
-    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows)
+    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows)\
+    X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
+    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
