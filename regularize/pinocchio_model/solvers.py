@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.kernel.compiled import compiled
-from regularize.kernel.sections import Tables
+from regularize.kernel.tables import tables_of
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
@@ -64,12 +64,33 @@ class ConstrainedTree:
     def kernel(self) -> Any:
         """The compiled kernel; None where there is none or it does not know a joint or a row."""
         found = machine_of(self.model, self.constraints, self.rank, self.massive)
-        return None if found is None else compiled(Tables.of(*found[0].sections()))
+        return None if found is None else compiled(tables_of(found[0]))
 
     @property
     def data(self) -> Any:
         """Pinocchio's data of the model, of each thread its own."""
         return self._workspace.data
+
+    def jacobian(self, q: Array, data: Any = None) -> Array:
+        """Rows on velocities, shape (m, nv).
+
+        Args:
+            q: Configuration, shape (nq,).
+            data: The caller's ``pinocchio.Data`` of the model to compute in; by default it is none
+                of the caller's business.
+        """
+        if data is None and self.kernel is not None:
+            return np.asarray(self.kernel.jacobian(q))
+        return self.constraints.jacobian(self.data if data is None else data, q)
+
+    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
+        """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
+
+        On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
+        """
+        if data is None and self.kernel is not None:
+            return np.asarray(self.kernel.bias(q, v))
+        return self.constraints.bias(self.data if data is None else data, q, v)
 
 
 def acceleration_of(tree: ConstrainedTree) -> Acceleration:

@@ -23,7 +23,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 /* Numbers that lengths of arrays are multiples of; "one" is 1. */
 #define SIZES(X)                                                                                   \
     X(one) X(parts) X(nq) X(nv) X(columns) X(closures) X(rows) X(clusters) X(unknowns) X(values)   \
-    X(loop_rows) X(reported) X(degree)
+    X(loop_rows) X(reported) X(degree) X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares)  \
+    X(row_values) X(basis_values) X(responses)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -32,13 +33,20 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   where the column follows another one (a mimic joint), by a coupling row
  *   first, second: parts on both sides of each closure; first carries the row frame
  *   row: first row of each closure, and one number more
+ *   closing_screw: first screw of each closure, and one number more
  *   closing, sign: see closing below; 1 where the second part is the child of the closing joint
+ *   moved: part that each column moves
+ *   step, stepped, side: first entry of each closure, and one number more; the columns that move
+ *   one of its parts alone; 1 where that is the second, -1 the first
+ *   set_row, row_of_set, set_velocity, velocity_of_set, set_rank: rows that hang together and the
+ *   velocities that they are on; velocity_alone: velocities on no row
  *   coupling: first entry of each coupling row, and one number more; coupled: the columns */
 #define INTEGERS(X)                                                                                \
     X(size) X(parent) X(kind) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
-    X(closing) X(sign) X(coupling) X(coupled) X(cluster_part) X(part_list) X(cluster_unknown)      \
+    X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_part) X(part_list) X(cluster_unknown)      \
     X(cluster_border) X(unknown) X(start) X(below) X(update) X(h_place) X(j_place) X(root)         \
-    X(articulated) X(softened)
+    X(articulated) X(softened) X(moved) X(step) X(stepped) X(side)   \
+    X(set_row) X(row_of_set) X(set_velocity) X(velocity_of_set) X(set_rank) X(velocity_alone)
 
 /* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
  *   placement: pose of each part at q = 0 in its parent
@@ -48,12 +56,12 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   armature: of each column; gravity: acceleration (3)
  *   row_frame: pose of each closure's row frame in its first part
  *   first_frame, second_frame: poses of the closing joint's frames in both parts
- *   closing_screw: freedom of a closing joint with a single one, linear part first
+ *   closing_screws: freedoms of closing joints, linear part first
  *   covector: each row of the closures in the row frame, linear part first, divided by a length
  *   coefficient: entries of the coupling rows; target: their right-hand sides */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
-    X(row_frame) X(first_frame) X(second_frame) X(closing_screw) X(covector) X(coefficient)        \
+    X(row_frame) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)        \
     X(target) X(softness)
 
 /* What a computation writes to: name, numbers for each, of what.
@@ -64,7 +72,17 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 #define WORKSPACE(X)                                                                               \
     X(pose, 12, parts) X(motion, 6, columns) X(twist, 6, parts) X(drift, 6, parts)                 \
     X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
-    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns)
+    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns)                            \
+    X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
+    X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
+    X(by_v, 6, columns) X(V, 6, parts) X(A, 6, parts) X(F, 6, parts) X(moving, 22, parts)          \
+    X(part_by_q, 6, parts) X(part_by_v, 6, parts) X(covectors, 6, rows) X(values, 1, rows)         \
+    X(forces, 1, nv) X(line, 3, nv) X(mass, 1, squares) X(by_state, 2, squares)                    \
+    X(rows, 1, row_values) X(rows_by_state, 2, row_values) X(values_by_q, 1, row_values)           \
+    X(pivots, 1, set_values)                                                                       \
+    X(row_response, 1, set_rates) X(basis, 1, basis_values) X(reduced, 1, basis_values)            \
+    X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows) X(swapped, 1, nv)      \
+    X(correction, 1, nv) X(trial, 1, nq)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
