@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 
 from regularize.kernel.compiled import Kernel, compiled
-from regularize.kernel.sections import Tables
+from regularize.kernel.elimination import tables_of
 from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import ConstraintRows
 
@@ -59,7 +59,7 @@ def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None
     found = machine_of(model, rows, 0, True)
     assert found is not None
     machine, part_of = found
-    kernel = compiled(Tables.of(*machine.sections()))
+    kernel = compiled(tables_of(machine))
     rng = np.random.default_rng(2)
     for _ in range(3):
         q = pin.integrate(model, pin.neutral(model), 3.0 * rng.normal(size=model.nv))
@@ -89,7 +89,7 @@ def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
     rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
     found = machine_of(model, rows, 0, True)
     assert found is not None
-    kernel = compiled(Tables.of(*found[0].sections()))
+    kernel = compiled(tables_of(found[0]))
     q = np.array(
         [pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq)) for _ in range(9)]
     )

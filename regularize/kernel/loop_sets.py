@@ -52,7 +52,7 @@ def loop_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
         "moved": owner,
         "step": np.cumsum([0, *map(len, steps)]),
         "stepped": [k for alone in steps for k, _ in alone],
-        "side": [side for alone in steps for _, side in alone],
+        "sense": [side for alone in steps for _, side in alone],
         "set_row": np.cumsum([0, *(len(rows) for rows, _ in sets)]),
         "row_of_set": [r for rows, _ in sets for r in sorted(rows)],
         "set_velocity": np.cumsum([0, *(len(velocities) for _, velocities in sets)]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,9 +109,24 @@ class Machine:
     rank: int
     massive: bool
 
+    @property
+    def rows(self) -> int:
+        """Number of rows, couplings included."""
+        return sum(len(loop.covectors) for loop in self.loops) + len(self.couplings)
+
     def columns(self) -> list[int]:
         """First column of each part, the ground included, and the number of all."""
         return [0, 0, *np.cumsum([part.freedoms for part in self.parts]).tolist()]
+
+    def own_columns(self) -> dict[int, int]:
+        """The column whose rate each velocity is."""
+        start = self.columns()
+        return {
+            part.rate + k: start[b] + k
+            for b, part in enumerate(self.parts, start=1)
+            if not part.follows
+            for k in range(part.freedoms)
+        }
 
     def sections(self) -> tuple[dict[str, int], dict[str, Any]]:
         """Sizes and sections of the tree and its rows; see ``tables.h``."""
@@ -128,7 +143,7 @@ class Machine:
             "columns": column[-1],
             "closures": len(loops),
             "loop_rows": int(row[-1]),
-            "rows": int(row[-1]) + len(self.couplings),
+            "rows": self.rows,
         }
         sections = {
             "parent": [0, *(part.parent for part in parts)],
@@ -166,19 +181,7 @@ class Machine:
             "covector": np.concatenate([np.zeros((0, 6)), *(loop.covectors for loop in loops)]),
             "target": self.targets,
         }
-        column_of = {i: k for k, i in enumerate(rate) if not owner[k].follows}
-        return sizes, {**sections, **self._coupled(column_of)}
-
-    def _coupled(self, column_of: Mapping[int, int]) -> dict[str, Any]:
-        """Entries of the coupling rows, on columns."""
-        entries = [
-            [(column_of[i], row[i]) for i in np.flatnonzero(row).tolist()] for row in self.couplings
-        ]
-        return {
-            "coupling": np.cumsum([0, *map(len, entries)]),
-            "coupled": [column for row in entries for column, _ in row],
-            "coefficient": [value for row in entries for _, value in row],
-        }
+        return sizes, sections
 
 
 def _to_z(part: MovingPart) -> Array:

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize.kernel.compiled import compiled
-from regularize.kernel.tables import tables_of
+from regularize.kernel.compiled import Kernel, compiled
+from regularize.kernel.elimination import tables_of
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
 
 #: Acceleration from configuration, velocity and joint forces.
-Acceleration = Callable[[Array, Array, Array], Array]
+Acceleration = Callable[..., Array]
 
 
 class Workspace(threading.local):
@@ -63,8 +63,35 @@ class ConstrainedTree:
     @cached_property
     def kernel(self) -> Any:
         """The compiled kernel; None where there is none or it does not know a joint or a row."""
+        if Kernel is None:
+            return None
         found = machine_of(self.model, self.constraints, self.rank, self.massive)
         return None if found is None else compiled(tables_of(found[0]))
+
+    @property
+    def computed_by(self) -> str:
+        """What computes accelerations: ``compiled`` code of this project, or ``Python``."""
+        return "Python" if self._step is None else "compiled"
+
+    @cached_property
+    def _step(self) -> Acceleration | None:
+        """The compiled step; the style ``legacy`` is Pinocchio's own."""
+        return (
+            None if self.style == "legacy" or self.kernel is None else self.kernel.forward_dynamics
+        )
+
+    @cached_property
+    def _accelerate(self) -> Acceleration:
+        """The acceleration of one state where the compiled step does not know it."""
+        return acceleration_of(self)
+
+    def accelerations(self, q: Array, v: Array, tau: Array) -> Array:
+        """Accelerations at configurations (N, nq), one after the other, shape (N, nv)."""
+        found = None if self._step is None else self._step(q, v, tau)
+        if found is not None:
+            return found
+        each = [self._accelerate(*state) for state in zip(q, v, tau, strict=True)]
+        return np.array(each).reshape(len(q), self.model.nv)
 
     @property
     def data(self) -> Any:

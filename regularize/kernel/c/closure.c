@@ -19,7 +19,7 @@ static void place_covectors(const Tables *t, Workspace *w) {
         compose(w->pose + 12 * t->first[i], t->row_frame + 12 * i, frame);
         subtract(frame + 9, w->point, d);
         for (int r = t->row[i]; r < t->row[i + 1]; ++r) {
-            double *W = w->covectors + 6 * r;
+            double *W = w->row_wrench + 6 * r;
             rotate(frame, t->covector + 6 * r, W);
             rotate(frame, t->covector + 6 * r + 3, W + 3);
             add_cross(d, W, W + 3);
@@ -35,7 +35,7 @@ static void place_rows(const Tables *t, const Workspace *w, double *J) {
         for (int r = t->row[i]; r < t->row[i + 1]; ++r) {
             for (int s = t->step[i]; s < t->step[i + 1]; ++s) {
                 const int k = t->stepped[s];
-                J[nv * r + t->rate[k]] += t->side[s] * work(w->covectors + 6 * r, w->screw + 6 * k);
+                J[nv * r + t->rate[k]] += t->sense[s] * work(w->row_wrench + 6 * r, w->screw + 6 * k);
             }
         }
     }
@@ -55,7 +55,7 @@ static void row_rates(const Tables *t, const Workspace *w, double *rates) {
         bracket(w->V + first, w->V + second, drift);
         for (int j = 0; j < 6; ++j) drift[j] = w->A[second + j] - w->A[first + j] - drift[j];
         for (int r = t->row[i]; r < t->row[i + 1]; ++r) {
-            rates[r] = work(w->covectors + 6 * r, drift);
+            rates[r] = work(w->row_wrench + 6 * r, drift);
         }
     }
 }
@@ -71,7 +71,7 @@ static void row_derivatives(const Tables *t, const Workspace *w, double *Q, doub
         double both[6];
         for (int j = 0; j < 6; ++j) both[j] = V1[j] + V2[j];
         for (int r = t->row[i]; r < t->row[i + 1]; ++r) {
-            const double *W = w->covectors + 6 * r;
+            const double *W = w->row_wrench + 6 * r;
             double of_both[6], of_axis[6], of_one[6], of_two[6], part[6];
             before_bracket(W, both, of_both);
             before_bracket(W, V2, of_two);
@@ -84,10 +84,10 @@ static void row_derivatives(const Tables *t, const Workspace *w, double *Q, doub
                 const double *S = w->screw + 6 * k, *swept = w->swept + 6 * k;
                 const double by_q = work(W, w->bent + 6 * k) - work(of_both, swept);
                 const double by_v = work(W, w->swept_twice + 6 * k) - work(of_both, S);
-                Q[wide * r + j] += t->side[s] * (by_q + work(of_axis, S));
-                Q[wide * r + nv + j] += t->side[s] * by_v;
+                Q[wide * r + j] += t->sense[s] * (by_q + work(of_axis, S));
+                Q[wide * r + nv + j] += t->sense[s] * by_v;
                 if (values != NULL) {
-                    values[nv * r + j] += t->side[s] * (work(W, swept) - work(of_two, S));
+                    values[nv * r + j] += t->sense[s] * (work(W, swept) - work(of_two, S));
                 }
             }
         }
@@ -102,7 +102,7 @@ static void subtract_loop_forces(const Tables *t, const Workspace *w, const doub
         double wrench[6], turned[6];
         fill(0.0, 6, wrench);
         for (int r = t->row[i]; r < t->row[i + 1]; ++r) {
-            add_times(multipliers[r], w->covectors + 6 * r, 6, wrench);
+            add_times(multipliers[r], w->row_wrench + 6 * r, 6, wrench);
         }
         for (int s = t->step[i]; s < t->step[i + 1]; ++s) {
             const int l = t->stepped[s], moves = t->moved[l];
@@ -110,12 +110,12 @@ static void subtract_loop_forces(const Tables *t, const Workspace *w, const doub
             for (int o = t->step[i]; o < t->step[i + 1]; ++o) {
                 const int k = t->stepped[o], at = t->moved[k];
                 int sign = 0;
-                if (t->side[s] < 0) {
+                if (t->sense[s] < 0) {
                     /* The first part carries the wrench: axes before column l see it turn. */
-                    sign = t->side[o] > 0 ? -1 : at < moves;
+                    sign = t->sense[o] > 0 ? -1 : at < moves;
                 } else {
                     /* The wrench stays, and axes of the second part behind column l turn. */
-                    sign = t->side[o] > 0 && at >= moves;
+                    sign = t->sense[o] > 0 && at >= moves;
                 }
                 if (sign != 0) {
                     P[wide * t->rate[k] + t->rate[l]] += sign * work(turned, w->screw + 6 * k);

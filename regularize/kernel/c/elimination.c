@@ -35,7 +35,7 @@ static inline void begin_set(const Tables *t, const Workspace *w, int s, Set *se
     const int *size = t->size;
     if (s == 0) {
         set->done = 0, set->loose = size[alone_size];
-        set->pivots = w->pivots, set->rates = w->row_response;
+        set->pivots = w->set_factors, set->rates = w->row_response;
         set->order = (int *)w->order;
     } else {
         set->done += set->rank, set->loose += set->columns - set->rank;
@@ -133,7 +133,7 @@ static int eliminate(const Tables *t, Workspace *w, const double *J, double depe
 }
 
 /* Cholesky factor of a symmetric matrix, its diagonal inverted; 1 where it is not positive. */
-static int factorise(double *H, int d) {
+static int factor_mass(double *H, int d) {
     for (int i = 0; i < d; ++i) {
         double *row = H + d * i;
         const double whole = row[i];
@@ -180,7 +180,7 @@ static int condense(const Tables *t, Workspace *w, const double *M) {
             }
         }
     }
-    return factorise(w->reduced, d);
+    return factor_mass(w->reduced, d);
 }
 
 /* J_D^-1 on values (rank, width), in place. */

@@ -10,6 +10,9 @@
 #include "algebra.h"
 
 #include "kinematics.c"
+#include "inertia.c"
+#include "factors.c"
+#include "step.c"
 #include "derivatives.c"
 #include "closure.c"
 #include "elimination.c"
@@ -54,8 +57,9 @@ typedef struct {
 
 /* What can be called. */
 #define ENTRIES(X)                                                                                 \
-    X(part_poses) X(part_motions) X(jacobian) X(bias) X(dynamics_derivatives)                      \
-    X(stabilized_derivatives) X(residual) X(newton_step) X(project) X(project_velocity)
+    X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics) X(jacobian) X(bias)  \
+    X(dynamics_derivatives) X(stabilized_derivatives) X(residual) X(newton_step) X(project)        \
+    X(project_velocity)
 
 #define PLACE(name) entry_##name,
 enum { ENTRIES(PLACE) number_of_entries };
@@ -70,6 +74,9 @@ static const Entry entries[number_of_entries] = {
     {"part_poses", part_poses, 1, 1, {CONFIGURATION}, {{12, parts_size, one_size}}},
     {"part_motions", part_motions, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
      {{6, parts_size, one_size}, {6, parts_size, one_size}}},
+    {"forward_dynamics", forward_dynamics, 3, 1, {CONFIGURATION, VELOCITY, VELOCITY}, {VELOCITY}},
+    {"constrained_dynamics", constrained_dynamics, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
+     {VELOCITY, {1, rows_size, one_size}}},
     {"jacobian", jacobian, 1, 1, {CONFIGURATION}, {{1, rows_size, nv_size}}},
     {"bias", bias, 2, 1, {CONFIGURATION, VELOCITY}, {ERRORS}},
     {"dynamics_derivatives", dynamics_derivatives, 3, 4, {CONFIGURATION, VELOCITY, VELOCITY},

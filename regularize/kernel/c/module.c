@@ -166,10 +166,14 @@ static Py_ssize_t states_of(const Tables *t, const Entry *entry, Py_buffer *view
     for (int i = 0; i < entry->inputs; ++i) {
         const Py_ssize_t length = length_of(t, &entry->in[i]);
         const int batch = views[i].ndim == 2;
-        if (views[i].ndim < 1 || views[i].ndim > 2 || views[i].shape[batch] != length ||
-            (batch && N >= 0 && views[i].shape[0] != N)) {
+        if (views[i].ndim < 1 || views[i].ndim > 2 || views[i].shape[batch] != length) {
             PyErr_Format(PyExc_ValueError, "%s: argument %d must have shape (%zd,) or (N, %zd)",
                          entry->name, i + 1, length, length);
+            return -2;
+        }
+        if (batch && N >= 0 && views[i].shape[0] != N) {
+            PyErr_Format(PyExc_ValueError, "%s: arguments of different lengths %zd and %zd",
+                         entry->name, N, views[i].shape[0]);
             return -2;
         }
         if (batch) N = views[i].shape[0];
