@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from regularize.kernel.clusters import Cluster, Row, clusters_of, last_common, rows_of, way_up
+from regularize.kernel.loop_sets import loop_sections
 from regularize.kernel.machine import Machine
 from regularize.kernel.sections import Tables
 
@@ -112,8 +113,11 @@ def _least_degree(
 
 def tables_of(machine: Machine) -> Tables:
     """All tables of a machine."""
-    (sizes, sections), (more_sizes, more) = machine.sections(), step_sections(machine)
-    return Tables.of({**sizes, **more_sizes}, {**sections, **more})
+    sizes: dict[str, int] = {}
+    sections: dict[str, Any] = {}
+    for part in (machine.sections(), step_sections(machine), loop_sections(machine)):
+        sizes, sections = sizes | part[0], sections | part[1]
+    return Tables.of(sizes, sections)
 
 
 def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
