@@ -97,7 +97,7 @@ def idealise(
     for cell in written.cells:
         loops, q = nearly_closed(written, cell.edges, near)
         offered = candidates(loops, q, cell, near, proved=_proved(written, cell.edges))
-        found = _chosen(best, cell.edges, q, [c.motions for c in offered if c.searched], near)
+        found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
         if found is None:
             undecided += offered[:1]
             continue
@@ -117,17 +117,22 @@ def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
 
 
 def _chosen(
-    written: Reduction, edges: tuple[EdgeId, ...], q: Array, offered: list[int], near: float
+    written: Reduction,
+    edges: tuple[EdgeId, ...],
+    q: Array,
+    offered: list[Candidate],
+    near: float,
 ) -> tuple[Nearest, Reduction] | None:
     """The nearest mechanism with the most of the motions offered that noise explains as well.
 
     Where fewer motions are much nearer, the noise is as small as these say.
     """
-    found = [
-        result
-        for motions in offered
-        if (result := _accepted(written, edges, q, motions, near)) is not None
-    ]
+    found: list[tuple[Nearest, Reduction]] = []
+    for candidate in offered:
+        if found and found[0][0].distance <= SHOWN**2 * candidate.size:
+            break  # noise as small as that shows as much
+        result = _accepted(written, edges, q, candidate.motions, near)
+        found += [] if result is None else [result]
     least = min((change.distance for change, _ in found), default=0.0)
     return next((each for each in found if each[0].distance <= SHOWN * least), None)
 
