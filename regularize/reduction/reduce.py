@@ -122,8 +122,8 @@ class Reduction:
 
     @property
     def kept(self) -> int:
-        """Rows kept."""
-        return sum(cut.kept for cut in self.cuts)
+        """Rows kept, with those that hold bodies in groups."""
+        return sum(part.kept for part in self.parts)
 
     @property
     def removed(self) -> int:
