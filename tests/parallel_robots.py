@@ -25,7 +25,9 @@ def hinge(name: str, parent: str, child: str, point: Array, axis: Array) -> Join
     return joint_in_world(name, parent, child, "revolute", axis, point)
 
 
-def parallelogram_leg(tag: str, platform: str, wrist: Array, along: Array, first: str) -> list[Joint]:
+def parallelogram_leg(
+    tag: str, platform: str, wrist: Array, along: Array, first: str
+) -> list[Joint]:
     """Motor, hinge, parallelogram of four hinges, hinge; all axes but those of the bars along."""
     out = np.cross(along, Z)
     base, elbow = wrist + 0.25 * out + 0.35 * Z, wrist + 0.3 * out + 0.2 * Z
@@ -34,7 +36,9 @@ def parallelogram_leg(tag: str, platform: str, wrist: Array, along: Array, first
     across = across / np.linalg.norm(across)
     arm, upper, lower = f"{tag} arm", f"{tag} upper", f"{tag} lower"
     return [
-        joint_in_world(f"{tag}M", "ground", arm, first, along if first == "revolute" else out, base),
+        joint_in_world(
+            f"{tag}M", "ground", arm, first, along if first == "revolute" else out, base
+        ),
         hinge(f"{tag}E", arm, upper, elbow, along),
         hinge(f"{tag}G", upper, f"{tag} front", elbow + half, across),
         hinge(f"{tag}H", upper, f"{tag} back", elbow - half, across),
@@ -91,7 +95,9 @@ def isoglide() -> Mechanism:
     for k, e in enumerate((X, Y, X, Z)):
         f, g = (Y, Z) if e is X else (Z, X) if e is Y else (X, Y)
         side = -1.0 if k == 2 else 1.0
-        points = np.array([side * 0.6 * f, side * 0.6 * f, side * 0.4 * f + 0.3 * g, 0.1 * f + 0.1 * k * e])
+        points = np.array(
+            [side * 0.6 * f, side * 0.6 * f, side * 0.4 * f + 0.3 * g, 0.1 * f + 0.1 * k * e]
+        )
         kinds, axes = "PRRR", [e] * 4
         if e is not Z:
             kinds, axes = "PRRRR", [e] * 4 + [Z]
@@ -162,32 +168,18 @@ def scissors(cells: int) -> Mechanism:
 
 def hoberman_ring(pairs: int = 6) -> Mechanism:
     """A ring of angulated scissors that opens like an iris (Hoberman 1990)."""
-    step = 2 * np.pi / pairs
-    # Kinked bars: arms of equal length at an angle of pi minus the step.
-    spread = 0.5
-    radius, arm = 1.0, 0.0
-    arm = radius * np.sin(step / 2) / np.cos(spread - step / 2)
-    outer = radius * np.cos(step / 2) + arm * np.sin(spread + 0 * step)
+    step, arm = 2 * np.pi / pairs, 0.8
+    ways = [turned(X, k * step) for k in range(pairs)]
+    between = [turned(X, (k + 0.5) * step) for k in range(pairs)]
+    height = np.sqrt(arm**2 - np.sin(step / 2) ** 2)
     joints = []
-    ends = {}
-    for k in range(pairs):
-        here = k * step
-        middle = radius * turned(X, here)
-        ends[k] = middle
-    del outer
-    # Inner and outer meeting points lie on the rays halfway between the middles.
-    a = arm
-    distance = radius * np.sin(step / 2)
-    height = np.sqrt(a**2 - distance**2)
-    inner = {k: (radius * np.cos(step / 2) - height) * turned(X, (k + 0.5) * step) for k in range(pairs)}
-    outside = {k: (radius * np.cos(step / 2) + height) * turned(X, (k + 0.5) * step) for k in range(pairs)}
     for k in range(pairs):
         n = (k + 1) % pairs
-        # A bar leads from the inner point on one side over its middle to the outer on the other.
-        joints.append(hinge(f"M{k}", f"bar {k}", f"kink {k}", ends[k], Z))
-        joints.append(hinge(f"I{k}", f"bar {n}", f"kink {k}", inner[k], Z))
-        joints.append(hinge(f"O{k}", f"bar {k}", f"kink {n}", outside[k], Z))
-    joints = [joint_in_world("base", "bar 0", "shoe", "prismatic", X, np.zeros(3)) for _ in ()] + joints
+        # Each bar leads from an inner point over the middle of its pair to the next outer one.
+        joints.append(hinge(f"M{k}", f"bar {k}", f"kink {k}", ways[k], Z))
+        inner, outer = np.cos(step / 2) - height, np.cos(step / 2) + height
+        joints.append(hinge(f"I{k}", f"bar {n}", f"kink {k}", inner * between[k], Z))
+        joints.append(hinge(f"O{k}", f"bar {k}", f"kink {n}", outer * between[k], Z))
     return mechanism_of("Hoberman ring", joints, ground="bar 0")
 
 
@@ -195,23 +187,23 @@ def asset(name: str) -> Callable[[], Mechanism]:
     return lambda: rg.load(ASSETS / f"{name}.urdf")
 
 
-#: Builders by name.
-ROBOTS: dict[str, Callable[[], Mechanism]] = {
-    "4-RUU": asset("mobility/four_ruu"),
-    "4-PRRRR": asset("mobility/four_prrrr"),
-    "Quadrupteron": asset("quadrupteron"),
-    "H4": h4,
-    "Par4": par4,
-    "Exechon": asset("mobility/exechon"),
-    "Tricept": tricept,
-    "Delta with parallelograms": asset("delta_parallelograms"),
-    "Orthoglide": asset("orthoglide"),
-    "3-UPU": asset("three_upu"),
-    "Isoglide4-T3R1": isoglide,
-    "Pantopteron": pantopteron,
-    "Tripteron": asset("three_prrr"),
-    "Sarrus tower of 3": lambda: sarrus_tower(3),
-    "scissors of 2": lambda: scissors(2),
-    "scissors of 5": lambda: scissors(5),
-    "Hoberman ring": hoberman_ring,
+#: Builder, mobility, redundant equations, and how many of these are owed to lengths alone.
+ROBOTS: dict[str, tuple[Callable[[], Mechanism], int, int, int]] = {
+    "4-RUU": (asset("mobility/four_ruu"), 4, 2, 0),
+    "4-PRRRR": (asset("mobility/four_prrrr"), 4, 2, 0),
+    "Quadrupteron": (asset("quadrupteron"), 4, 2, 0),
+    "H4": (h4, 4, 16, 0),
+    "Par4": (par4, 4, 20, 0),
+    "Exechon": (asset("mobility/exechon"), 3, 2, 0),
+    "Tricept": (tricept, 3, 0, 0),
+    "Delta with parallelograms": (asset("delta_parallelograms"), 3, 12, 0),
+    "Orthoglide": (asset("orthoglide"), 3, 12, 0),
+    "3-UPU": (asset("three_upu"), 3, 0, 0),
+    "Isoglide4-T3R1": (isoglide, 4, 3, 0),
+    "Pantopteron": (pantopteron, 3, 12, 0),
+    "Tripteron": (asset("three_prrr"), 3, 3, 0),
+    "Sarrus tower of 3": (lambda: sarrus_tower(3), 3, 12, 0),
+    "scissors of 2": (lambda: scissors(2), 1, 9, 0),
+    "scissors of 5": (lambda: scissors(5), 1, 18, 0),
+    "Hoberman ring": (hoberman_ring, 1, 25, 4),
 }

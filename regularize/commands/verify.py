@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check one proof; 0 where it holds, else 1."""
-    from regularize.proofs.verifier import summary, verify
+    from regularize.proofs.verifier import verify
 
     try:
         document = json.loads(arguments.proof.read_bytes())
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         from regularize.proofs.matching import match
 
         verdict = match(document, verdict, load_model(arguments.model, arguments))
-    sys.stdout.write(summary(verdict))
+    sys.stdout.write(str(verdict))
     return int(not verdict.holds)
 
 

@@ -105,6 +105,15 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collect
 
 def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
     """Say so where redundancy follows from special dimensions."""
+    if reduction.held:
+        return (
+            Diagnostic(
+                "REG227",
+                "note",
+                "which legs can do without a constraint depends on the configuration: where the "
+                "constraints that are left coincide, these joints let go what the original holds",
+            ),
+        )
     if reduction.remaining == 0:
         return ()
     return (

@@ -6,7 +6,7 @@ found at generic configurations, or until the tries are used up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice, pairwise
 from typing import Any
 
@@ -77,7 +77,7 @@ def close_part(
     enough: int | None,
     cuts: frozenset[EdgeId] | None = None,
     lock: bool = False,
-    parallelograms: bool = False,
+    parallelograms: Set[frozenset[EdgeId]] = frozenset(),
     rng: np.random.Generator,
 ) -> ClosedPart:
     """Close all loops of a biconnected part with as few rows as the search finds.
@@ -92,7 +92,7 @@ def close_part(
             None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
         lock: Whether joints that closed loops lock are rigid for the loops that follow.
-        parallelograms: Whether parallelograms are told from other loops of four hinges.
+        parallelograms: Loops of four hinges that are taken for parallelograms.
         rng: Source of the random orders.
     """
 
@@ -100,7 +100,7 @@ def close_part(
         return Propagation(graph, spaces, freedoms, parallelograms=parallelograms)
 
     if cuts is not None:
-        return _close_at(nothing_closed(), block, cuts)
+        return close_at(nothing_closed(), block, cuts)
     best: ClosedPart | None = None
     for cycles, greedy in orders(graph, block, rng):
         part = close_in_order(nothing_closed(), cycles, preference, greedy=greedy, lock=lock)
@@ -111,7 +111,7 @@ def close_part(
     if best is None:
         # No order of short cycles closes one loop at a time: cut at a spanning tree instead.
         tree = spanning_tree(graph, list(block))
-        best = _close_at(nothing_closed(), block, frozenset(block) - set(tree))
+        best = close_at(nothing_closed(), block, frozenset(block) - set(tree))
     return best
 
 
@@ -162,25 +162,52 @@ def close_in_order(
             propagation.lock([c.cycle for c in closings])
 
 
-def _close_at(
-    propagation: Propagation, block: Sequence[EdgeId], cuts: frozenset[EdgeId]
+def close_at(
+    propagation: Propagation,
+    block: Sequence[EdgeId],
+    cuts: Set[EdgeId],
+    virtual: tuple[EdgeId, EdgeId] | None = None,
 ) -> ClosedPart:
-    """Close the loops at prescribed cuts, the cheapest first."""
+    """Close the loops at prescribed cuts, the cheapest first.
+
+    Args:
+        propagation: Relative motions with no joint in place.
+        block: Edges of the part.
+        cuts: Edges that have to be the cuts.
+        virtual: A joint that is in place from when the loop over it and another one is closed, and
+            that cut: the first loop that passes over it.
+    """
     graph, spaces = propagation.graph, propagation.spaces
     present: Any = nx.MultiGraph()
     present.add_nodes_from(nodes_of(graph, block))
+
+    def put(e: EdgeId) -> None:
+        present.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
+
     for e in block:
-        if e not in cuts:
+        if e not in cuts and (virtual is None or e != virtual[0]):
             propagation.add_tree_edge(e)
-            present.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
+            put(e)
     waiting = sorted(set(block) & cuts)
     closings: list[Closing] = []
     while waiting:
-        choices = [propagation.best_cut(loop_of(graph, present, cut), [cut]) for cut in waiting]
+        choices = []
+        for cut in waiting:
+            ends = graph.edges[cut].parent, graph.edges[cut].child
+            if virtual is not None and cut == virtual[1]:
+                there = present.copy()
+                there.add_edge(
+                    graph.edges[virtual[0]].parent, graph.edges[virtual[0]].child, key=virtual[0]
+                )
+                choices.append(propagation.best_cut(loop_of(graph, there, cut), [cut]))
+            elif virtual is None or nx.has_path(present, *ends):
+                choices.append(propagation.best_cut(loop_of(graph, present, cut), [cut]))
         best = min(choices, key=lambda c: (spaces.dimension(c.space), c.cycle.length, c.edge))
         closings.append(best)
         propagation.close(best.cycle)
-        present.add_edge(graph.edges[best.edge].parent, graph.edges[best.edge].child, key=best.edge)
+        put(best.edge)
+        if virtual is not None and best.edge == virtual[1]:
+            put(virtual[0])
         waiting.remove(best.edge)
     return ClosedPart(closings, propagation)
 

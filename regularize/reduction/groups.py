@@ -6,9 +6,9 @@ the algebra of their relative velocities at the reference pose, and parallelogra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice, pairwise
 from typing import Any, TypeAlias
 
 import networkx as nx
@@ -16,8 +16,9 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
-from regularize.model.graph import EdgeId, Graph, NodeId, breadth_first, nodes_of
-from regularize.reduction.closing import ClosedPart, close_in_order, loop_of, orders
+from regularize.model.cycles import candidate_cycles
+from regularize.model.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
+from regularize.reduction.closing import ClosedPart, close_at, close_in_order, loop_of, orders
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.held import Held, hold, with_virtual_joints
 from regularize.reduction.mobility import CellMobility, decide_rank
@@ -31,6 +32,8 @@ Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
 
 #: Pairs of bodies that are tried, the ones that more legs join first.
 PAIRS = 6
+#: Orders of closing the loops that are tried with virtual joints.
+ORDERS = 6
 
 
 def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
@@ -42,21 +45,36 @@ def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
         mobility: Of its cell.
     """
     singular = mobility.here.rank != mobility.generic.rank
-    if part.dimension == part.rank or not part.proved or setting.prescribed is not None:
+    if part.dimension == part.rank or not part.proved or not setting.groups:
         return part
     if singular or mobility.finite != mobility.actual or setting.graph.couplings:
         return part
-    found = reduce_part(setting, part.edges, part.rtol, part.rank, parallelograms=True)
-    if found.dimension < part.dimension:
-        part = replace(found, rank=part.rank)
-    return _held(setting, part) if part.dimension > part.rank else part
+    loops = _parallelograms(setting.graph, part)
+    if loops:
+        found = reduce_part(setting, part.edges, part.rtol, part.rank, parallelograms=loops)
+        part = replace(found, rank=part.rank) if found.dimension < part.dimension else part
+    return _held(setting, part, loops) if part.dimension > part.rank else part
 
 
-def _held(setting: Setting, part: Part) -> Part:
+def _parallelograms(graph: Graph, part: Part) -> frozenset[frozenset[EdgeId]]:
+    """Loops of four hinges with parallel bars that do not lie flat."""
+    spaces = MotionSpaces(part.rtol)
+    hinges = [e for e in part.edges if part.screws[e].shape[1] == 1]
+    numbers = {e: spaces.number(subalgebra.span(part.screws[e])) for e in hinges}
+    return frozenset(
+        frozenset(cycle.edges)
+        for cycle in candidate_cycles(graph, part.edges, 4)
+        if cycle.length == 4
+        and set(cycle.edges) <= set(hinges)
+        and spaces.parallelogram([numbers[e] for e in cycle.edges]) is not None
+    )
+
+
+def _held(setting: Setting, part: Part, loops: frozenset[frozenset[EdgeId]]) -> Part:
     """The part with the first virtual joints that explain everything that is left over."""
     candidates = list(_candidates(setting.graph, part))
     for wanted in [*([one] for one in candidates), *([candidates] if candidates[1:] else [])]:
-        for closed, held in _closed(setting, part, wanted):
+        for closed, held in _closed(setting, part, wanted, loops):
             better = _without_virtual_joints(setting, part, closed, held)
             if _full(with_rows(setting, [better]), better):
                 return better
@@ -85,9 +103,7 @@ def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
 def _twists(graph: Graph, part: Part) -> dict[NodeId, Array]:
     """Twists of all bodies at the velocities that the loops allow at the pose, shape (6, k)."""
     columns = {e: part.screws[e] / np.linalg.norm(part.screws[e], axis=0) for e in part.edges}
-    signed = [
-        [cycle.direction(graph, e) * columns[e] for e in part.edges] for cycle in part.cycles
-    ]
+    signed = [[cycle.direction(graph, e) * columns[e] for e in part.edges] for cycle in part.cycles]
     _, s, vt = np.linalg.svd(np.vstack([np.hstack(row) for row in signed]))
     rates = vt[int(np.sum(s > part.rtol * s[0])) :].T
     starts = np.cumsum([0, *(columns[e].shape[1] for e in part.edges)])
@@ -102,7 +118,10 @@ def _twists(graph: Graph, part: Part) -> dict[NodeId, Array]:
 
 
 def _closed(
-    setting: Setting, part: Part, wanted: Sequence[Wanted]
+    setting: Setting,
+    part: Part,
+    wanted: Sequence[Wanted],
+    loops: frozenset[frozenset[EdgeId]],
 ) -> Iterator[tuple[ClosedPart, list[Held]]]:
     """Ways to close the part with virtual joints that explain everything, and what holds them."""
     graph, virtual = with_virtual_joints(setting.graph, wanted)
@@ -115,15 +134,37 @@ def _closed(
     def preference(e: EdgeId) -> tuple[int, ...]:
         return (1,) if e in known else (0, *setting.preference(e))
 
-    for cycles, greedy in orders(graph, [*part.edges, *known], setting.rng()):
-        nothing_closed = Propagation(graph, spaces, numbers, parallelograms=True)
-        closed = close_in_order(nothing_closed, cycles, preference, greedy=greedy)
+    def nothing_closed() -> Propagation:
+        return Propagation(graph, spaces, numbers, parallelograms=loops)
+
+    block = [*part.edges, *known]
+
+    def ways() -> Iterator[ClosedPart | None]:
+        if setting.prescribed is None:
+            for cycles, greedy in islice(orders(graph, block, setting.rng()), ORDERS):
+                yield close_in_order(nothing_closed(), cycles, preference, greedy=greedy)
+        elif len(virtual) == 1:
+            cuts = setting.prescribed & set(block)
+            for e in _between(graph, part, cuts, virtual[0]):
+                yield close_at(nothing_closed(), block, cuts | {e}, (virtual[0].index, e))
+
+    for closed in ways():
         if closed is None or closed.dimension != enough:
             continue
         held = [hold(graph, closed, v, screws, setting.assembly.q, sorted(known)) for v in virtual]
         every = [h for h in held if h is not None]
         if len(every) == len(virtual):
             yield closed, every
+
+
+def _between(graph: Graph, part: Part, cuts: Set[EdgeId], virtual: Edge) -> list[EdgeId]:
+    """Joints of the tree that lead from one body of a virtual joint to the other."""
+    tree: Any = nx.Graph()
+    for e in part.edges:
+        if e not in cuts:
+            tree.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
+    path = nx.shortest_path(tree, virtual.parent, virtual.child)
+    return [tree.edges[ends]["key"] for ends in pairwise(path)]
 
 
 def _without_virtual_joints(
@@ -150,6 +191,7 @@ def _without_virtual_joints(
         dimension=sum(spaces.dimension(c.space) for c in closings) + sum(len(h.rows) for h in held),
         parallelograms=closed.parallelograms,
         held=tuple(held),
+        alone=part,
     )
 
 

@@ -10,12 +10,12 @@ Theorem. Let the rank r of all closure equations of N at the reference pose be t
 K minus dim g, and let K have full rank there. Then j moves relative to i in G alone, on the set of
 configurations that motions reach along which the equations of N keep their rank r.
 
-Proof. M, the configurations of N with j in G, are those of N + G. Where K has full rank they form a
-manifold of dimension n + dim g - (rows of K) = n - r. They are configurations of N, whose velocities
-have n - r dimensions where its equations have the rank r; so near such a configuration there are no
-others, and M is open in the configurations of N of that rank. It is closed, too. And K has its full
-rank at each of them: its null space is part of that of N's equations, and has n - r dimensions at
-least.
+Proof. M, the configurations of N with j in G, are those of N + G. Where K has full rank they form
+a manifold of dimension n + dim g - (rows of K) = n - r. They are configurations of N, whose
+velocities have n - r dimensions where its equations have the rank r; so near such a configuration
+there are no others, and M is open in the configurations of N of that rank. It is closed, too. And K
+has its full rank at each of them: its null space is part of that of N's equations, and has n - r
+dimensions at least.
 
 Rows. In the first loop of N + G that passes over the virtual joint, let the other joints form the
 chain p from i to j, which K confines to a space of h + dim g dimensions. Constant covectors W on a
@@ -116,9 +116,7 @@ def hold(
     earlier = {e for c in closed.closings[:first] for e in c.cycle.edges}
     cuts = {c.edge for c in closed.closings if c is not closing}
     free = [
-        e
-        for e in over
-        if e not in earlier | cuts | {*virtual} and len(graph.edges[e].columns) == 1
+        e for e in over if e not in earlier | cuts | {*virtual} and len(graph.edges[e].columns) == 1
     ]
     columns = [graph.edges[e].columns[0] for e in free]
     for node in cycle.nodes if count else cycle.nodes[:1]:

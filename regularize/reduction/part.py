@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +56,7 @@ class Part:
             were kept in that test and all that is left over is topological.
         parallelograms: Loops that are taken for parallelograms, which must not go flat.
         held: Bodies held in a group by rows of their own.
+        alone: The part without these rows, all rows of cuts kept that it needs then.
     """
 
     edges: tuple[EdgeId, ...]
@@ -75,6 +76,7 @@ class Part:
     parallel: tuple[tuple[str, ...], ...] = ()
     parallelograms: tuple[tuple[EdgeId, ...], ...] = ()
     held: tuple[Held, ...] = ()
+    alone: Part | None = None
 
     @property
     def constraints(self) -> int:
@@ -104,7 +106,7 @@ def reduce_part(
     enough: int | None = None,
     *,
     lock: bool = False,
-    parallelograms: bool = False,
+    parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Part:
     """Reduce one biconnected part.
 
@@ -114,7 +116,7 @@ def reduce_part(
         tolerance: Tolerance of the motion spaces; zero keeps every constraint.
         enough: Stop searching orders when the dimensions add up to this; None takes the first.
         lock: Whether joints that closed loops lock are rigid for the loops that follow.
-        parallelograms: Whether parallelograms are told from other loops of four hinges.
+        parallelograms: Loops of four hinges that are taken for parallelograms.
     """
     graph, rtol = setting.graph, setting.rtol
     center, length = setting.frame(block)

@@ -36,7 +36,7 @@ What is proved, on the connected set of configurations that contains the referen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -97,7 +97,7 @@ class Propagation:
         graph: The mechanism's graph.
         spaces: The store of subspaces.
         freedoms: Number of the space spanned by the screws of each edge at the reference pose.
-        parallelograms: Whether parallelograms are told from other loops of four hinges.
+        parallelograms: Loops of four hinges that are taken for parallelograms.
 
     Attributes:
         arcs: What is known of opposite bodies of the parallelograms met so far.
@@ -109,7 +109,7 @@ class Propagation:
         spaces: MotionSpaces,
         freedoms: dict[EdgeId, SpaceId],
         *,
-        parallelograms: bool = False,
+        parallelograms: Set[frozenset[EdgeId]] = frozenset(),
     ) -> None:
         """Start with no joint in place."""
         self.graph, self.spaces, self.freedoms = graph, spaces, freedoms
@@ -280,14 +280,16 @@ class Propagation:
                     self._tighten(self.both(arcs[x][t - 1], arcs[y][m - t - 1]), queue)
         self._propagate(queue)
         self._closed |= set(cycle.nodes)
-        if self.parallelograms and cycle.length == 4:
+        if frozenset(cycle.edges) in self.parallelograms:
             self._translate(cycle)
 
     def _translate(self, cycle: Cycle) -> None:
         """Opposite bodies of a loop that is a parallelogram translate."""
         space = self.spaces.parallelogram([self.freedoms[e] for e in cycle.edges])
+        if space is None:
+            return
         queue: list[tuple[NodeId, NodeId]] = []
-        for ends in (cycle.nodes[::2], cycle.nodes[1::2]) if space is not None else ():
+        for ends in (cycle.nodes[::2], cycle.nodes[1::2]):
             arc = Fact((ends[0], ends[1]), space, "parallelogram", loop=cycle.edges)
             self.arcs[frozenset(ends)] = arc
             self._tighten(arc, queue)
