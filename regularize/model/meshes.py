@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-import trimesh
 
 from regularize.errors import MissingExtra, ReadError
 from regularize.model import solids
@@ -76,6 +75,8 @@ def load_mesh(shape: Geometry, path: str | None) -> Any:
 
 
 def _triangles(file: Path) -> Any:
+    import trimesh  # loaded where there is a mesh to read
+
     suffix = file.suffix.lower()
     module, extra = EXTRAS.get(suffix, ("trimesh[easy]", "meshes"))
     try:
@@ -92,6 +93,8 @@ def _triangles(file: Path) -> Any:
 
 
 def _installed(module: str) -> bool:
+    import trimesh
+
     return bool(trimesh.util.has_module(module))
 
 

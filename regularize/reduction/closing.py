@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.model.cycles import (
@@ -152,6 +151,8 @@ def _close_at(
     cuts: frozenset[EdgeId],
 ) -> ClosedPart:
     """Close the loops at prescribed cuts, the cheapest first."""
+    import networkx as nx  # needed where cuts are prescribed
+
     propagation = Propagation(graph, spaces, freedoms)
     present: Any = nx.MultiGraph()
     present.add_nodes_from(nodes_of(graph, block))
@@ -173,6 +174,8 @@ def _close_at(
 
 def _loop_of(graph: Graph, present: Any, cut: EdgeId) -> Cycle:
     """A shortest loop through the cut and joints that are in place."""
+    import networkx as nx
+
     edge = graph.edges[cut]
     path = nx.shortest_path(present, edge.parent, edge.child)
     joints = [min(present[a][b]) for a, b in pairwise(path)]
