@@ -94,7 +94,7 @@ def reduce_part(
     """
     graph, rtol = setting.graph, setting.rtol
     center, length = setting.frame(block)
-    screws = {e: setting.scaled_screws(e, center, length) for e in block}
+    screws = setting.scaled_screws(block, center, length)
     spaces = MotionSpaces(tolerance or rtol)
     numbers = {
         e: spaces.number(subalgebra.span(s)) if tolerance else MotionSpaces.FULL
