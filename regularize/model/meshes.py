@@ -85,6 +85,8 @@ def load_mesh(shape: Geometry, path: str | None) -> Any:
 
 def _of_stage(prim: str, path: str) -> Any:
     """The mesh of a prim of a USD stage, in the prim's own frame and units."""
+    import trimesh
+
     try:
         from pxr import Usd, UsdGeom
     except ImportError as error:
