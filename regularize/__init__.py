@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
+    from regularize.report.misfit import Misfit as Misfit
+    from regularize.report.misfit import misfit as misfit
     from regularize.statics.cures import cure as cure
     from regularize.statics.cures import cures as cures
     from regularize.statics.joint_loads import joint_forces as joint_forces
@@ -67,6 +69,7 @@ _HOME = {
     "Idealised": "as_designed.idealise",
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
+    "Misfit": "report.misfit",
     "Path": "dynamics.one_freedom.path",
     "Reduction": "reduction.reduce",
     "Report": "checking",
@@ -89,6 +92,7 @@ _HOME = {
     "load": "files",
     "metamodel": "metamodels.metamodel",
     "minimal_dynamics": "dynamics.minimal.dynamics",
+    "misfit": "report.misfit",
     "partition": "solving",
     "path": "dynamics.one_freedom.building",
     "prove": "proofs.prove",

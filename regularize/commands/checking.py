@@ -25,7 +25,10 @@ from regularize.render import (
 from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
 
-ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
+ANALYSIS = (
+    *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
+    *("tolerance", "stiffness"),
+)
 
 
 @dataclass(frozen=True)
