@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regularize.as_designed.absorb import absorb_gaps as absorb_gaps
     from regularize.as_designed.idealise import Idealised as Idealised
     from regularize.as_designed.idealise import idealise as idealise
     from regularize.assembly_modes.closed_form import closed_form as closed_form
@@ -76,6 +77,7 @@ _HOME = {
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
     "Verdict": "proofs.verifier",
+    "absorb_gaps": "as_designed.absorb",
     "assemble": "solving",
     "augment": "pinocchio_model.augmenting",
     "build_model": "building",

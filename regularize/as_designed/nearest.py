@@ -21,7 +21,7 @@ from regularize.as_designed.places import JointPlaces
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.projection import project
+from regularize.manifold.projection import Mask, project
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import EdgeId, spanning_tree
 from regularize.model.graph_building import build
@@ -58,6 +58,7 @@ def nearest(
     motions: int,
     *,
     parallel: float | None = None,
+    movable: Mask | None = None,
     rounds: int = 12,
 ) -> Nearest:
     """Move the joints of some loops as little as possible so that they have some motions.
@@ -69,6 +70,8 @@ def nearest(
         motions: Dimension of the motion that is wanted.
         parallel: Make axes parallel first that differ by at most this angle in radians, and move
             the joints as little as possible from there.
+        movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
+            default all.
         rounds: Number of improvements. Singular values count from a ten-thousandth of the largest
             on in the first, where noise decides little, and from ``Tolerances.singular`` in the
             last.
@@ -78,6 +81,8 @@ def nearest(
     start: Array = np.zeros(12 * len(places.joints))
     if parallel is not None:
         start = places.parallel(parallel)
+    free = np.ones_like(start) if movable is None else movable
+    start = start * free
     moves, visited, error = start, follow(loops, q, motions), 0.0
     changed = places.moved(mechanism, moves)
     for cutoff in np.geomspace(1e-4, EXACT.singular, rounds):
@@ -88,6 +93,7 @@ def nearest(
         error = float(np.abs(missing).max(initial=0.0))
         along = left[..., : 6 * len(loops.chords)] @ places.derivative(state)
         along = along.reshape(-1, along.shape[-1])
+        along = along * free
         wanted = along @ (moves - start) - missing.reshape(-1)
         moves = start + np.linalg.lstsq(along, wanted, rcond=cutoff)[0]
         changed = places.moved(mechanism, moves)

@@ -107,7 +107,7 @@ class Checking:
             if getattr(self.arguments, name) is not None
         }
         try:
-            report = check(load_model(path, self.arguments), **chosen)
+            report = check(load_model(path, self.arguments, quiet=True), **chosen)
             if self.arguments.proof is not None:
                 write_proof(report.reduction, self.arguments.proof)
         except RegularizeError as error:
