@@ -67,7 +67,7 @@ def test_loops_close_and_move(
     assert (reduction.redundant, reduction.removed) == (redundant, removed)
 
 
-@pytest.mark.parametrize(("longer", "across"), [(1e-3, 1e-3), (0.9, 0.0)])
+@pytest.mark.parametrize(("longer", "across"), [(1e-3, 1e-3), (0.3, 0.0)])
 def test_what_cannot_be_assembled_stays_open(across: float, longer: float) -> None:
     stretched = mechanisms.single_loop(
         "stretched", "RRRR", [mechanisms.Z] * 4, [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0)]
@@ -154,10 +154,12 @@ def test_files_get_the_changed_frames(kind: str, tmp_path: Path) -> None:
     reduction = rg.reduce(closed)
     assert reduction.assembly.closed
     assert (reduction.mobility, reduction.redundant) == (1, 3)
-    assert rg.fix(closed, {}, absorb_gaps=True).diff == ""
-    isostatic = rg.fix(path, absorb_gaps=True)
-    assert isostatic.changes and isostatic.reduction.redundant == 0
-    assert isostatic.reduction.assembly.closed
+
+
+def test_a_file_is_closed_and_made_isostatic(tmp_path: Path) -> None:
+    fix = rg.fix(written("json", tmp_path), absorb_gaps=True)
+    assert fix.moves and fix.changes
+    assert fix.reduction.redundant == 0 and fix.reduction.assembly.closed
 
 
 def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
@@ -181,7 +183,6 @@ def test_every_verb_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     main(["check", path, "--absorb-gaps"])
     said = capsys.readouterr().out
     assert "note[REG225]" in said and "`D`: 0.25 mm" in said and "REG205" not in said
-    assert rg.load(path, absorb_gaps=True).findings[-1].code == "REG225"
     folder = f"{tmp_path / 'reduced'}/"
     assert main(["reduce", path, "-o", folder, "--absorb-gaps"]) == 0
     assert "REG225" in capsys.readouterr().err

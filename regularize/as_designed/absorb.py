@@ -154,17 +154,18 @@ def _closed(
     """The least change after which some loops close and move, or None.
 
     Least changes of all frames can make another special mechanism of a planar or a spherical one.
-    So of several ways that which leaves most axes parallel and meeting is what was meant: shifts,
-    with axes made parallel; moves of the closing joints alone; any moves. Of those that are alike
-    the first one is taken that is not much larger than the least.
+    So of two ways that which leaves more axes parallel and meeting is what was meant: shifts, with
+    axes made parallel, where they are not much larger; or moves of the closing joints alone. Any
+    moves are made where neither closes the loops.
     """
     for motions in _motions(loops, q):
-        ways = [
+        ways: list[tuple[Mask, float | None]] = [
             (_mask(loops, q, movable, shifts=True), _gap(loops, q)),
             (_mask(loops, q, movable, closing=True), None),
-            (_mask(loops, q, movable), None),
         ]
         tried = [_tried(mechanism, loops, q, motions, *way, seed) for way in ways]
+        if not any(tried):
+            tried = [_tried(mechanism, loops, q, motions, _mask(loops, q, movable), None, seed)]
         found = [(_relations(after, loops), near) for near, after in filter(None, tried)]
         if found:
             most = max(relations for relations, _ in found)

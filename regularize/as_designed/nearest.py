@@ -81,8 +81,9 @@ def nearest(
     start: Array = np.zeros(12 * len(places.joints))
     if parallel is not None:
         start = places.parallel(parallel)
-    free = np.ones_like(start) if movable is None else movable
-    start = start * free
+    free = np.ones(len(start), dtype=bool) if movable is None else movable
+    # Frames that may move at all are turned for that.
+    start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
     moves, visited, error = start, follow(loops, q, motions), 0.0
     changed = places.moved(mechanism, moves)
     for cutoff in np.geomspace(1e-4, EXACT.singular, rounds):
