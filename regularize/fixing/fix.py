@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters, read
-from regularize.adapters.common.edits import WantedKind
-from regularize.adapters.common.files import write_all
+from regularize.adapters.common.edits import Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.as_designed.absorb import Absorbed
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
@@ -21,6 +20,7 @@ from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.mechanism import Mechanism
+from regularize.output_files import write_all
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
 from regularize.statics.cure import Cure
@@ -44,6 +44,8 @@ class Fix:
         findings: What the new kinds cannot hold, and what to know.
         reduction: Analysis of the changed model.
         placing: The files and their edits.
+        slack: Links that are put in and closing joints that are taken out, where other kinds of
+            joints do not suffice.
         moves: By how many metres and radians frames of joints are moved to absorb gaps.
     """
 
@@ -53,6 +55,7 @@ class Fix:
     findings: tuple[Diagnostic, ...]
     reduction: Reduction = field(repr=False)
     placing: Placing = field(repr=False)
+    slack: WantedSlack = field(default_factory=WantedSlack, repr=False)
     moves: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -125,13 +128,17 @@ def fix(
     before = closed.mechanism
     planned = plan(before, patcher, joints)
     patch = patcher.patch(planned.wanted)
+    if planned.slack is not None:
+        more = patcher.slack(planned.slack)
+        patch = Patch(patch.edits + more.edits, patch.findings + more.findings)
     patch.edits += moving_edits(patcher, closed, patch.edits)
     placing = Placing(patcher, patch.edits, str(before.path))
     after, reduction = before, planned.reduction
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
     findings = (*planned.findings, *patch.findings, *closed.findings())
-    return Fix(named, after, planned.wanted, findings, reduction, placing, closed.moves)
+    slack = planned.slack or WantedSlack()
+    return Fix(named, after, planned.wanted, findings, reduction, placing, slack, closed.moves)
 
 
 def _loaded(

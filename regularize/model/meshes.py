@@ -15,6 +15,7 @@ import numpy as np
 import trimesh
 
 from regularize.errors import MissingExtra, ReadError
+from regularize.input_files import check_regular
 from regularize.model import solids
 from regularize.model.body import Geometry
 from regularize.model.solids import CadShape
@@ -78,6 +79,7 @@ def load_mesh(shape: Geometry, path: str | None) -> Any:
 def _triangles(file: Path) -> Any:
     suffix = file.suffix.lower()
     module, extra = EXTRAS.get(suffix, ("trimesh[easy]", "meshes"))
+    check_regular(str(file))
     try:
         loaded = trimesh.load(file, force="scene")
     except ImportError as error:

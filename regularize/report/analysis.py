@@ -22,6 +22,13 @@ from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.reasons import Reason, reasons
+from regularize.report.suppression import (
+    Suppressed,
+    Suppression,
+    divided,
+    in_comments,
+    unexplained,
+)
 from regularize.report.words import LISTED, counted
 from regularize.statics.cure import Cure
 from regularize.statics.cures import cures, freeing
@@ -100,6 +107,7 @@ class Analysis:
         seconds: How long the analysis took.
         misfit: What given tolerances leave open in redundant directions; None without them, and
             where a loop is open as it is.
+        suppressed: Findings that are accepted, and by what.
     """
 
     reduction: Reduction
@@ -113,6 +121,7 @@ class Analysis:
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
     misfit: Misfit | None = None
+    suppressed: tuple[Suppressed, ...] = ()
 
     @classmethod
     def of(
@@ -212,6 +221,18 @@ class Analysis:
             and not d.code.startswith(tuple(ignore))
         ]
         return replace(self, diagnostics=tuple(kept))
+
+    def accepting(self: Kind, suppressions: Sequence[Suppression] = ()) -> Kind:
+        """The same report without the findings that somebody has accepted, which are kept apart.
+
+        Args:
+            suppressions: What is accepted; comments in the model's own files count in any case.
+        """
+        comments = in_comments(self.mechanism)
+        meant = [s for s in (*comments, *suppressions) if s.reason]
+        findings = by_severity([*self.diagnostics, *unexplained(comments)])
+        stay, accepted = divided(findings, self.mechanism, meant)
+        return replace(self, diagnostics=stay, suppressed=accepted)
 
     @property
     def summary(self) -> dict[str, int]:
@@ -313,6 +334,7 @@ class Analysis:
                 for cure in self.cures
             ],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
+            "suppressed": [each.as_dict() for each in self.suppressed],
             "summary": self.summary,
         }
 

@@ -128,6 +128,16 @@ RULES: tuple[Rule, ...] = (
         "Paste the line that is printed, if they mark a loop; if they do not, leave them.",
     ),
     Rule(
+        "REG020",
+        "unexplained-suppression",
+        "warning",
+        "A comment in the model asks to ignore a finding, but does not say why; the finding stays.",
+        "Whoever reads the model later cannot judge whether the reason still holds.",
+        "<!-- regularize: ignore REG201 -->",
+        "Write the reason behind the code: <!-- regularize: ignore REG201 meant to be stiff -->. "
+        "On the line of the finding or the line before it; ignore-file holds for the whole file.",
+    ),
+    Rule(
         "REG101",
         "loop-open",
         "error",

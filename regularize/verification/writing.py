@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from regularize.adapters import adapters, read
+from regularize.adapters.common.files import write_all
 from regularize.adapters.registry import Adapter
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.errors import ReadError, RegularizeError, UnsupportedExport
@@ -57,8 +58,7 @@ def write_verified(
         findings += left_behind(mechanism, adapter.label, temporary)
         written = [*_written(temporary, target)]
         _refuse_others(target, adapter, [new for _, new in written])
-        for old, new in written:
-            os.replace(old, new)
+        write_all({new: old.read_bytes() for old, new in written})
     except OSError as error:
         raise RegularizeError(
             f"{target}: cannot be written: {error.strerror}; check the folder"
