@@ -357,7 +357,6 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
         (["--joint", "D=bendy"], "joint kind 'bendy' is unknown; known are"),
         (["--joint", "D"], "write it as NAME=KIND"),
         (["--joint", "D=helical"], "a helical joint has a pitch"),
-        (["--absorb-gaps"], "gaps cannot be absorbed yet"),
         (["--joint", "B=spherical"], "the changed file does not read: Pinocchio refuses it"),
     ):
         assert main(["fix", str(path), "-o", str(out), *arguments]) == 2
@@ -393,8 +392,6 @@ def test_a_model_without_a_file_is_refused() -> None:
     assert rg.fix(mechanism).diff
     with pytest.raises(ModelError, match="was read from no file"):
         rg.fix(rg.Mechanism("m", mechanism.bodies, mechanism.joints, ground=mechanism.ground))
-    with pytest.raises(RegularizeError, match="gaps cannot be absorbed yet"):
-        rg.fix(mechanism, absorb_gaps=True)
 
 
 def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
