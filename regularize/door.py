@@ -86,7 +86,8 @@ def _check(function: str, name: str, value: Any) -> None:
         return
     if not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(f"regularize.{function}: {name} is {what}; got {value!r:.60}")
-    if not (0.0 < float(value) < math.inf if kind is Real else int(value) >= 0):
+    least: float = math.ulp(0.0) if kind is Real else 0.0
+    if not least <= float(value) < math.inf:
         raise ModelError(f"regularize.{function}: {name} is {what}; got {value!r}")
 
 
