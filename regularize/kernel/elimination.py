@@ -21,6 +21,7 @@ import numpy as np
 
 from regularize.kernel.clusters import Cluster, Row, clusters_of, last_common, rows_of, way_up
 from regularize.kernel.deep import deep_program
+from regularize.kernel.loop_sets import loop_sections
 from regularize.kernel.machine import Machine
 from regularize.kernel.posing import posed_anyhow
 from regularize.kernel.programs import BodyPrograms, unknowns_of
@@ -132,11 +133,14 @@ def _work(structs: Mapping[int, set[int]], rooted: bool) -> int:
 
 def tables_of(machine: Machine) -> Tables | None:
     """All tables of a machine; None where rows of large, deep clusters may be dependent."""
-    more = step_sections(machine)
-    if more is None:
+    step = step_sections(machine)
+    if step is None:
         return None
-    sizes, sections = machine.sections()
-    return Tables.of({**sizes, **more[0]}, {**sections, **more[1]})
+    sizes: dict[str, int] = {}
+    sections: dict[str, Any] = {}
+    for part in (machine.sections(), step, loop_sections(machine)):
+        sizes, sections = sizes | part[0], sections | part[1]
+    return Tables.of(sizes, sections)
 
 
 def step_sections(

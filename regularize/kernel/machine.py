@@ -65,7 +65,7 @@ class Loop:
         first_frame: Frame of the closing joint in the first part, shape (4, 4).
         second_frame: The same in the second part.
         closing: How the closing joint moves, one of ``CLOSINGS``.
-        screw: Its freedom in its own frame where it has one, shape (6,).
+        screws: Its freedoms in its own frame, shape (6, f).
         sign: 1 where the second part is the child of the closing joint, else -1.
         covectors: Rows in the row frame, linear parts in units of 1/length, shape (m, 6).
     """
@@ -76,7 +76,7 @@ class Loop:
     first_frame: Array
     second_frame: Array
     closing: str
-    screw: Array
+    screws: Array
     sign: int
     covectors: Array
 
@@ -176,7 +176,8 @@ class Machine:
             "row_frame": _poses(inverse(turned[x.first]) @ x.row_frame for x in loops)[12:],
             "first_frame": _poses(inverse(turned[x.first]) @ x.first_frame for x in loops)[12:],
             "second_frame": _poses(inverse(turned[x.second]) @ x.second_frame for x in loops)[12:],
-            "closing_screw": [loop.screw for loop in loops],
+            "closing_screw": np.cumsum([0, *(loop.screws.shape[1] for loop in loops)]),
+            "closing_screws": np.concatenate([np.zeros((0, 6)), *(x.screws.T for x in loops)]),
             "covector": np.concatenate([np.zeros((0, 6)), *(loop.covectors for loop in loops)]),
             "target": self.targets,
         }

@@ -123,12 +123,11 @@ def _loop(closure: ClosureRows, part_of: list[int]) -> Loop | None:
     """A closure of the model; None where its rows turn with the closing joint."""
     if type(closure) is not ClosureRows:
         return None
-    edge, none = closure.edge, np.zeros(6)
-    closing, along = "nothing", none
+    edge, closing = closure.edge, "nothing"
     if edge is not None and edge.group:
         closing = "free" if edge.freedoms == 6 else "ball"
     elif edge is not None and edge.freedoms == 1:
-        closing, along = "screw", edge.screws[:, 0]
+        closing = "screw"
     elif edge is not None and edge.freedoms:
         closing = "several"
     return Loop(
@@ -138,7 +137,7 @@ def _loop(closure: ClosureRows, part_of: list[int]) -> Loop | None:
         first_frame=np.asarray(closure.T_first_joint.homogeneous),
         second_frame=np.asarray(closure.T_second_joint.homogeneous),
         closing=closing,
-        screw=along,
+        screws=np.zeros((6, 0)) if edge is None else edge.screws,
         sign=closure.sign,
         covectors=closure.covectors,
     )

@@ -110,20 +110,12 @@ class Robot(ActuatedTree):
             data: The caller's ``pinocchio.Data`` of the model to compute in; by default the robot's
                 own, which every thread has for itself.
         """
-        return self.constraints.residual(
-            self.data if data is None else data, q, self._coordinates.coupled(q)
-        )
-
-    def jacobian(self, q: Array, data: Any = None) -> Array:
-        """Rows on velocities, shape (m, nv); arguments as of ``residual``."""
-        return self.constraints.jacobian(self.data if data is None else data, q)
-
-    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
-        """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
-
-        On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
-        """
-        return self.constraints.bias(self.data if data is None else data, q, v)
+        if data is None:
+            found = self.kernel and self.kernel.residual(q)
+            if found is not None:
+                return np.asarray(found)
+            data = self.data
+        return self.constraints.residual(data, q, self._coordinates.coupled(q))
 
     def forward_dynamics(
         self, q: Array, v: Array, tau: Array, *, executor: Executor | None = None, threads: int = 1
@@ -257,6 +249,9 @@ class Robot(ActuatedTree):
 
         This is the velocity after the loops are closed by an inelastic impact.
         """
+        found = self.kernel and self.kernel.project_velocity(q, v)
+        if found is not None:
+            return np.asarray(found)
         free = self.split(q).free
         M = mass_matrix(self.model, self.data, q)
         with self.massive_motion():

@@ -102,6 +102,27 @@ class ConstrainedTree:
         """Pinocchio's data of the model, of each thread its own."""
         return self._workspace.data
 
+    def jacobian(self, q: Array, data: Any = None) -> Array:
+        """Rows on velocities, shape (m, nv).
+
+        Args:
+            q: Configuration, shape (nq,).
+            data: The caller's ``pinocchio.Data`` of the model to compute in; by default it is none
+                of the caller's business.
+        """
+        if data is None and self.kernel is not None:
+            return np.asarray(self.kernel.jacobian(q))
+        return self.constraints.jacobian(self.data if data is None else data, q)
+
+    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
+        """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
+
+        On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
+        """
+        if data is None and self.kernel is not None:
+            return np.asarray(self.kernel.bias(q, v))
+        return self.constraints.bias(self.data if data is None else data, q, v)
+
 
 def acceleration_of(tree: ConstrainedTree) -> Acceleration:
     """The acceleration of a tree under its rows, by the solver that suits its style."""

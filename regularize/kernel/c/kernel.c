@@ -15,6 +15,12 @@
 #include "factors.c"
 #include "deep.c"
 #include "step.c"
+#include "derivatives.c"
+#include "closure.c"
+#include "elimination.c"
+#include "responses.c"
+#include "residual.c"
+#include "projection.c"
 
 /* Poses of all parts. */
 static int part_poses(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
@@ -52,7 +58,10 @@ typedef struct {
 } Entry;
 
 /* What can be called. */
-#define ENTRIES(X) X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)
+#define ENTRIES(X)                                                                                 \
+    X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics) X(jacobian) X(bias)  \
+    X(dynamics_derivatives) X(stabilized_derivatives) X(residual) X(newton_step) X(project)        \
+    X(project_velocity)
 
 #define PLACE(name) entry_##name,
 enum { ENTRIES(PLACE) number_of_entries };
@@ -60,6 +69,8 @@ enum { ENTRIES(PLACE) number_of_entries };
 
 #define CONFIGURATION {1, nq_size, one_size}
 #define VELOCITY {1, nv_size, one_size}
+#define ERRORS {1, rows_size, one_size}
+#define BY_VELOCITY {1, nv_size, nv_size}
 
 static const Entry entries[number_of_entries] = {
     {"part_poses", part_poses, 1, 1, {CONFIGURATION}, {{12, parts_size, one_size}}},
@@ -68,4 +79,16 @@ static const Entry entries[number_of_entries] = {
     {"forward_dynamics", forward_dynamics, 3, 1, {CONFIGURATION, VELOCITY, VELOCITY}, {VELOCITY}},
     {"constrained_dynamics", constrained_dynamics, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
      {VELOCITY, {1, rows_size, one_size}}},
+    {"jacobian", jacobian, 1, 1, {CONFIGURATION}, {{1, rows_size, nv_size}}},
+    {"bias", bias, 2, 1, {CONFIGURATION, VELOCITY}, {ERRORS}},
+    {"dynamics_derivatives", dynamics_derivatives, 3, 4, {CONFIGURATION, VELOCITY, VELOCITY},
+     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
+    {"stabilized_derivatives", stabilized_derivatives, 5, 4,
+     {CONFIGURATION, VELOCITY, VELOCITY, ERRORS, {2, one_size, one_size}},
+     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
+    {"residual", residual, 1, 1, {CONFIGURATION}, {ERRORS}},
+    {"newton_step", newton_step, 1, 2, {CONFIGURATION}, {CONFIGURATION, ERRORS}},
+    {"project", project, 3, 1, {CONFIGURATION, VELOCITY, {5, one_size, one_size}},
+     {CONFIGURATION}},
+    {"project_velocity", project_velocity, 2, 1, {CONFIGURATION, VELOCITY}, {VELOCITY}},
 };
