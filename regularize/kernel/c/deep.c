@@ -14,12 +14,12 @@ static const double growing = 1e7;
 
 static inline double dot6(const double *a, const double *b) { return dot(a, b) + dot(a + 3, b + 3); }
 
-static inline void add6(double factor, const double *a, double *b) {
+static inline void add6(double factor, const double *a, double *restrict b) {
     for (int i = 0; i < 6; ++i) b[i] += factor * a[i];
 }
 
 /* c += M a, or M^T a */
-static inline void act6(const double *M, int straight, const double *a, double *c) {
+static inline void act6(const double *M, int straight, const double *a, double *restrict c) {
     if (straight) {
         for (int i = 0; i < 6; ++i) c[i] += dot6(M + 6 * i, a);
     } else {
@@ -27,7 +27,7 @@ static inline void act6(const double *M, int straight, const double *a, double *
     }
 }
 
-static inline void add_matrix(const double *M, int straight, double *sum) {
+static inline void add_matrix(const double *M, int straight, double *restrict sum) {
     if (straight) {
         for (int i = 0; i < 36; ++i) sum[i] += M[i];
     } else {
@@ -153,9 +153,11 @@ static const int *eliminate_scalar(const Tables *t, Workspace *w, int outside, c
         for (int j = 0; j < bodies; ++j) add6(-share, cell + body[3 * j], cell + *code++);
     }
     for (int i = 0; i < bodies; ++i) {
-        const double *mine = cell + body[3 * i];
-        double share[6], *M = cell + body[3 * i + 2], *f = w->wrench + 6 * body[3 * i + 1];
-        for (int n = 0; n < 6; ++n) share[n] = inverse * mine[n];
+        double mine[6], share[6], *M = cell + body[3 * i + 2], *f = w->wrench + 6 * body[3 * i + 1];
+        for (int n = 0; n < 6; ++n) {
+            mine[n] = cell[body[3 * i] + n];
+            share[n] = inverse * mine[n];
+        }
         for (int n = 0; n < 6; ++n) add6(-share[n], mine, M + 6 * n);
         add6(y, share, f);
         for (int j = i + 1; j < bodies; ++j) {
