@@ -17,13 +17,18 @@ from regularize.lie.screw import Array
 from regularize.pinocchio_model.actuation import (
     Actuation,
     ActuatorSplit,
-    InverseDynamicsDerivatives,
     actuator_split,
     frame_jacobian,
-    inverse_dynamics_derivatives,
 )
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
+from regularize.pinocchio_model.inverse_derivatives import (
+    CompiledMotion,
+    InverseDynamicsDerivatives,
+    Motion,
+    fully_actuated,
+    inverse_dynamics_derivatives,
+)
 from regularize.pinocchio_model.lifting import (
     Lift,
     lifted_derivatives,
@@ -145,11 +150,18 @@ class ActuatedTree(ConstrainedTree, ABC):
         weights: ArrayLike | None = None,
     ) -> InverseDynamicsDerivatives:
         """``inverse_dynamics`` and its derivatives; arguments as there."""
+        if self.kernel is not None:
+            actuation = self.actuation(actuated, weights)
+            found = fully_actuated(self, q, v, a, actuation)
+            if found is not None:
+                return found
+            return inverse_dynamics_derivatives(CompiledMotion(self, q, v, a), actuation)
         tree, lift = self.expanded, self.lift(q, v)
         actuation = tree.actuation(actuated, weights)
         if lift is not None:
             return lifted_inverse_derivatives(lift, a, actuation)
-        return inverse_dynamics_derivatives(tree, tree.world_rows, q, v, a, actuation)
+        motion = Motion(tree, tree.world_rows, q, v, a)
+        return inverse_dynamics_derivatives(motion, actuation)
 
     def actuator_jacobian(
         self,
@@ -208,7 +220,8 @@ class ActuatedTree(ConstrainedTree, ABC):
         """``forward_dynamics`` and its derivatives at a state with closed loops, always exact.
 
         Along the loops, for steps of q and v that keep them closed, they are the changes of the
-        acceleration.
+        acceleration. Where rows depend on each other, as many as are independent count, the
+        clearest ones at the state.
 
         Args:
             q: Configuration, shape (nq,).
