@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import files, version
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import regularize
+from regularize.kernel.compiled import which
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,6 +35,13 @@ def test_nothing_named_adapters_is_installed_at_the_top():
 def test_typing_and_schema_files_are_installed():
     package = Path(regularize.__file__).parent
     assert (package / "py.typed").exists()
+
+
+def test_dynamics_are_computed_by_what_was_built() -> None:
+    """Where a run says what it expects: compiled code, or Python where there is no compiler."""
+    assert which() == os.environ.get("REGULARIZE_EXPECTED", which())
+    sources = Path(regularize.__file__).parent / "kernel" / "c"
+    assert {"kernel.c", "module.c", "tables.h"} <= {path.name for path in sources.iterdir()}
 
 
 def test_the_version_is_printed_without_heavy_imports():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -9,15 +11,19 @@ import numpy as np
 
 from regularize.kernel.sections import Tables
 
-Kernel: Any
-try:
-    from regularize.kernel._compiled import Kernel
-except ImportError:  # installed without a C compiler
-    Kernel = None
+Kernel: Any = None
+if os.environ.get("REGULARIZE_KERNEL") != "Python":
+    # Where it was installed without a C compiler, there is none.
+    with suppress(ImportError):
+        from regularize.kernel._compiled import Kernel
 
 
 def which() -> str:
-    """What computes dynamics: ``compiled``, or ``Python`` where there is no compiled kernel."""
+    """What computes dynamics: ``compiled`` code, or ``Python`` where there is none.
+
+    Results are the same. With the environment variable ``REGULARIZE_KERNEL=Python`` the compiled
+    code is left aside.
+    """
     return "Python" if Kernel is None else "compiled"
 
 
