@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from regularize.statics.reactions import reactions as reactions
     from regularize.statics.self_stress import self_stress as self_stress
 
+from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
 from regularize.errors import RegularizeError as RegularizeError
@@ -108,7 +109,12 @@ def __getattr__(name: str) -> Any:
     """Load a public name from its module when it is first asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'regularize' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"regularize.{_HOME[name]}"), name)
+    try:
+        value = getattr(importlib.import_module(f"regularize.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "pinocchio":
+            raise
+        raise MissingPinocchio(f"`regularize.{name}`") from error
     globals()[name] = value
     return value
 

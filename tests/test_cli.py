@@ -160,7 +160,7 @@ def test_batch_in_parallel_gives_the_same_as_one_by_one(
         main(["check", *files, "--output", "json", "-j", jobs])
         results.append(json.loads(capsys.readouterr().out))
     assert results[0] == results[1]
-    assert [entry["model"]["path"] for entry in results[0]] == files
+    assert [entry["model"]["path"] for entry in results[0]["reports"]] == files
 
 
 @pytest.mark.slow

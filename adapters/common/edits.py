@@ -11,12 +11,12 @@ import bisect
 import codecs
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from regularize.errors import RegularizeError
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Body, Joint
 
 #: Code of the finding about what a joint loses, by what the file calls it.
 LOST = {
@@ -42,6 +42,40 @@ class WantedKind:
     joint: Joint
     kind: str
     replacement: Joint
+
+
+@dataclass(frozen=True, eq=False)
+class SlackLinks:
+    """Links in a row that are put between a body and a joint at it.
+
+    Attributes:
+        joint: The joint as it was read.
+        moved: The same joint at the last link.
+        carrier: Name of the body.
+        bodies: The links, whose frames are that of the body.
+        joints: The slack joints between them, in a row.
+    """
+
+    joint: Joint
+    moved: Joint
+    carrier: str
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WantedSlack:
+    """What takes redundant equations away where no other kind of a joint does.
+
+    Attributes:
+        links: Links to put in.
+        shares: Part of its mass that a body keeps which gives some to such links, by its name.
+        removed: Closing joints that hold nothing which others do not, to be taken out.
+    """
+
+    links: tuple[SlackLinks, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    removed: tuple[Joint, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, Patch, WantedKind
+from regularize.adapters.common.edits import Edit, Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import number, numbers
 from regularize.adapters.common.xml_places import Place
+from regularize.adapters.sdf.slack import sdf_slack
 from regularize.lie.screw import Array, axis_of, unit
 from regularize.model.joint import perpendiculars
 from regularize.model.mechanism import Joint
@@ -102,6 +103,10 @@ class SdfPatcher(XmlPatcher):
                 raise self.refuse(each, ())
             found.edits += SdfJointPatch(self, place).edits(each, found)
         return found
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Slack links, and closing elements taken out."""
+        return sdf_slack(self, wanted)
 
     def referring(self, place: Place) -> Iterator[tuple[int, int]]:
         """Addresses that are paths."""

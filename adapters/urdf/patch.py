@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place
@@ -14,6 +14,7 @@ from regularize.adapters.sdf.patch import SdfJointPatch
 from regularize.adapters.urdf import sidecar_patch
 from regularize.adapters.urdf.gepetto import KEY
 from regularize.adapters.urdf.loop_element import axes_of, loop_element
+from regularize.adapters.urdf.slack import urdf_slack
 from regularize.errors import ModelError
 from regularize.model.higher_pairs import HIGHER_PAIRS
 from regularize.model.mechanism import Joint
@@ -64,6 +65,10 @@ class UrdfPatcher(XmlPatcher):
                 raise self.not_written(each)
             found.edits += self._edits(place, each, found)
         return found
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Slack links, and closing elements taken out."""
+        return urdf_slack(self, wanted)
 
     @property
     def way_out(self) -> str:

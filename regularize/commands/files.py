@@ -7,11 +7,10 @@ import glob
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
     """Print findings to standard error; returns the exit status."""
     findings = list(findings)
     for finding in findings:
-        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
+        sys.stderr.write(f"{finding.severity}[{finding.code}]: {displayed(finding.message)}\n")
     counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
     return int(any(finding.severity in counted for finding in findings))
 
@@ -155,22 +154,3 @@ def expanded(files: Sequence[str]) -> list[str]:
         else:
             found[file] = None
     return list(found)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

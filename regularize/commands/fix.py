@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     for line in _lines(found):
         said.write(f"{line}\n")
     if not arguments.diff:
-        same = arguments.in_place and not found.changes
+        same = arguments.in_place and not found.diff
         said.write(f"{'left as it is' if same else 'wrote'} {written}\n")
     for finding in found.findings:
         sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
@@ -87,6 +87,12 @@ def _lines(found: Fix) -> list[str]:
     lines = [
         f"{change.joint.name}: {change.joint.kind} to {change.kind}" for change in found.changes
     ]
+    for each in found.slack.links:
+        slack = ", ".join(joint.name for joint in each.joints)
+        lines.append(f"{each.joint.name}: on slack links at {each.carrier} ({slack})")
+    lines += [
+        f"{joint.name}: taken out, for others do what it does" for joint in found.slack.removed
+    ]
     after = found.reduction
     lines.append(f"redundant constraint equations: {after.redundant}, mobility: {after.mobility}")
-    return lines if found.changes else ["nothing to change", *lines]
+    return lines if len(lines) > 1 else ["nothing to change", *lines]

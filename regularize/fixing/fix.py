@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters, read
-from regularize.adapters.common.edits import WantedKind
-from regularize.adapters.common.files import write_all
+from regularize.adapters.common.edits import Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
@@ -19,6 +18,7 @@ from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.mechanism import Mechanism
+from regularize.output_files import write_all
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
 from regularize.statics.cure import Cure
@@ -42,6 +42,8 @@ class Fix:
         findings: What the new kinds cannot hold, and what to know.
         reduction: Analysis of the changed model.
         placing: The files and their edits.
+        slack: Links that are put in and closing joints that are taken out, where other kinds of
+            joints do not suffice.
     """
 
     path: str
@@ -50,6 +52,7 @@ class Fix:
     findings: tuple[Diagnostic, ...]
     reduction: Reduction = field(repr=False)
     placing: Placing = field(repr=False)
+    slack: WantedSlack = field(default_factory=WantedSlack, repr=False)
 
     def __repr__(self) -> str:
         """One line: the file, how many joints change, what is redundant then."""
@@ -123,12 +126,16 @@ def fix(
     patcher = _patcher(before, joints)
     planned = plan(before, patcher, joints)
     patch = patcher.patch(planned.wanted)
+    if planned.slack is not None:
+        more = patcher.slack(planned.slack)
+        patch = Patch(patch.edits + more.edits, patch.findings + more.findings)
     placing = Placing(patcher, patch.edits, str(before.path))
     after, reduction = before, planned.reduction
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
     findings = (*planned.findings, *patch.findings)
-    return Fix(named, after, planned.wanted, findings, reduction, placing)
+    slack = planned.slack or WantedSlack()
+    return Fix(named, after, planned.wanted, findings, reduction, placing, slack)
 
 
 def _loaded(

@@ -277,6 +277,8 @@ def _footer(report: Analysis) -> Text:
     evidence = view.evidence(report)
     if evidence:
         lines.append(f"Checked: {evidence}.")
+    if report.suppressed:
+        lines.append(f"Accepted: {view.accepted(report)}.")
     lines.append(f"Found {view.found(report)} in {report.seconds:.2f} s.")
     codes = sorted({d.code for d in report.diagnostics})
     if codes:

@@ -18,9 +18,17 @@ from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.designed import as_designed
 from regularize.report.findings import by_severity, findings
+from regularize.report.held_bodies import held_entries
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.reasons import Reason, reasons
+from regularize.report.suppression import (
+    Suppressed,
+    Suppression,
+    divided,
+    in_comments,
+    unexplained,
+)
 from regularize.report.words import LISTED, counted
 from regularize.statics.cure import Cure
 from regularize.statics.cures import cures, freeing
@@ -56,12 +64,12 @@ class Component:
     @property
     def constraints(self) -> int:
         """Constraint rows at its cuts."""
-        return sum(cut.constraints for cut in self.part.cuts)
+        return self.part.constraints
 
     @property
     def kept(self) -> int:
         """Rows kept of them."""
-        return sum(cut.kept for cut in self.part.cuts)
+        return self.part.kept
 
     @property
     def redundant(self) -> int:
@@ -96,6 +104,7 @@ class Analysis:
         meant: The mechanism that the numbers were meant to be, where one near them moves more.
         diagnostics: The findings.
         seconds: How long the analysis took.
+        suppressed: Findings that are accepted, and by what.
     """
 
     reduction: Reduction
@@ -108,6 +117,7 @@ class Analysis:
     meant: Idealised | None
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
+    suppressed: tuple[Suppressed, ...] = ()
 
     @classmethod
     def of(
@@ -199,6 +209,18 @@ class Analysis:
         ]
         return replace(self, diagnostics=tuple(kept))
 
+    def accepting(self: Kind, suppressions: Sequence[Suppression] = ()) -> Kind:
+        """The same report without the findings that somebody has accepted, which are kept apart.
+
+        Args:
+            suppressions: What is accepted; comments in the model's own files count in any case.
+        """
+        comments = in_comments(self.mechanism)
+        meant = [s for s in (*comments, *suppressions) if s.reason]
+        findings = by_severity([*self.diagnostics, *unexplained(comments)])
+        stay, accepted = divided(findings, self.mechanism, meant)
+        return replace(self, diagnostics=stay, suppressed=accepted)
+
     @property
     def summary(self) -> dict[str, int]:
         """Number of findings of each severity."""
@@ -263,6 +285,7 @@ class Analysis:
                 "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
+                **held_entries(r),
             },
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
@@ -297,6 +320,7 @@ class Analysis:
                 for cure in self.cures
             ],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
+            "suppressed": [each.as_dict() for each in self.suppressed],
             "summary": self.summary,
         }
 
