@@ -25,9 +25,9 @@ from regularize.pinocchio_model.actuation import (
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
 from regularize.pinocchio_model.inverse_derivatives import (
-    CompiledMotion,
+    CompiledMotionForces,
     InverseDynamicsDerivatives,
-    Motion,
+    MotionForces,
     fully_actuated,
     inverse_dynamics_derivatives,
 )
@@ -157,12 +157,12 @@ class ActuatedTree(ConstrainedTree, ABC):
             found = fully_actuated(self, q, v, a, actuation)
             if found is not None:
                 return found
-            return inverse_dynamics_derivatives(CompiledMotion(self, q, v, a), actuation)
+            return inverse_dynamics_derivatives(CompiledMotionForces(self, q, v, a), actuation)
         tree, lift = self.expanded, self.lift(q, v)
         actuation = tree.actuation(actuated, weights)
         if lift is not None:
             return lifted_inverse_derivatives(lift, a, actuation)
-        motion = Motion(tree, tree.world_rows, q, v, a)
+        motion = MotionForces(tree, tree.world_rows, q, v, a)
         return inverse_dynamics_derivatives(motion, actuation)
 
     def actuator_jacobian(

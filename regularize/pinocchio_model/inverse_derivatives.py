@@ -42,7 +42,7 @@ class InverseDynamicsDerivatives:
         return iter((self.dtau_dq, self.dtau_dv, self.dtau_da))
 
 
-class Motion:
+class MotionForces:
     """What a motion needs of a tree with its rows, by Pinocchio.
 
     Args:
@@ -80,7 +80,7 @@ class Motion:
         return row_changes(self.tree, self._rows, self._state[0], velocity)
 
 
-class CompiledMotion(Motion):
+class CompiledMotionForces(MotionForces):
     """The same by the compiled kernel, whatever the joints.
 
     Args:
@@ -106,7 +106,7 @@ class CompiledMotion(Motion):
 
 
 def inverse_dynamics_derivatives(
-    motion: Motion, actuation: Actuation
+    motion: MotionForces, actuation: Actuation
 ) -> InverseDynamicsDerivatives:
     """Derivatives of actuator forces; see ``Robot.inverse_dynamics_derivatives``."""
     index, needed, nv = actuation.index, motion.needed, len(motion.needed)

@@ -34,7 +34,7 @@ from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.inverse_derivatives import (
     InverseDynamicsDerivatives,
-    Motion,
+    MotionForces,
     inverse_dynamics_derivatives,
     row_changes,
 )
@@ -155,7 +155,7 @@ def lifted_inverse_derivatives(
         actuation: The actuators, by their indices in the tree.
     """
     whole = lift.acceleration(a)
-    motion = Motion(lift.tree, lift.rows, lift.q, lift.v, whole)
+    motion = MotionForces(lift.tree, lift.rows, lift.q, lift.v, whole)
     found = inverse_dynamics_derivatives(motion, actuation)
     velocity_by_q = lift.velocity_by_q()
     by_q, by_v = lift.acceleration_by_state(whole, velocity_by_q)
