@@ -81,7 +81,9 @@ def mass_matrix(model: Any, data: Any, q: Array) -> Array:
 
 def kept_rows(jacobian: Array, rank: int) -> NDArray[np.intp]:
     """Indices of as many rows as are independent, the clearest ones where some depend on others."""
-    return np.arange(rank) if rank == len(jacobian) else independent_rows(jacobian, rank)
+    if rank == len(jacobian):
+        return np.arange(rank)
+    return np.asarray(independent_rows(jacobian, rank), dtype=np.intp)
 
 
 def saddle_inverse(M: Array, jacobian: Array) -> tuple[Array, Array, Array]:
