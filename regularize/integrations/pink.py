@@ -1,4 +1,4 @@
-"""Closed loops in pink: a task that keeps them closed, on pink's own configuration and data.
+"""Closed loops in pink: a task that keeps them closed, on pink's own configuration.
 
 Hand it over as a constraint, ``solve_ik(configuration, tasks, dt, solver, constraints=[loops])``.
 All rows of a redundant closure make some quadratic programming solvers fail, because they are
@@ -48,13 +48,13 @@ class LoopTask(Task):  # type: ignore[misc]
     def compute_error(self, configuration: pink.Configuration) -> Array:
         """Errors of the rows, shape (rows,); rotations in rad, lengths in sizes of the loops."""
         self._check(configuration)
-        error = self.robot.residual(configuration.q, configuration.data)
+        error = self.robot.residual(configuration.q)
         return self._independent(configuration) @ error
 
     def compute_jacobian(self, configuration: pink.Configuration) -> Array:
         """Rows on velocities, shape (rows, nv)."""
         self._check(configuration)
-        jacobian = self.robot.jacobian(configuration.q, configuration.data)
+        jacobian = self.robot.jacobian(configuration.q)
         return self._independent(configuration) @ jacobian
 
     def _independent(self, configuration: pink.Configuration) -> Array:
@@ -62,7 +62,7 @@ class LoopTask(Task):  # type: ignore[misc]
         robot = self.robot
         if robot.rank == robot.rows:
             return np.eye(robot.rows)
-        jacobian = robot.jacobian(configuration.q, configuration.data)
+        jacobian = robot.jacobian(configuration.q)
         return np.asarray(np.linalg.svd(jacobian)[0][:, : robot.rank].T)
 
     def _check(self, configuration: pink.Configuration) -> None:

@@ -85,6 +85,19 @@ class ActuatedTree(ConstrainedTree, ABC):
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""
 
+    @cached_property
+    def _known_actuators(self) -> dict[tuple[str, ...] | None, Actuation]:
+        return {}
+
+    def _actuators(self, names: Sequence[str] | None, weights: ArrayLike | None) -> Actuation:
+        """``actuation``, remembered where all count alike."""
+        if weights is not None:
+            return self.actuation(names, weights)
+        key, known = None if names is None else tuple(names), self._known_actuators
+        if key not in known:
+            known[key] = self.actuation(names)
+        return known[key]
+
     def position_index(self, velocity: int) -> int:
         """Index in q of the coordinate whose rate is an entry of v.
 
@@ -140,7 +153,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
         given = self.passive_forces(q, v) if passive else np.zeros(self.model.nv)
-        return inverse_dynamics(self, q, v, a, self.actuation(actuated, weights), given)
+        return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
 
     def inverse_dynamics_derivatives(
         self,
@@ -153,7 +166,7 @@ class ActuatedTree(ConstrainedTree, ABC):
     ) -> InverseDynamicsDerivatives:
         """``inverse_dynamics`` and its derivatives; arguments as there."""
         if self.kernel is not None:
-            actuation = self.actuation(actuated, weights)
+            actuation = self._actuators(actuated, weights)
             found = fully_actuated(self, q, v, a, actuation)
             if found is not None:
                 return found

@@ -15,7 +15,12 @@ import pinocchio as pin
 
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.solvers import ConstrainedTree
-from regularize.pinocchio_model.split import kept_rows, mass_matrix, saddle_inverse
+from regularize.pinocchio_model.split import (
+    free_velocities,
+    kept_rows,
+    mass_matrix,
+    saddle_inverse,
+)
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.world_rows import MovingRows, WorldRows
 
@@ -71,7 +76,8 @@ def dynamics_derivatives(
     force = tau - pin.nonLinearEffects(model, data, q, v)
     kept = kept_rows(jacobian, tree.rank)
     M = mass_matrix(model, data, q)
-    answer, taken, inverse = saddle_inverse(M, jacobian[kept])
+    free, inverse = free_velocities(jacobian[kept])
+    answer, taken = saddle_inverse(M, free, inverse)
     a = answer @ force - taken @ bias[kept]
     multipliers = np.zeros(len(jacobian))
     multipliers[kept] = (M @ a - force) @ inverse

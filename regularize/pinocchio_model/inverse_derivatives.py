@@ -17,7 +17,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.derivatives import balance_derivatives
 from regularize.pinocchio_model.solvers import ConstrainedTree
-from regularize.pinocchio_model.split import Split, kept_rows, saddle_inverse
+from regularize.pinocchio_model.split import free_velocities, kept_rows, saddle_inverse
 from regularize.pinocchio_model.world_rows import WorldRows
 
 
@@ -111,21 +111,21 @@ def inverse_dynamics_derivatives(
     """Derivatives of actuator forces; see ``Robot.inverse_dynamics_derivatives``."""
     index, needed, nv = actuation.index, motion.needed, len(motion.needed)
     kept = kept_rows(motion.jacobian, motion.tree.rank)
-    jacobian = motion.jacobian[kept]
-    split = actuation.split(Split.of(jacobian, len(kept)).free)
-    cost = split.locked @ split.locked.T
+    free, inverse = free_velocities(motion.jacobian[kept])
+    split = actuation.split(free)
+    locked = split.locked
+    cost = locked @ locked.T
     cost[index, index] += 1.0 / actuation.weights
-    answer, taken, inverse = saddle_inverse(cost, jacobian)
+    answer, taken = saddle_inverse(cost, free, inverse)
     z, multipliers = answer @ needed, np.zeros(len(motion.jacobian))
     multipliers[kept] = (needed - cost @ z) @ inverse
-    unmet = split.locked @ (split.locked.T @ needed)
+    unmet = locked @ (locked.T @ needed)
     forces = motion.forces_by_motion(multipliers)
     # Velocities z and unmet forces stay on the loops while the loops move.
-    forces -= split.locked @ (split.locked.T @ forces)
-    if split.locked.shape[1]:
-        seen = np.linalg.pinv(np.concatenate([jacobian, np.eye(nv)[index]]), rcond=1e-9)
-        turned = motion.rows_by_configuration(unmet)[kept]
-        forces[:, :nv] += seen[:, : len(kept)] @ turned
+    forces -= locked @ (locked.T @ forces)
+    if locked.shape[1]:
+        turned = inverse @ motion.rows_by_configuration(unmet)[kept]
+        forces[:, :nv] += turned - split.motions() @ turned[index]
     change = answer[index] @ forces
     change[:, :nv] -= taken[index] @ motion.rows_by_configuration(z - unmet)[kept]
     return _of_actuators(actuation, z, np.split(change, 3, axis=1))

@@ -86,27 +86,38 @@ def kept_rows(jacobian: Array, rank: int) -> NDArray[np.intp]:
     return np.asarray(independent_rows(jacobian, rank), dtype=np.intp)
 
 
-def saddle_inverse(M: Array, jacobian: Array) -> tuple[Array, Array, Array]:
-    r"""The inverse of :math:`((M, J^T), (J, 0))`, as far as it gives accelerations.
-
-    It goes through the velocities that the rows leave free, so that M need not be regular, and
-    large masses beside small ones do no harm.
+def free_velocities(jacobian: Array) -> tuple[Array, Array]:
+    """Velocities that independent rows leave free, orthonormal, and the rows' right inverse.
 
     Args:
-        M: Mass matrix, regular on the velocities that the rows leave free, shape (nv, nv).
         jacobian: Independent rows, shape (m, nv).
 
     Returns:
-        What takes forces to accelerations, (nv, nv), what takes values of the rows to them,
-        (nv, m), and the right inverse of the rows, (nv, m): its transpose takes forces
-        :math:`J^T \lambda` to :math:`\lambda`.
+        Shapes (nv, nv - m) and (nv, m).
+    """
+    m = len(jacobian)
+    basis, triangle = np.linalg.qr(jacobian.T, mode="complete")
+    return basis[:, m:], np.linalg.solve(triangle[:m], basis[:, :m].T).T
+
+
+def saddle_inverse(M: Array, free: Array, inverse: Array) -> tuple[Array, Array]:
+    r"""The inverse of :math:`((M, J^T), (J, 0))`, as far as it gives accelerations.
+
+    It goes through the velocities that the rows leave free, so that M need not be regular, and
+    large masses beside small ones do no harm. Multipliers of forces :math:`J^T \lambda` are
+    ``forces @ inverse``.
+
+    Args:
+        M: Mass matrix, regular on the velocities that the rows leave free, shape (nv, nv).
+        free: From ``free_velocities``.
+        inverse: The same.
+
+    Returns:
+        What takes forces to accelerations, (nv, nv), and what takes values of the rows, (nv, m).
 
     Raises:
         MasslessMotion: A velocity that the rows leave free moves no mass.
     """
-    m = len(jacobian)
-    basis, triangle = np.linalg.qr(jacobian.T, mode="complete")
-    free, inverse = basis[:, m:], np.linalg.solve(triangle[:m], basis[:, :m].T).T
     H = free.T @ M @ free
     try:
         triangle = np.linalg.cholesky(H)
@@ -117,4 +128,4 @@ def saddle_inverse(M: Array, jacobian: Array) -> tuple[Array, Array, Array]:
         require_mass(M, free)
     factor = np.linalg.solve(triangle, free.T)
     answer = factor.T @ factor
-    return answer, inverse - answer @ (M @ inverse), inverse
+    return answer, inverse - answer @ (M @ inverse)
