@@ -74,13 +74,11 @@ static int correct(const Tables *t, Workspace *w, const double *errors, const do
     place_columns(t, w);
     place_covectors(t, w);
     place_rows(t, w, w->rows);
-    fill(0.0, nv * nv, w->mass);
     fill(0.0, nv, w->forces);
     for (int i = 0; i < nv; ++i) {
-        w->mass[(nv + 1) * i] = 1.0;
         for (int r = 0; held != NULL && held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
     }
-    if (eliminate(t, w, w->rows, singular) || condense(t, w, w->mass)) return 1;
+    if (eliminate(t, w, w->rows, singular) || condense(t, w, NULL)) return 1;
     solve(t, w, w->forces, errors, step);
     for (int i = 0; i < nv; ++i) largest = fmax(largest, fabs(step[i]));
     for (int i = 0; i < nv; ++i) step[i] /= largest;
