@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 
 from regularize.kernel.clusters import Cluster, Row, clusters_of, last_common, rows_of, way_up
+from regularize.kernel.deep import Programs, deep_program, unknowns_of
 from regularize.kernel.loop_sets import loop_sections
 from regularize.kernel.machine import Machine
+from regularize.kernel.posing import posed_anyhow
 from regularize.kernel.sections import Tables
 
 
@@ -57,6 +59,11 @@ class Pattern:
             pairs = [self.place(i, k) for n, i in enumerate(columns) for k in columns[n:]]
             result += [len(columns), *entries, *(rank[k] for k in columns), *pairs]
         return result
+
+    def skip(self, unknowns: Sequence[int]) -> None:
+        """Add unknowns of a cluster that is eliminated in another way."""
+        self.order += unknowns
+        self.start += [len(self.below)] * len(unknowns)
 
     def eliminate(self, adjacent: dict[int, set[int]], waiting: dict[int, set[int]]) -> None:
         """Add a cluster.
@@ -124,7 +131,7 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
     """Sizes and sections of the step: clusters, factors, and where their entries come from."""
     rows = rows_of(machine)
     clusters = clusters_of(machine, rows)
-    pattern = Pattern()
+    pattern, programs, posed = Pattern(), Programs(), posed_anyhow(machine)
     lists: dict[str, list[int]] = {name: [] for name in ("part", "loop", "constant", "unknown")}
     ends: dict[str, list[int]] = {name: [0] for name in lists}
     h_place: list[int] = []
@@ -133,18 +140,25 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
     soft, loose = machine.rank < machine.rows, not machine.massive
     constants = [index for index, row in enumerate(rows) if row.loop < 0]
     for cluster in clusters:
-        adjacent, waiting = _graph(machine, cluster, rows)
-        if loose:
-            _join(adjacent, waiting)
-        pattern.eliminate(adjacent, waiting)
-        h_place += [pattern.place(*pair) for pair in _pairs(machine, cluster)]
+        program = None
+        if not (soft or loose):
+            program = deep_program(machine, cluster, rows, posed, len(pattern.order), programs)
+        programs.add(program)
         own = [index for index in cluster.rows if rows[index].loop < 0]
-        for loop in cluster.loops:
-            mine = [index for index in cluster.rows if rows[index].loop == loop]
-            j_place += [pattern.place(-1 - i, k) for k in rows[mine[0]].columns for i in mine]
-        j_place += [pattern.place(-1 - i, k) for i in own for k in rows[i].columns]
-        if loose:
-            stiff_place += pattern.pairs_of_rows([(i, rows[i].columns) for i in cluster.rows])
+        if program is not None:
+            pattern.skip(unknowns_of(machine, cluster))
+        else:
+            adjacent, waiting = _graph(machine, cluster, rows)
+            if loose:
+                _join(adjacent, waiting)
+            pattern.eliminate(adjacent, waiting)
+            h_place += [pattern.place(*pair) for pair in _pairs(machine, cluster)]
+            for loop in cluster.loops:
+                mine = [index for index in cluster.rows if rows[index].loop == loop]
+                j_place += [pattern.place(-1 - i, k) for k in rows[mine[0]].columns for i in mine]
+            j_place += [pattern.place(-1 - i, k) for i in own for k in rows[i].columns]
+            if loose:
+                stiff_place += pattern.pairs_of_rows([(i, rows[i].columns) for i in cluster.rows])
         lists["part"] += reversed(cluster.parts)
         lists["loop"] += cluster.loops
         lists["constant"] += [constants.index(index) for index in own]
@@ -157,6 +171,7 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
         "clusters": len(clusters),
         "unknowns": len(pattern.order),
         "values": len(pattern.below),
+        "cells": programs.cells[-1],
         "soft_unknowns": len(pattern.order) * soft,
         "soft_values": len(pattern.below) * soft,
         "constants": len(constants),
@@ -179,6 +194,7 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
         "coupling": np.cumsum([0, *(len(rows[i].columns) for i in constants)]),
         "coupled": [k for i in constants for k in rows[i].columns],
         "coefficient": [x for i in constants for x in rows[i].coefficients or ()],
+        **programs.sections(),
         "start": pattern.start,
         "below": pattern.below,
         "update": pattern.update,

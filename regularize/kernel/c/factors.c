@@ -7,11 +7,6 @@
 #include "algebra.h"
 #include "tables.h"
 
-/* Where the lists of the step are read. */
-typedef struct {
-    const int *h, *j, *update, *stiff;
-} Reading;
-
 /* Pivots below this part of what they were before elimination are rounding. */
 static const double lost = 1e-11;
 

@@ -11,7 +11,9 @@
 
 #include "kinematics.c"
 #include "inertia.c"
+#include "loop_rows.c"
 #include "factors.c"
+#include "deep.c"
 #include "step.c"
 #include "derivatives.c"
 #include "closure.c"

@@ -13,70 +13,6 @@
 #include "algebra.h"
 #include "tables.h"
 
-/* Twist of a closure's row frame point x as a point of what column k of part b moves. */
-static inline void twist_at(const Workspace *w, int b, int k, const double *x, double *twist) {
-    double arm[3];
-    subtract(x, w->pose + 12 * b + 9, arm);
-    copy(w->motion + 6 * k, twist);
-    copy(w->motion + 6 * k + 3, twist + 3);
-    add_cross(twist + 3, arm, twist);
-}
-
-/* Entries of a closure's rows at the columns from a part down to another one. */
-static void load_way(const Tables *t, Workspace *w, int c, int b, double sign, const double *x,
-                     Reading *at) {
-    for (; b != t->last_common[c]; b = t->parent[b]) {
-        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-            double twist[6];
-            twist_at(w, b, k, x, twist);
-            for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
-                const double *g = w->covectors + 6 * r;
-                w->entry[*at->j++] = sign * (dot(g, twist) + dot(g + 3, twist + 3));
-            }
-        }
-    }
-}
-
-/* Velocity and acceleration of a part at a point, while no column accelerates. */
-static inline void motion_at(const Workspace *w, int b, const double *x, double *v, double *a) {
-    const double *V = w->twist + 6 * b, *A = w->drift + 6 * b;
-    double arm[3], swept[3];
-    subtract(x, w->pose + 12 * b + 9, arm);
-    cross(V + 3, arm, swept);
-    for (int i = 0; i < 3; ++i) v[i] = V[i] + swept[i], a[i] = A[i];
-    add_cross(A + 3, arm, a);
-    add_cross(V + 3, swept, a);
-}
-
-/* Rows of a closure: covectors in ground axes, entries, and right-hand sides.
- *
- * In a frame that moves with the first part, the relative velocity u = v2 - v1 at its origin and
- * the relative rate have the rates a2 - a1 - (O1 + O2) x u and alpha2 - alpha1 - O1 x O2. */
-static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
-    const int one = t->first[c], two = t->second[c];
-    const double *O1 = w->twist + 6 * one + 3, *O2 = w->twist + 6 * two + 3;
-    double frame[12], v1[3], a1[3], v2[3], rate[6], u[3], both[3];
-    compose(w->pose + 12 * one, t->row_frame + 12 * c, frame);
-    motion_at(w, one, frame + 9, v1, a1);
-    motion_at(w, two, frame + 9, v2, rate);
-    subtract(v1, v2, u);
-    for (int i = 0; i < 3; ++i) {
-        both[i] = O1[i] + O2[i];
-        rate[i] -= a1[i];
-        rate[3 + i] = w->drift[6 * two + 3 + i] - w->drift[6 * one + 3 + i];
-    }
-    add_cross(both, u, rate);
-    add_cross(O2, O1, rate + 3);
-    for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
-        double *g = w->covectors + 6 * r;
-        rotate(frame, t->covector + 6 * r, g);
-        rotate(frame, t->covector + 6 * r + 3, g + 3);
-        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3);
-    }
-    load_way(t, w, c, two, 1.0, frame + 9, at);
-    load_way(t, w, c, one, -1.0, frame + 9, at);
-}
-
 /* Entries of inertia at the columns of part b, and their right-hand sides. */
 static void load_columns(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
                          Reading *at) {
@@ -176,6 +112,7 @@ static void yield_to(const Tables *t, Workspace *w, int begin, int end, int pare
 static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
     const int parent = t->cluster_parent[c], rooted = parent == 0;
+    if (t->deep[c]) return eliminate_deep(t, w, c, tau, at);
     fill(0.0, t->start[end] - t->start[begin], w->entry + t->start[begin]);
     if (!rooted) fill(0.0, 6 * (end - begin), w->border + 6 * begin);
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
@@ -209,6 +146,10 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
 static void solve_cluster(const Tables *t, Workspace *w, int c) {
     const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
     const double *A = w->acceleration + 6 * parent;
+    if (t->deep[c]) {
+        solve_deep(t, w, c);
+        return;
+    }
     for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
         const int first = t->start[u], last = t->start[u + 1];
         double y = w->solution[u];
@@ -238,7 +179,8 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
 
 /* Accelerations of all columns and multipliers of all rows, after velocities(). */
 static int solve_step(const Tables *t, Workspace *w, const double *tau) {
-    Reading at = {t->h_place, t->j_place, t->update, t->stiff_place};
+    Reading at = {t->h_place, t->j_place, t->update, t->stiff_place,
+                  t->deep_body, t->deep_row, t->deep_entry};
     for (int b = 1; b < t->size[parts_size]; ++b) {
         load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);

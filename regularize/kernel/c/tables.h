@@ -24,9 +24,13 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 #define SIZES(X)                                                                                   \
     X(one) X(parts) X(nq) X(nv) X(columns) X(closures) X(rows)         \
     X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)                             \
+<<<<<<< HEAD
     X(soft_unknowns) X(soft_values)                                                                \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses)
+=======
+    X(soft_unknowns) X(soft_values) X(cells)
+>>>>>>> step
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -59,15 +63,26 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   massive: 1 where the tree's mass matrix is regular; soft: 1 where rows of a cluster may depend
  *   on each other; stiffened: 1 where masses of a cluster may vanish beside its rows; stiff_place:
  *   for each row of such, in the order of elimination: number of columns, entries there, unknowns of
- *   the columns, entries of all their pairs */
+ *   the columns, entries of all their pairs
+ *   deep: 1 where a cluster is eliminated in body coordinates (deep.c); deep_cell, deep_operation:
+ *   where its cells and its operations begin, and one number more; deep_start: where an operation
+ *   begins in deep_code; deep_body: cells of its parts' inertias (ascending) and of its parent's;
+ *   deep_row: cells of each row on the first and the second part; deep_entry: cells of the constant
+ *   rows' entries */
 #define INTEGERS(X)                                                                                \
     X(size) X(parent) X(kind) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
     X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent) X(cluster_part) X(part_list)       \
     X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
     X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(update)        \
+<<<<<<< HEAD
     X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)                                \
     X(moved) X(step) X(stepped) X(sense) X(set_row) X(row_of_set) X(set_velocity)                  \
     X(velocity_of_set) X(set_rank) X(velocity_alone)
+=======
+    X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)            \
+    X(deep) X(deep_cell) X(deep_operation) X(deep_start) X(deep_code) X(deep_body) X(deep_row)     \
+    X(deep_entry)
+>>>>>>> step
 
 /* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
  *   placement: pose of each part at q = 0 in its parent
@@ -96,17 +111,23 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
  *   missing: right-hand sides, solutions and what is left of the former, of clusters with
+<<<<<<< HEAD
  *   dependent rows;
  * and, for derivatives, in ground axes about one point: screw: twist of each column; swept,
  *   swept_twice, bent, push, lean, by_q, by_v: see derivatives.c; V, A, F, moving: twist,
  *   acceleration, and wrench and bodies of all that hangs on each part; row_wrench: rows of the
  *   closures; mass, rows: matrices of the velocities; by_state, rows_by_state: derivatives of
  *   forces and of row rates; the others: see elimination.c and responses.c */
+=======
+ *   dependent rows; cell: inertias, vectors and numbers of clusters in body coordinates; moved:
+ *   their columns about one point */
+>>>>>>> step
 #define WORKSPACE(X)                                                                               \
     X(pose, 12, parts) X(motion, 6, columns) X(twist, 6, parts) X(drift, 6, parts)                 \
     X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
     X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows)\
     X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
+<<<<<<< HEAD
     X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns)                         \
     X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
     X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
@@ -118,6 +139,10 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(row_response, 1, set_rates) X(basis, 1, basis_values) X(reduced, 1, basis_values)            \
     X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows) X(swapped, 1, nv)      \
     X(correction, 1, nv) X(trial, 1, nq)
+=======
+    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns)                       \
+    X(cell, 1, cells) X(moved, 6, columns)
+>>>>>>> step
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
