@@ -167,6 +167,8 @@ class Machine:
                 0.0 if part.follows else self.armature[i]
                 for part, i in zip(owner, rate, strict=True)
             ],
+            "no_inertia": np.zeros(10 * (len(parts) + 1)),
+            "unit": [0.0 if part.follows else 1.0 for part in owner],
             "gravity": self.gravity,
             "first": [loop.first for loop in loops],
             "second": [loop.second for loop in loops],

@@ -60,10 +60,10 @@ typedef struct {
 
 /* What can be called. */
 #define ENTRIES(X)                                                                                 \
-    X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics) X(jacobian) X(bias)  \
-    X(dynamics_derivatives) X(stabilized_derivatives) X(residual) X(newton_step) X(project)        \
-    X(project_velocity) X(inverse_terms) X(force_changes) X(row_changes)               \
-    X(actuated_derivatives)
+    X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)                      \
+    X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
+    X(residual) X(newton_step) X(project) X(project_velocity) X(inverse_terms) X(force_changes)    \
+    X(row_changes) X(actuated_derivatives)
 
 #define PLACE(name) entry_##name,
 enum { ENTRIES(PLACE) number_of_entries };
@@ -82,6 +82,8 @@ static const Entry entries[number_of_entries] = {
     {"forward_dynamics", forward_dynamics, 3, 1, {CONFIGURATION, VELOCITY, VELOCITY}, {VELOCITY}},
     {"constrained_dynamics", constrained_dynamics, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
      {VELOCITY, {1, rows_size, one_size}}},
+    {"stabilized_dynamics", stabilized_dynamics, 4, 1,
+     {CONFIGURATION, VELOCITY, VELOCITY, ERRORS}, {VELOCITY}},
     {"jacobian", jacobian, 1, 1, {CONFIGURATION}, {ROWS}},
     {"bias", bias, 2, 1, {CONFIGURATION, VELOCITY}, {ERRORS}},
     {"dynamics_derivatives", dynamics_derivatives, 3, 4, {CONFIGURATION, VELOCITY, VELOCITY},

@@ -65,7 +65,7 @@ static void load_covectors(const Tables *t, Workspace *w, int c, double *frame) 
         double *g = w->covectors + 6 * r;
         rotate(frame, t->covector + 6 * r, g);
         rotate(frame, t->covector + 6 * r + 3, g + 3);
-        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3);
+        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
     }
 }
 
@@ -75,4 +75,10 @@ static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
     load_covectors(t, w, c, frame);
     load_way(t, w, c, t->second[c], 1.0, frame + 9, at);
     load_way(t, w, c, t->first[c], -1.0, frame + 9, at);
+}
+
+/* Right-hand side of a constant row: what is wanted of a coupling; parts that follow have none. */
+static inline void load_constant(const Tables *t, Workspace *w, int row) {
+    const int r = t->size[loop_rows_size] + row;
+    w->solution[t->row_unknown[r]] = r < t->size[rows_size] ? -w->wanted[r] : 0.0;
 }

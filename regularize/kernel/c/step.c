@@ -125,7 +125,7 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
     }
     for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
         const int row = t->constant_list[i];
-        w->solution[t->row_unknown[t->size[loop_rows_size] + row]] = 0.0;
+        load_constant(t, w, row);
         for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
             w->entry[*at->j++] = t->coefficient[k];
         }
@@ -193,16 +193,50 @@ static int solve_step(const Tables *t, Workspace *w, const double *tau) {
     return 0;
 }
 
-/* Acceleration of the velocities under joint forces; 1 where masses or rows do not determine it. */
-static int forward_dynamics(const Tables *t, Workspace *w, const double *const *in,
-                            double *const *out) {
+/* Accelerations of the velocities after solve_step(). */
+static void write_solution(const Tables *t, const Workspace *w, double *a) {
+    for (int k = 0; k < t->size[columns_size]; ++k) {
+        if (t->own[k]) a[t->rate[k]] = w->solution[t->column_unknown[k]];
+    }
+}
+
+/* Acceleration under joint forces, with what is wanted of the rows beside their rates. */
+static int accelerate_under(const Tables *t, Workspace *w, const double *const *in, double *a) {
     const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
     positions(t, w, in[0]);
     velocities(t, w, in[1], against);
     if (solve_step(t, w, in[2])) return 1;
-    for (int k = 0; k < t->size[columns_size]; ++k) {
-        if (t->own[k]) out[0][t->rate[k]] = w->solution[t->column_unknown[k]];
-    }
+    write_solution(t, w, a);
+    return 0;
+}
+
+/* Acceleration of the velocities under joint forces; 1 where masses or rows do not determine it. */
+static int forward_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                            double *const *out) {
+    fill(0.0, t->size[rows_size], w->wanted);
+    return accelerate_under(t, w, in, out[0]);
+}
+
+/* The same with numbers that are added to the rates of the rows. */
+static int stabilized_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                               double *const *out) {
+    for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = in[3][r];
+    return accelerate_under(t, w, in, out[0]);
+}
+
+/* The shortest step (nv,) that takes errors (rows,) away to first order, after positions(): the
+ * acceleration at rest of a tree whose parts have no inertia, but every velocity has that of one.
+ * 1 where rows depend on each other. */
+static int shortest_step(const Tables *t, Workspace *w, const double *errors, double *step) {
+    Tables unit = *t;
+    if (t->size[soft_unknowns_size]) return 1;
+    unit.inertia = t->no_inertia, unit.armature = t->unit;
+    fill(0.0, 6 * t->size[parts_size], w->twist);
+    fill(0.0, 6 * t->size[parts_size], w->drift);
+    fill(0.0, t->size[nv_size], w->forces);
+    for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = errors[r];
+    if (solve_step(&unit, w, w->forces)) return 1;
+    write_solution(t, w, step);
     return 0;
 }
 
