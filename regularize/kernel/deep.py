@@ -18,21 +18,18 @@ one configuration, and the order is kept. The kernel watches that the row's pivo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.kernel.clusters import Cluster, Row
 from regularize.kernel.machine import Machine
 from regularize.kernel.posing import Posed
+from regularize.kernel.programs import BodyPrograms, Program, unknowns_of
 from regularize.lie.screw import Array
 
-#: How many times what it has a body's inertia may grow by the elimination of a row.
-LIMIT = 1e3
-#: Rows of a cluster that is not worth it.
-FEW = 1
-#: Operations of the program, as in ``deep.c``.
-REPLACE, ELIMINATE = 0, 1
+#: Operations of a program, by their numbers in ``deep.c``.
+OPERATIONS = ("replace", "eliminate")
 
 
 @dataclass(eq=False)
@@ -41,28 +38,6 @@ class _Cell:
 
     place: int
     value: Array
-
-
-@dataclass(eq=False)
-class Program:
-    """What the kernel does to a cluster, one operation behind the other.
-
-    Attributes:
-        code: The operations.
-        starts: Where each operation begins in the code.
-        cells: Where the next number is stored.
-        bodies: Cell of each part's inertia, in the order of the parts; then that of their parent,
-            -1 where that is the ground.
-        rows: For each row of a loop, cells of its covector on the first and the second part.
-        entries: Cells of the constant rows' entries, row by row.
-    """
-
-    code: list[int] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
-    cells: int = 0
-    bodies: list[int] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    entries: list[int] = field(default_factory=list)
 
 
 class Front:
@@ -75,7 +50,12 @@ class Front:
         posed: The sample.
         rank: Place of each unknown among all: of columns k, and of -1 - r for rows.
         cells: Where numbers may be stored.
+
+    Attributes:
+        limit: How many times what it has a body's inertia may grow by the elimination of a row.
     """
+
+    limit = 1e3
 
     def __init__(
         self,
@@ -187,7 +167,7 @@ class Front:
         for k in columns:
             self.pivot[k], self.vector[k] = self._cell(np.zeros(())), {}
             self.entry.setdefault(k, {})
-        code = [REPLACE, b, M.place, -1 if gone else self.inertia[p].place]
+        code = [OPERATIONS.index("replace"), b, M.place, -1 if gone else self.inertia[p].place]
         code += [-1 if both is None else both.place, rows_are_parents, len(scalars)]
         for s in scalars:
             mine = self.vector[s].pop(b)
@@ -254,7 +234,7 @@ class Front:
                 continue
             growth = max((self._growth(j, cell.value) for j, cell in vectors.items()), default=0.0)
             growth /= -pivot
-            if growth < LIMIT and (best is None or growth < best[0]):
+            if growth < self.limit and (best is None or growth < best[0]):
                 best = growth, s
         return None if best is None else best[1]
 
@@ -266,12 +246,14 @@ class Front:
 
     def _eliminate(self, s: int) -> None:
         """Eliminate a scalar."""
-        d = self.pivot[s].value
+        d = float(self.pivot[s].value)
+        if not (d > 0.0 if s >= 0 else d < 0.0):
+            raise ArithmeticError("masses or rows are not independent at the sample")
         scalars = {t: c for t, c in self.entry.pop(s).items() if t in self.vector}
         vectors = self.vector.pop(s)
         for t in scalars:
             self.entry[t].pop(s)
-        code = [ELIMINATE, self.rank[s], self.pivot[s].place, len(scalars)]
+        code = [OPERATIONS.index("eliminate"), self.rank[s], self.pivot[s].place, len(scalars)]
         code += [x for t, c in scalars.items() for x in (c.place, self.rank[t])]
         code.append(len(vectors))
         code += [x for j, c in vectors.items() for x in (c.place, j, self.inertia[j].place)]
@@ -302,22 +284,15 @@ class Front:
         self._emit(code)
 
 
-def unknowns_of(machine: Machine, cluster: Cluster) -> list[int]:
-    """Columns k and rows, -1 - r, of a cluster."""
-    start = machine.columns()
-    columns = [k for b in cluster.parts for k in range(start[b], start[b + 1])]
-    return [*columns, *(-1 - r for r in cluster.rows)]
-
-
 def deep_program(
     machine: Machine,
     cluster: Cluster,
     rows: Sequence[Row],
     posed: Posed,
     first: int,
-    programs: Programs,
+    programs: BodyPrograms,
 ) -> Program | None:
-    """The program of a cluster, where it is the quicker way.
+    """The program of a cluster; None where rows depend on each other at the sample.
 
     Args:
         machine: The machine.
@@ -327,55 +302,8 @@ def deep_program(
         first: Place of the cluster's first unknown among all.
         programs: Those of the clusters before.
     """
-    if len(cluster.rows) < FEW:
-        return None
     rank = {unknown: first + n for n, unknown in enumerate(unknowns_of(machine, cluster))}
     try:
         return Front(machine, cluster, rows, posed, rank, programs.cells[-1]).run()
     except ArithmeticError:
         return None
-
-
-@dataclass(eq=False)
-class Programs:
-    """The programs of all clusters; those without are eliminated in joint coordinates.
-
-    Attributes:
-        cells: Where the cells of each cluster begin, and their number.
-        operations: Where the operations of each begin in ``starts``, and their number.
-        bodies: Cells of the inertias, cluster by cluster.
-    """
-
-    cells: list[int] = field(default_factory=lambda: [0])
-    operations: list[int] = field(default_factory=lambda: [0])
-    deep: list[bool] = field(default_factory=list)
-    code: list[int] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
-    bodies: list[int] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    entries: list[int] = field(default_factory=list)
-
-    def add(self, program: Program | None) -> None:
-        """Add the next cluster."""
-        self.deep.append(program is not None)
-        if program is not None:
-            self.starts += [len(self.code) + start for start in program.starts]
-            self.code += program.code
-            self.bodies += program.bodies
-            self.rows += program.rows
-            self.entries += program.entries
-        self.cells.append(self.cells[-1] if program is None else program.cells)
-        self.operations.append(len(self.starts))
-
-    def sections(self) -> dict[str, list[int] | list[bool]]:
-        """Sections of the tables."""
-        return {
-            "deep": self.deep,
-            "deep_cell": self.cells,
-            "deep_operation": self.operations,
-            "deep_start": self.starts,
-            "deep_code": self.code,
-            "deep_body": self.bodies,
-            "deep_row": self.rows,
-            "deep_entry": self.entries,
-        }
