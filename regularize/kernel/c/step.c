@@ -52,6 +52,21 @@ static void load_columns(const Tables *t, Workspace *w, int b, const double *tau
     }
 }
 
+/* The same where every velocity has the inertia of one and parts have none. */
+static void load_unit_columns(const Tables *t, Workspace *w, int b, Reading *at) {
+    int others = 0;
+    for (int a = b; t->inner[a]; a = t->parent[a]) {
+        const int p = t->parent[a];
+        others += t->column[p + 1] - t->column[p];
+    }
+    for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+        const int unknown = t->column_unknown[k];
+        at->h += k - t->column[b] + 1 + others;
+        w->entry[t->start[unknown]] += t->armature[k];
+        w->solution[unknown] = 0.0;
+    }
+}
+
 /* Hand a part's inertia and wrench on to its parent. */
 static void hand_on(const Tables *t, Workspace *w, int b) {
     const int p = t->parent[b];
@@ -112,11 +127,15 @@ static void yield_to(const Tables *t, Workspace *w, int begin, int end, int pare
 static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
     const int parent = t->cluster_parent[c], rooted = parent == 0;
-    if (t->deep[c]) return eliminate_deep(t, w, c, tau, at);
+    if (t->deep[c]) return is_unit(t) || eliminate_deep(t, w, c, tau, at);
     fill(0.0, t->start[end] - t->start[begin], w->entry + t->start[begin]);
     if (!rooted) fill(0.0, 6 * (end - begin), w->border + 6 * begin);
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
         const int b = t->part_list[i];
+        if (is_unit(t)) {
+            load_unit_columns(t, w, b, at);
+            continue;
+        }
         load_columns(t, w, b, tau, rooted, at);
         if (t->inner[b] || !rooted) hand_on(t, w, b);
     }
@@ -182,7 +201,7 @@ static int solve_step(const Tables *t, Workspace *w, const double *tau) {
     Reading at = {t->h_place, t->j_place, t->update, t->stiff_place,
                   t->deep_body, t->deep_row, t->deep_entry};
     for (int b = 1; b < t->size[parts_size]; ++b) {
-        load_part(t, w, b);
+        if (!is_unit(t)) load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
     for (int c = 0; c < t->size[clusters_size]; ++c) {
@@ -231,11 +250,8 @@ static int shortest_step(const Tables *t, Workspace *w, const double *errors, do
     Tables unit = *t;
     if (t->size[soft_unknowns_size]) return 1;
     unit.inertia = t->no_inertia, unit.armature = t->unit;
-    fill(0.0, 6 * t->size[parts_size], w->twist);
-    fill(0.0, 6 * t->size[parts_size], w->drift);
-    fill(0.0, t->size[nv_size], w->forces);
     for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = errors[r];
-    if (solve_step(&unit, w, w->forces)) return 1;
+    if (solve_step(&unit, w, NULL)) return 1;
     write_solution(t, w, step);
     return 0;
 }

@@ -85,6 +85,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   armature: of each column; gravity: acceleration (3)
  *   row_frame: pose of each closure's row frame in its first part
  *   first_frame, second_frame: poses of the closing joint's frames in both parts
+ *   closing_frame: pose of the closing joint on the first part in the row frame
  *   closing_screws: freedoms of closing joints, linear part first
  *   covector: each row of the closures in the row frame, linear part first, divided by a length
  *   no_inertia, unit: for steps without mass: zeros, and 1 for each column that is v itself
@@ -92,7 +93,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
     X(row_frame) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
-    X(no_inertia) X(unit)                                                                          \
+    X(no_inertia) X(unit) X(closing_frame)                                                         \
     X(target)
 
 /* What a computation writes to: name, numbers for each, of what.
