@@ -67,6 +67,21 @@ static void load_unit_columns(const Tables *t, Workspace *w, int b, Reading *at)
     }
 }
 
+/* Keep the mean square of rows for their pivots, where every velocity has the inertia of one. */
+static void note_row_weight(const Tables *t, Workspace *w, int begin, int end) {
+    double sum = 0.0;
+    int rows = 0;
+    for (int u = begin; u < end; ++u) {
+        rows += t->is_row[u];
+        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
+            if (t->is_row[t->below[i]] && !t->is_row[u]) sum += w->entry[i] * w->entry[i];
+        }
+    }
+    for (int u = begin; u < end; ++u) {
+        if (t->is_row[u]) w->pivot[u] = sum / rows;
+    }
+}
+
 /* Hand a part's inertia and wrench on to its parent. */
 static void hand_on(const Tables *t, Workspace *w, int b) {
     const int p = t->parent[b];
@@ -156,6 +171,7 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
         return 0;
     }
     if (!t->massive[0]) note_pivots(t, w, begin, end);
+    if (is_unit(t)) note_row_weight(t, w, begin, end);
     if (factorise(t, w, c, &at->update)) return 1;
     if (!rooted) yield_to(t, w, begin, end, parent);
     return 0;
