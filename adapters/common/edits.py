@@ -14,7 +14,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from regularize.errors import RegularizeError
+from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Body, Joint
 
@@ -42,6 +46,28 @@ class WantedKind:
     joint: Joint
     kind: str
     replacement: Joint
+
+
+@dataclass(frozen=True, eq=False)
+class MovedJoint:
+    """A joint whose frames are to stand elsewhere on their bodies.
+
+    Attributes:
+        before: The joint as it was read.
+        after: The same with other frames.
+    """
+
+    before: Joint
+    after: Joint
+
+    @property
+    def shifts(self) -> tuple[Array, Array]:
+        """From the old frames to the new ones, seen from the old ones, shape (4, 4) each."""
+        one, other = self.before, self.after
+        return (
+            inverse(one.T_parent_joint) @ other.T_parent_joint,
+            inverse(one.T_child_joint) @ other.T_child_joint,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +214,21 @@ class EditedText:
             _LINE.split(self.text), _LINE.split(after.text), name, name, lineterm=""
         )
         return "".join(f"{line}\n" for line in lines)
+
+
+def turns(shift: Array) -> bool:
+    """Whether a frame is turned by more than rounding."""
+    return not np.allclose(shift[:3, :3], np.eye(3), rtol=0.0, atol=1e-12)
+
+
+def tidy(values: ArrayLike) -> Array:
+    """Numbers without the noise of computing them."""
+    return np.asarray(np.round(np.asarray(values, dtype=np.float64), 15) + 0.0)
+
+
+def still(shift: Array) -> bool:
+    """Whether a frame is moved by no more than rounding."""
+    return not turns(shift) and np.allclose(shift[:3, 3], 0.0, rtol=0.0, atol=1e-12)
 
 
 class LineIndex:

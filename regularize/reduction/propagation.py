@@ -38,10 +38,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import networkx as nx
-
+from regularize.model.connections import DisjointSets
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
@@ -118,7 +117,7 @@ class Propagation:
         self.present: set[EdgeId] = set()
         self._facts: dict[tuple[NodeId, NodeId], Fact] = {}
         self._neighbours: dict[NodeId, set[NodeId]] = {}
-        self._parts: Any = nx.utils.UnionFind()
+        self._parts = DisjointSets[NodeId]()
         self._closed: set[NodeId] = set()
 
     def fact(self, i: NodeId, j: NodeId) -> Fact | None:
@@ -167,7 +166,7 @@ class Propagation:
 
     def closes_one_loop(self, cycle: Cycle) -> bool:
         """Whether the missing joints of the cycle close exactly one independent loop."""
-        merged: Any = nx.utils.UnionFind()
+        merged = DisjointSets[NodeId]()
         surplus = 0
         for e in self.missing(cycle):
             edge = self.graph.edges[e]

@@ -381,6 +381,25 @@ RULES: tuple[Rule, ...] = (
         "Write the numbers with all their digits, or look further with --near.",
     ),
     Rule(
+        "REG225",
+        "gaps-absorbed",
+        "note",
+        "Loops contradicted themselves in redundant directions, and joint frames were moved as "
+        "little as closes them, as --absorb-gaps asks.",
+        "What follows is of the mechanism with these frames, not of the file.",
+        "A planar four-bar whose last hinge is 2 mm off along its axis.",
+        "Nothing, or correct the frames in the file: `regularize fix --absorb-gaps`.",
+    ),
+    Rule(
+        "REG226",
+        "gaps-not-absorbed",
+        "warning",
+        "A gap was to be absorbed, and coordinates would have to close it, but cannot.",
+        "The machine cannot be assembled; moving frames would make links longer or shorter.",
+        "A four-bar with one link longer than the others together.",
+        "Correct the lengths.",
+    ),
+    Rule(
         "REG227",
         "held-in-a-group",
         "note",
