@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.files import write_text
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic, Severity
 from regularize.model.mechanism import Coupling, Geometry, Joint, Mechanism
+from regularize.output_files import write_text
 
 
 class WrittenCoordinate(NamedTuple):

@@ -34,6 +34,7 @@ class Setting:
         length_scale: Size in metres to divide lengths by, or None for each part's own.
         seed: Seed of all random choices.
         sampler: Where many configurations come from, or None to walk to all of them.
+        groups: Whether bodies may be held in groups by rows of their own.
     """
 
     graph: Graph
@@ -43,6 +44,7 @@ class Setting:
     length_scale: float | None
     seed: int
     sampler: Sampler | None = None
+    groups: bool = True
 
     @cached_property
     def whole(self) -> LoopKinematics:
