@@ -11,12 +11,11 @@ from dataclasses import replace
 from itertools import combinations, islice, pairwise
 from typing import Any, TypeAlias
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
-from regularize.model.cycles import candidate_cycles
+from regularize.model.cycles import candidate_cycles, minimum_cycle_basis
 from regularize.model.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
 from regularize.reduction.closing import ClosedPart, close_at, close_in_order, loop_of, orders
 from regularize.reduction.cuts import ReducedLoops
@@ -83,6 +82,8 @@ def _held(setting: Setting, part: Part, loops: frozenset[frozenset[EdgeId]]) -> 
 
 def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
     """Pairs of bodies that three chains join at least, and the algebras of their velocities."""
+    import networkx as nx  # needed by few mechanisms
+
     bodies: Any = nx.MultiGraph()
     for e in part.edges:
         bodies.add_edge(graph.edges[e].parent, graph.edges[e].child)
@@ -141,7 +142,9 @@ def _closed(
 
     def ways() -> Iterator[ClosedPart | None]:
         if setting.prescribed is None:
-            for cycles, greedy in islice(orders(graph, block, setting.rng()), ORDERS):
+            basis = minimum_cycle_basis(graph, block)
+            every = orders(graph, block, basis, setting.rng())
+            for cycles, greedy in islice(every, ORDERS):
                 yield close_in_order(nothing_closed(), cycles, preference, greedy=greedy)
         elif len(virtual) == 1:
             cuts = setting.prescribed & set(block)
@@ -159,6 +162,8 @@ def _closed(
 
 def _between(graph: Graph, part: Part, cuts: Set[EdgeId], virtual: Edge) -> list[EdgeId]:
     """Joints of the tree that lead from one body of a virtual joint to the other."""
+    import networkx as nx  # needed by few mechanisms
+
     tree: Any = nx.Graph()
     for e in part.edges:
         if e not in cuts:
@@ -171,6 +176,8 @@ def _without_virtual_joints(
     setting: Setting, part: Part, closed: ClosedPart, held: Sequence[Held]
 ) -> Part:
     """The part with its own joints alone: rows hold what virtual joints would carry."""
+    import networkx as nx  # needed by few mechanisms
+
     graph, spaces = setting.graph, closed.propagation.spaces
     known = {h.edge.index for h in held}
     first = {e: next(c for c in closed.closings if e in c.cycle.edges) for e in known}

@@ -19,6 +19,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly, assemble, with_coordinates
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
+from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
@@ -78,6 +79,11 @@ class Reduction:
     def cuts(self) -> tuple[Cut, ...]:
         """All cuts, by edge."""
         return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
+
+    def cycles(self, cell: CellMobility) -> list[Cycle]:
+        """Short independent loops of a cell."""
+        inside = set(cell.edges)
+        return [c for part in self.parts if part.edges[0] in inside for c in part.cycles]
 
     @cached_property
     def tree(self) -> tuple[EdgeId, ...]:

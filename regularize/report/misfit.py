@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.directions import Direction
@@ -246,6 +245,8 @@ def misfit_of(
         influences.append(own.reshape(len(own), -1))
         compliances.append(compliance)
     loads.sort(key=lambda load: -load.force_std)
+    from scipy.linalg import block_diag  # loaded where misfit is asked for
+
     influence = block_diag(*influences) if influences else np.zeros((0, 0))
     return Misfit(
         tuple(entries),
