@@ -120,7 +120,8 @@ def absorb_gaps(mechanism: Mechanism, *, movable: Movable | None = None, seed: i
             absorbed = replace(absorbed, left=(*absorbed.left, *own))
             continue
         moves = absorbed.moves | _moves(found)
-        absorbed = Absorbed(found.mechanism, moves, (*absorbed.gaps, *own), absorbed.left)
+        framed = _framed(absorbed.mechanism, found.mechanism)
+        absorbed = Absorbed(framed, moves, (*absorbed.gaps, *own), absorbed.left)
     return absorbed
 
 
@@ -129,6 +130,15 @@ def with_gaps_absorbed(mechanism: Mechanism) -> Mechanism:
     absorbed = absorb_gaps(mechanism)
     found = (*mechanism.findings, *absorbed.findings())
     return replace(absorbed.mechanism, findings=found)
+
+
+def _framed(mechanism: Mechanism, other: Mechanism) -> Mechanism:
+    """The mechanism with the joint frames of another one; its coordinates stay as they are."""
+    joints = [
+        replace(joint, T_parent_joint=same.T_parent_joint, T_child_joint=same.T_child_joint)
+        for joint, same in zip(mechanism.joints, other.joints, strict=True)
+    ]
+    return replace(mechanism, joints=tuple(joints))
 
 
 def _moves(found: Nearest) -> dict[str, tuple[float, float]]:

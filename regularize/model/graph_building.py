@@ -25,6 +25,7 @@ from regularize.model.graph import (
     breadth_first,
 )
 from regularize.model.joint import Joint
+from regularize.model.joint_origins import near_each_other
 from regularize.model.mechanism import Mechanism
 
 
@@ -73,6 +74,8 @@ def build(mechanism: Mechanism) -> Graph:
             )
             node, T_parent = child, IDENTITY
             column += screws.shape[1]
+    position = np.concatenate([np.zeros(0), *(joint.position for joint in mechanism.joints)])
+    edges = near_each_other(edges, node_of[mechanism.ground], position)
     graph = Graph(
         mechanism=mechanism,
         nodes=tuple(nodes),

@@ -71,14 +71,6 @@ class ActuatedTree(ConstrainedTree, ABC):
         """Errors of the rows, zero where the loops are closed, shape (m,)."""
 
     @abstractmethod
-    def jacobian(self, q: Array, data: Any = None) -> Array:
-        """Rows on velocities, shape (m, nv)."""
-
-    @abstractmethod
-    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
-        """The part of the rows' time derivative that is left at zero acceleration, shape (m,)."""
-
-    @abstractmethod
     def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,)."""
 
@@ -225,6 +217,9 @@ class ActuatedTree(ConstrainedTree, ABC):
             frequency: Of Baumgarte's terms in rad/s; then it is ``stabilized_dynamics``.
             damping: Of Baumgarte's terms.
         """
+        found = self._compiled_derivatives(q, v, tau, frequency, damping)
+        if found is not None:
+            return found
         tree, lift = self.expanded, self.lift(q, v)
         errors = tree.residual(q if lift is None else lift.q) if frequency else None
         terms = None if errors is None else Stabilization(errors, frequency, damping)
@@ -232,3 +227,18 @@ class ActuatedTree(ConstrainedTree, ABC):
             if lift is not None:
                 return lifted_derivatives(lift, tau, terms)
             return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)
+
+    def _compiled_derivatives(
+        self, q: Array, v: Array, tau: Array, frequency: float, damping: float
+    ) -> AccelerationDerivatives | None:
+        """``dynamics_derivatives`` by the compiled kernel, where it can."""
+        kernel = self.kernel
+        if kernel is None:
+            return None
+        if frequency:
+            terms = Stabilization(self.residual(q), frequency, damping)
+            factors = np.array([terms.rate, frequency**2])
+            found = kernel.stabilized_derivatives(q, v, tau, terms.residual, factors)
+        else:
+            found = kernel.dynamics_derivatives(q, v, tau)
+        return None if found is None else AccelerationDerivatives.of(found)

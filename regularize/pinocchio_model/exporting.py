@@ -80,7 +80,7 @@ def _robot(
     model = builder.model
     coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
     write_joint_values(model, coordinates)
-    rows = ConstraintRows(model, closures, coordinates.velocity_rows())
+    rows = ConstraintRows(model, closures, coordinates.velocity_rows(), coordinates.targets)
     legacy = style == "legacy"
     q0 = read_only(coordinates.configuration(reduction.q))
     if legacy:

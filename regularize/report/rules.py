@@ -371,6 +371,16 @@ RULES: tuple[Rule, ...] = (
         _WOJTYRA,
     ),
     Rule(
+        "REG223",
+        "may-have-been-meant",
+        "note",
+        "Whether the loops are meant to move is not decided by the written numbers.",
+        "A few equations are so weak that noise in the numbers may be all that makes them count, "
+        "and no special mechanism was found that explains it.",
+        "A linkage whose axes are off by half a degree.",
+        "Write the numbers with all their digits, or look further with --near.",
+    ),
+    Rule(
         "REG225",
         "gaps-absorbed",
         "note",

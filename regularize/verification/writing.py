@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from regularize.adapters import adapters, read
-from regularize.adapters.common.files import write_all
 from regularize.adapters.registry import Adapter
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.errors import ReadError, RegularizeError, UnsupportedExport
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.output_files import write_all
 from regularize.reduction.reduce import Reduction
 from regularize.verification.differences import differences
 from regularize.verification.engines import try_engine
