@@ -12,7 +12,6 @@ from regularize.errors import UnknownFormat
 from regularize.model.density import with_materials
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
-from regularize.verification.writing import write_verified
 
 
 def load(
@@ -76,6 +75,8 @@ def save(
         UnsupportedExport: What the format holds of it is another machine, or the program that it
             is for refuses the file; nothing is written then.
     """
+    from regularize.verification.writing import write_verified  # needed where models are written
+
     return write_verified(mechanism, path, written_format(path, format))
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
 from functools import cache
 from pathlib import Path
+from shutil import which as which_program
 
 import numpy as np
 import pinocchio as pin
@@ -11,6 +14,8 @@ import pytest
 from dynamics_table import states, weighed
 
 import regularize as rg
+from regularize.cli import main
+from regularize.errors import UnsupportedExport
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
 from regularize.lie.screw import Array
@@ -214,3 +219,37 @@ def test_states_that_are_not_finite_give_what_is_not_finite() -> None:
     robot = robot_of("planar_fourbar")
     nothing = np.full(robot.model.nv, np.nan)
     assert robot.kernel.forward_dynamics(nothing, nothing, nothing) is None
+
+
+@pytest.mark.parametrize("name", ["planar_fourbar", "bricard"])
+def test_exported_source_computes_the_same_to_the_last_bit(name: str, tmp_path: Path) -> None:
+    compiler = which_program("gcc")
+    if compiler is None:
+        pytest.skip("without a C compiler")
+    robot = robot_of(name)
+    source = robot.to_c(tmp_path / "machine.c")
+    library = tmp_path / "machine.so"
+    flags = ["-std=c99", "-O3", "-Wall", "-Werror", "-Wno-unused-function", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, str(source), "-o", str(library), "-lm"], check=True)
+    run = ctypes.CDLL(str(library)).machine_constrained_dynamics
+    pointer = np.ctypeslib.ndpointer(np.float64, flags="C")
+    run.argtypes = [pointer] * 5
+    for q, v in states(robot, 2):
+        tau = np.linspace(-1.0, 1.0, robot.model.nv)
+        a, multipliers = np.empty(robot.model.nv), np.empty(robot.rows)
+        assert run(np.array(q), v, tau, a, multipliers) == 0
+        expected = robot.kernel.constrained_dynamics(q, v, tau)
+        assert np.concatenate([a, multipliers]) == pytest.approx(
+            np.concatenate(expected), rel=1e-13
+        )
+
+
+def test_exported_headers_are_c_and_names_are_checked(tmp_path: Path) -> None:
+    assert main(
+        ["export", str(ASSETS / "slider_crank.urdf"), "--to", "c", "-o", str(tmp_path / "crank.c")]
+    ) in (0, 1)
+    assert "int crank_forward_dynamics(" in (tmp_path / "crank.h").read_text()
+    robot = robot_of("planar_fourbar")
+    for wrong in ("4bar.c", "fourbar.txt"):
+        with pytest.raises(UnsupportedExport):
+            robot.to_c(tmp_path / wrong)

@@ -148,6 +148,15 @@ def _why_not(
 
 def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
     """Say so where redundancy follows from special dimensions."""
+    if reduction.held:
+        return (
+            Diagnostic(
+                "REG227",
+                "note",
+                "which legs can do without a constraint depends on the configuration: where the "
+                "constraints that are left coincide, these joints let go what the original holds",
+            ),
+        )
     return _seen(reduction.remaining) if reduction.remaining else ()
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-import trimesh
 
 from regularize.errors import MissingExtra, ReadError
 from regularize.input_files import check_regular
@@ -86,6 +85,8 @@ def load_mesh(shape: Geometry, path: str | None) -> Any:
 
 def _of_stage(prim: str, path: str) -> Any:
     """The mesh of a prim of a USD stage, in the prim's own frame and units."""
+    import trimesh
+
     try:
         from pxr import Usd, UsdGeom
     except ImportError as error:
@@ -108,6 +109,8 @@ def _of_stage(prim: str, path: str) -> Any:
 
 
 def _triangles(file: Path) -> Any:
+    import trimesh  # loaded where there is a mesh to read
+
     suffix = file.suffix.lower()
     module, extra = EXTRAS.get(suffix, ("trimesh[easy]", "meshes"))
     check_regular(str(file))
@@ -125,6 +128,8 @@ def _triangles(file: Path) -> Any:
 
 
 def _installed(module: str) -> bool:
+    import trimesh
+
     return bool(trimesh.util.has_module(module))
 
 

@@ -13,6 +13,7 @@ import pinocchio as pin
 
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
+from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
@@ -61,12 +62,15 @@ class ConstrainedTree:
         return Workspace(self.model)
 
     @cached_property
+    def tables(self) -> Tables | None:
+        """What the kernel reads; None where it does not know a joint or a row."""
+        found = machine_of(self.model, self.constraints, self.rank, self.massive)
+        return None if found is None else tables_of(found[0])
+
+    @cached_property
     def kernel(self) -> Any:
         """The compiled kernel; None where there is none or it does not know a joint or a row."""
-        if Kernel is None:
-            return None
-        found = machine_of(self.model, self.constraints, self.rank, self.massive)
-        return None if found is None else compiled(tables_of(found[0]))
+        return None if Kernel is None or self.tables is None else compiled(self.tables)
 
     @property
     def computed_by(self) -> str:

@@ -57,14 +57,13 @@ def verdict(report: Analysis) -> tuple[str, str]:
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
+    limited = any(part.held or part.parallelograms for part in r.parts)
+    where = f"in every configuration{', up to the limits that REG227 names' if limited else ''}"
     if r.removed >= r.redundant:
-        sentence += (
-            "it can be dropped in every configuration."
-            if r.redundant == 1
-            else f"{'both' if r.redundant == 2 else 'all'} can be dropped in every configuration."
-        )
+        which = {1: "it", 2: "both"}.get(r.redundant, "all")
+        sentence += f"{which} can be dropped {where}."
     elif r.removed:
-        sentence += f"{r.removed} can be dropped in every configuration, {r.remaining} cannot."
+        sentence += f"{r.removed} can be dropped {where}, {r.remaining} cannot."
     elif r.finite_mobility is not None and r.finite_mobility < r.mobility:
         sentence += "kept, for to second order they hold the mechanism."
     else:

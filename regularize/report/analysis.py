@@ -18,6 +18,7 @@ from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.designed import as_designed
 from regularize.report.findings import by_severity, findings
+from regularize.report.held_bodies import held_entries
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.motion import BodyMotion, moving
@@ -65,12 +66,12 @@ class Component:
     @property
     def constraints(self) -> int:
         """Constraint rows at its cuts."""
-        return sum(cut.constraints for cut in self.part.cuts)
+        return self.part.constraints
 
     @property
     def kept(self) -> int:
         """Rows kept of them."""
-        return sum(cut.kept for cut in self.part.cuts)
+        return self.part.kept
 
     @property
     def redundant(self) -> int:
@@ -300,6 +301,7 @@ class Analysis:
                 "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
+                **held_entries(r),
             },
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
