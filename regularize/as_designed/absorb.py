@@ -254,8 +254,9 @@ def _tried(
     if np.linalg.norm(u[:, : loops.freedoms - motions].T @ error) > CLOSED:
         return None  # coordinates do not close what they should
     found = nearest(mechanism, loops.edges, start, motions, movable=mask, parallel=parallel)
-    if not np.linalg.norm(found.moves) <= 2.0 * np.linalg.norm(error):
-        return None  # another machine
+    near = bool(np.linalg.norm(found.moves) <= 2.0 * np.linalg.norm(error))
+    if not (near and found.error <= CLOSED):
+        return None  # another machine, or none
     after = reduce(found.mechanism, seed=seed, configurations=0)
     closed = sized_loops(after.graph, after.q, loops.edges)
     if largest_error(closed, after.q[loops.columns]) > CLOSED:
