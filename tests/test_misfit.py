@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,17 +73,23 @@ def moved(mechanism: Mechanism, slide: float) -> Mechanism:
     return replace(mechanism, joints=tuple(joints))
 
 
-@pytest.mark.parametrize("make", [mechanisms.bennett, mechanisms.spherical_fourbar])
-def test_frames_slid_on_their_axes_change_nothing(make: object) -> None:
-    mechanism = make()  # type: ignore[operator]
-    here, there = (
-        rg.misfit(each, TOLERANCE, STIFFNESS) for each in (mechanism, moved(mechanism, 3.0))
-    )
-    total = [sum(e.energy or 0.0 for e in found.entries) for found in (here, there)]
-    assert total[1] == pytest.approx(total[0], rel=1e-6)
-    assert [load.force_std for load in here.loads] == pytest.approx(
-        [load.force_std for load in there.loads], rel=1e-6
-    )
+@pytest.mark.parametrize("make", [mechanisms.planar_fourbar, mechanisms.sarrus])
+@pytest.mark.parametrize("slide", [0.5, 1e3])
+def test_where_frames_lie_on_parallel_axes_changes_nothing(
+    make: Callable[[], Mechanism], slide: float
+) -> None:
+    here, there = (rg.misfit(each, TOLERANCE, STIFFNESS) for each in (make(), moved(make(), slide)))
+    for name in ("std", "worst", "force_std"):
+        one, other = ([getattr(e, name) for e in found.entries] for found in (here, there))
+        assert other == pytest.approx(one, rel=1e-6)
+
+
+def test_a_tilt_moves_the_axis_where_it_is_needed() -> None:
+    t, r = 1e-4, 1e-3
+    found = rg.misfit(mechanisms.spherical_fourbar(), (t, r))
+    # Axes have to meet at the centre, at a distance of sqrt(3) from all frames.
+    total = sum(entry.std**2 for entry in found.entries)
+    assert total == pytest.approx(4 * (3 * t**2 + 2 * 3.0 * r**2))
 
 
 def test_nothing_redundant_nothing_misfits() -> None:
@@ -90,9 +97,10 @@ def test_nothing_redundant_nothing_misfits() -> None:
     assert found.as_dict() == [] and found.stress() is None
 
 
-def test_a_singular_pose_has_the_directions_of_the_others() -> None:
-    flat = rg.reduce(mechanisms.spherical_fourbar_flat())
-    assert len(rg.misfit(flat, TOLERANCE).entries) == flat.redundant == 3
+@pytest.mark.parametrize("name", ["spherical_fourbar_flat", "mobility/squares_folded"])
+def test_a_singular_pose_has_the_directions_of_the_others(name: str) -> None:
+    flat = rg.reduce(rg.load(ASSETS / f"{name}.urdf"), configurations=0)
+    assert len(rg.misfit(flat, TOLERANCE).entries) == flat.redundant
 
 
 TABLES = {
