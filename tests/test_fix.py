@@ -219,12 +219,12 @@ def test_slack_links_stand_where_a_dialect_has_too_few_kinds(
 
 
 def test_a_closure_that_others_imply_is_taken_out(tmp_path: Path) -> None:
-    """Two closing pins of the same three bodies about one axis, and a third one that follows."""
-    more = LOOP.replace('"D"', '"E"').replace("revolute", "point_on_line")
-    path = robot(tmp_path, LOOP.replace("revolute", "point_on_line") + more)
-    fix = rg.fix(path)
+    """Two closing balls at one place: the second one follows, the first one needs a slack link."""
+    ball = LOOP.replace("revolute", "spherical")
+    fix = rg.fix(robot(tmp_path, ball + ball.replace('"D"', '"E"')))
     assert [joint.name for joint in fix.slack.removed] == ["E"]
-    assert {line[0] for line in changed_lines(fix.diff)} == {"-"}
+    assert [links.joint.name for links in fix.slack.links] == ["D"]
+    assert '-  <loop name="E" type="spherical">' in fix.diff
     assert (fix.reduction.redundant, fix.reduction.mobility) == (0, 1)
 
 

@@ -151,6 +151,20 @@ class XmlPatcher(Patcher):
             return None
         return self.places(source.path).at(source)
 
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """The edits that take idle closing joints out; slack links are refused here."""
+        if wanted.links:
+            return super().slack(wanted)
+        return Patch([*self.taken_out(wanted.removed)])
+
+    def taken_out(self, joints: Iterable[Joint]) -> Iterator[Edit]:
+        """The edits that take the elements of joints away."""
+        for joint in joints:
+            element = self.element(joint)
+            if element is None:
+                raise UnsupportedExport(f"closing joint `{joint.name}` has no element to take out")
+            yield element.removed()
+
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """The relative references of one of the files, by ``referring``."""
         for place in XmlPlaces(text).root.walk():

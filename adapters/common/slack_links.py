@@ -47,11 +47,7 @@ def slack_patch(
             beside = place if each.tag == "link" else _last_joint(place)
             found.edits.append(beside.after(text_of(each, beside)))
         found.edits += ends(links)
-    for joint in wanted.removed:
-        element = patcher.element(joint)
-        if element is None:
-            raise UnsupportedExport(f"closing joint `{joint.name}` has no element to take out")
-        found.edits.append(element.removed())
+    found.edits += patcher.taken_out(wanted.removed)
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from regularize.adapters.common.edits import SlackLinks, WantedSlack
+from regularize.errors import UnsupportedExport
 from regularize.fixing.provable import gaining_changes
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
@@ -76,7 +77,10 @@ def _planned(
             removed.append(joint.name)
             changes.pop(joint.name, None)
         elif weld.implied:
-            expected, change = slack(expected, kept, weld, findings)
+            try:
+                expected, change = slack(expected, kept, weld, findings)
+            except UnsupportedExport:  # inside a joint of several freedoms
+                return None
             made.append(change)
     expected = replace(expected, joints=tuple(j for j in expected.joints if j.name not in removed))
     after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)

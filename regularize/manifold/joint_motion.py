@@ -100,7 +100,7 @@ def _by_freedoms(
         sizes.setdefault(edge.freedoms, []).append(edge)
     return [
         (
-            np.array([loops.local(edge.index) for edge in alike]),
+            np.array([loops.local(edge.index) for edge in alike], dtype=int),
             np.array([edge.screws for edge in alike]),
             [edge.index for edge in alike],
         )
