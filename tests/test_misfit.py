@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import mechanisms
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from regularize.model.mechanism import Mechanism
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOURBAR = ASSETS / "planar_fourbar.urdf"
+SCHEMA = json.loads((ASSETS.parent / "regularize/schema/report-1.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -180,6 +182,7 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     options = ["--tolerance", "0.05mm,0.1deg", "--stiffness", "50N/um,2000Nm/rad"]
     main(["check", str(FOURBAR), *options, "--output", "json"])
     report = json.loads(capsys.readouterr().out)
+    jsonschema.validate(report, SCHEMA)
     assert len(report["misfit"]) == report["mobility"]["redundant"]
     assert {*report["misfit"][0]} == {"loop", "joint", "direction", "covector", "std", "worst"}
     assert len(report["stress"]["joints"]) == 4
