@@ -190,6 +190,6 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert "Misfit of redundant directions" in capsys.readouterr().out
     page = tmp_path / "page.html"
     main(["check", str(FOURBAR), *options, "--output", "html", "-o", str(page)])
-    assert "closing force, N" in page.read_text(encoding="utf-8")
+    assert "closing force, N; the longest bar is" in page.read_text(encoding="utf-8")
     assert main(["check", str(FOURBAR), "--tolerance", "0.05mm,-1deg"]) == 2
     assert main(["check", str(FOURBAR), "--stiffness", "1,1"]) == 2
