@@ -16,7 +16,7 @@ from perturbed_loops import CASES, STIFFNESS, TOLERANCE, compare
 import regularize as rg
 from regularize.cli import main
 from regularize.lie import screw
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOURBAR = ASSETS / "planar_fourbar.urdf"
@@ -84,6 +84,23 @@ def test_where_frames_lie_on_parallel_axes_changes_nothing(
     for name in ("std", "worst", "force_std"):
         one, other = ([getattr(e, name) for e in found.entries] for found in (here, there))
         assert other == pytest.approx(one, rel=1e-6)
+
+
+def test_two_hinges_of_a_door() -> None:
+    height, (t, r), (k, c) = 2.0, TOLERANCE, STIFFNESS
+    hinges = [
+        joint_in_world(name, "wall", "door", "revolute", mechanisms.Z, (0, 0, z))
+        for name, z in (("low", 0.0), ("high", height))
+    ]
+    found = rg.misfit(rg.reduce(mechanism_of("door", hinges, ground="wall")), (t, r), (k, c))
+    # Both hinges' errors and compliances seen from the upper one; the door may turn about Z.
+    errors, soft = np.zeros((2, 6, 6))
+    for z in (height, 0.0):
+        seen = screw.adjoint(screw.transform(None, (0, 0, -z)))
+        errors += seen @ np.diag(np.repeat([t, r], 3) ** 2) @ seen.T
+        soft += seen @ np.diag(1.0 / np.repeat([k, c], 3)) @ seen.T
+    expected = 0.5 * np.trace(np.linalg.solve(soft[:5, :5], errors[:5, :5]))
+    assert sum(entry.energy or 0.0 for entry in found.entries) == pytest.approx(expected)
 
 
 def test_a_tilt_moves_the_axis_where_it_is_needed() -> None:

@@ -160,7 +160,7 @@ def misfit(
     Errors of a joint are independent translations along, and rotations about, the three axes of its
     frame, of the size of its tolerance. Those along its own freedoms have no effect. The origin of
     the frame is where the joint is: a tilt there moves the axis elsewhere. It should lie between
-    the joint's bearings; frames that lie far off along their axes are brought near the others.
+    the joint's bearings.
 
     Args:
         model: The mechanism, or its reduction.
