@@ -87,7 +87,7 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
 
 def _couplings(reduction: Reduction) -> Iterator[Coupling]:
     """The rows that hold bodies in groups, as couplings of the mechanism."""
-    place = {}
+    place: dict[int, tuple[str, int]] = {}
     for edge in reduction.graph.edges:
         first = min(c for e in reduction.graph.edges if e.joint is edge.joint for c in e.columns)
         place |= {c: (edge.joint.name, c - first) for c in edge.columns}

@@ -19,15 +19,9 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import Tolerances
 from regularize.reduction.cuts import Cut, ReducedLoops
 
-#: Steps of a descent, and its first step in radians and parts of the size.
-STEPS = 40
-STEP = 0.15
-#: Difference of configurations by which slopes are taken.
-DIFFERENCE = 1e-4
-
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Lowest:
     """The place that a descent came to.
 
     Attributes:
@@ -80,20 +74,22 @@ class Descent:
         kept, every = self.smallest(q)
         return np.asarray(kept / np.where(every > 0.0, every, np.nan))
 
-    def from_start(self, q: Array, steps: int = STEPS) -> Place:
+    def from_start(self, q: Array, steps: int = 40, largest: float = 0.15) -> Lowest:
         """Where a descent from a closed configuration ends.
 
         Args:
             q: Coordinates, shape (n,).
             steps: Largest number of steps.
+            largest: Largest step, in radians and parts of the size.
         """
+        apart = self.machine.tolerances.apart
         begin = float(self.smallest(q[None])[1][0])
-        value, size = float(self.ratio(q[None])[0]), STEP
+        value, size = float(self.ratio(q[None])[0]), largest
         for _ in range(steps):
             free = self._tangents(q)
-            ahead = self._closed(np.repeat(q[None], free.shape[1], axis=0), DIFFERENCE * free.T)
-            slope = (np.log(self.ratio(ahead)) - np.log(value)) / DIFFERENCE
-            if not np.all(np.isfinite(slope)) or np.linalg.norm(slope) * size < DIFFERENCE:
+            ahead = self._closed(np.repeat(q[None], free.shape[1], axis=0), apart * free.T)
+            slope = (np.log(self.ratio(ahead)) - np.log(value)) / apart
+            if not np.all(np.isfinite(slope)) or np.linalg.norm(slope) * size < apart:
                 break
             way = -(free @ slope) / np.linalg.norm(slope)
             sizes = size * 0.5 ** np.arange(6)
@@ -103,8 +99,8 @@ class Descent:
             if not values[best] < value:
                 break
             q, value = tried[best], float(values[best])
-            size = min(2.0 * sizes[best], STEP)
-        return Place(q, value, float(self.smallest(q[None])[1][0]) / max(begin, 1e-300))
+            size = min(2.0 * sizes[best], largest)
+        return Lowest(q, value, float(self.smallest(q[None])[1][0]) / max(begin, 1e-300))
 
     def _tangents(self, q: Array) -> Array:
         """Orthonormal velocities in units that keep all loops closed, shape (n, mobility)."""

@@ -30,11 +30,6 @@ from regularize.reduction.setting import Setting
 #: Two bodies and the algebra of the group in which one shall move against the other.
 Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
 
-#: Pairs of bodies that are tried, the ones that more legs join first.
-PAIRS = 6
-#: Orders of closing the loops that are tried with virtual joints.
-ORDERS = 6
-
 
 def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     """The part with fewer rows where bodies of it are proved to move in groups.
@@ -81,8 +76,14 @@ def _held(setting: Setting, part: Part, loops: frozenset[frozenset[EdgeId]]) -> 
     return part
 
 
-def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
-    """Pairs of bodies that three chains join at least, and the algebras of their velocities."""
+def _candidates(graph: Graph, part: Part, most: int = 6) -> Iterator[Wanted]:
+    """Pairs of bodies that three chains join at least, and the algebras of their velocities.
+
+    Args:
+        graph: The mechanism's graph.
+        part: The part.
+        most: Number of pairs, those that more chains join first.
+    """
     bodies: Any = nx.MultiGraph()
     for e in part.edges:
         bodies.add_edge(graph.edges[e].parent, graph.edges[e].child)
@@ -94,7 +95,7 @@ def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
         legs[i, j] = nx.number_connected_components(rest) + bodies.number_of_edges(i, j)
     pairs = sorted((pair for pair in legs if legs[pair] > 2), key=lambda pair: -legs[pair])
     twists = _twists(graph, part)
-    for i, j in pairs[:PAIRS]:
+    for i, j in pairs[:most]:
         algebra = subalgebra.lie_closure(subalgebra.span(twists[j] - twists[i], part.rtol))
         if 0 < algebra.shape[1] < 6:
             yield i, j, algebra
@@ -122,6 +123,7 @@ def _closed(
     part: Part,
     wanted: Sequence[Wanted],
     loops: frozenset[frozenset[EdgeId]],
+    tries: int = 6,
 ) -> Iterator[tuple[ClosedPart, list[Held]]]:
     """Ways to close the part with virtual joints that explain everything, and what holds them."""
     graph, virtual = with_virtual_joints(setting.graph, wanted)
@@ -141,7 +143,7 @@ def _closed(
 
     def ways() -> Iterator[ClosedPart | None]:
         if setting.prescribed is None:
-            for cycles, greedy in islice(orders(graph, block, setting.rng()), ORDERS):
+            for cycles, greedy in islice(orders(graph, block, setting.rng()), tries):
                 yield close_in_order(nothing_closed(), cycles, preference, greedy=greedy)
         elif len(virtual) == 1:
             cuts = setting.prescribed & set(block)
