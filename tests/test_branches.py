@@ -171,6 +171,26 @@ def test_components_that_meet(mechanism: Mechanism, components: list[tuple[int, 
     assert reduction.finite_mobility in {mobility for mobility, _ in components}
 
 
+def test_branches_that_part_at_fourth_order() -> None:
+    """A plate on rods round a circle translates, or screws about the middle (Wren 1668).
+
+    The rank is the same on both, and at the pose all forms of second order vanish.
+    """
+    angles = np.array([0.0, 0.7, 1.9, 3.0, 4.6])
+    mechanism = upright([(float(np.cos(a)), float(np.sin(a))) for a in angles])
+    reduction = reduce(mechanism, configurations=0)
+    assert reduction.components == ((2, 22), (1, 22))
+    assert reduction.finite_evidence == "second order"
+    (cell,) = reduction.cells
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
+    plate = loops.row(reduction.graph.nodes.index("plate"))
+    for branch, turns in zip(cell.branches, (False, True), strict=True):
+        T = loops.state(branch.ends).T_world_node[:, plate]
+        assert len(T) == 2  # both ways from the pose
+        assert np.allclose(T[:, :2, 3], 0.0, atol=1e-4) == turns
+        assert np.allclose(T[:, :3, :3], np.eye(3), atol=1e-4) != turns
+
+
 def test_on_one_branch_nothing_meets() -> None:
     mechanism = folded(1, 2, 1, 2)
     report = rg.check(mechanism)

@@ -47,7 +47,12 @@ def load(name: str) -> rg.Mechanism:
 
 
 #: Judged after walks of seconds.
-LONG = ("six_rods_that_meet_a_line", "jessen_icosahedron", "plate_on_four_rods")
+LONG = (
+    "six_rods_that_meet_a_line",
+    "jessen_icosahedron",
+    "plate_on_four_rods",
+    "wren_platform",
+)
 
 
 @pytest.mark.parametrize(

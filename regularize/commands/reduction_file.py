@@ -12,6 +12,7 @@ from regularize.files import written_format
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.output_files import write_text
 from regularize.pinocchio_model.isostatic_mechanism import Isostatic
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
@@ -64,7 +65,7 @@ def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None
     entry = as_dict(report)
     entry["model"]["reduced"] = path.name
     text = json.dumps(entry, indent=1, ensure_ascii=False, allow_nan=False)
-    target.write_text(text + "\n", encoding="utf-8")
+    write_text(target, text + "\n")
     return Written(path, target, chosen, findings)
 
 

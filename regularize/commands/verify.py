@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model, write_text
+from regularize.commands.files import add_model_options, load_model
 from regularize.errors import ReadError, RegularizeError
+from regularize.input_files import read_bytes
+from regularize.output_files import write_text
 
 if TYPE_CHECKING:
     from regularize.reduction.reduce import Reduction
@@ -28,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.proofs.verifier import verify
 
     try:
-        document = json.loads(arguments.proof.read_bytes())
+        document = json.loads(read_bytes(str(arguments.proof)))
     except (ValueError, RecursionError) as error:
         raise ReadError(str(arguments.proof), f"no JSON: {error}") from error
     verdict = verify(document)

@@ -13,11 +13,11 @@ are the directions in which the rank stays what it is.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
@@ -105,6 +105,8 @@ def definite(forms: Array, level: float) -> Array | None:
     for _ in range(20 * k * (k + 1)):
         points = np.einsum("ti,pij,tj->pt", tried, forms, tried)
         size = max(float(np.max(np.abs(points))), level)
+        from scipy.optimize import nnls  # needed by few mechanisms
+
         share, _ = nnls(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
         nearest = points @ share / max(float(share.sum()), level)
         distance = float(np.linalg.norm(nearest))
@@ -118,6 +120,40 @@ def definite(forms: Array, level: float) -> Array | None:
             break
         tried = np.vstack([tried[share > 0.0], vectors[:, 0]])
     return best
+
+
+def never_together(forms: Array, level: float, most: int = 5000) -> bool:
+    """Whether there is no vector but zero at which all forms vanish, proved by exclusion of boxes.
+
+    Where no combination of the forms is definite, they may still never vanish together. One vector
+    in each direction is on the faces of a cube. A box is left out if the combination that its
+    middle feels most does not vanish anywhere in it; else it is halved in all directions.
+
+    Args:
+        forms: Symmetric matrices, shape (p, k, k).
+        level: Values of the forms below this are rounding.
+        most: Number of boxes at which it is given up.
+    """
+    p, k = forms.shape[:2]
+    if p == 0 or k == 0 or 2**k > most:
+        return False
+    corners = np.array(list(itertools.product((-0.5, 0.5), repeat=k - 1)))
+    for face in range(k):
+        free = np.arange(k) != face
+        middles, half = np.eye(k)[face][None], 1.0
+        while len(middles):
+            values = np.einsum("ni,pij,nj->np", middles, forms, middles)
+            sizes = np.linalg.norm(values, axis=1)
+            chosen = np.einsum("np,pij->nij", values / np.maximum(sizes, level)[:, None], forms)
+            slopes = np.abs(chosen @ middles[..., None])[:, free].sum(axis=(1, 2))
+            bends = np.abs(chosen[:, free][..., free]).sum(axis=(1, 2))
+            left = middles[sizes - 2.0 * half * slopes - half**2 * bends <= level]
+            if len(left) * len(corners) > most or half < math.sqrt(level):
+                return False
+            steps = np.zeros((len(corners), k))
+            steps[:, free] = half * corners
+            middles, half = (left[:, None] + steps).reshape(-1, k), 0.5 * half
+    return True
 
 
 def cone(forms: Array, level: float, rng: np.random.Generator) -> Array:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import svd
 
 from regularize.lie.screw import Array
 
@@ -53,7 +54,7 @@ def least_norm(
             quick = np.zeros(N, dtype=bool)
         rest = ~quick if ranks is None else ~quick | (ranks < min(m, n))
         if rest.any():
-            u, s, vt = np.linalg.svd(matrices[rest], full_matrices=False)
+            u, s, vt = decomposed(matrices[rest])
             counted = s > singular * s[:, :1]
             if ranks is not None:
                 counted &= np.arange(min(m, n)) < ranks[rest, None]
@@ -88,6 +89,17 @@ def ranks_of(
             s = np.linalg.svd(matrices[rest], compute_uv=False)
             ranks[rest] = np.sum(s > singular * s[:, :1], axis=1)
     return ranks
+
+
+def decomposed(matrices: Array) -> tuple[Array, Array, Array]:
+    """Singular value decompositions of matrices (N, m, n)."""
+    try:
+        u, s, vt = np.linalg.svd(matrices, full_matrices=False)
+    except np.linalg.LinAlgError:
+        # LAPACK's quick method fails on a few matrices with clusters of values, its other does not.
+        found = [svd(matrix, full_matrices=False, lapack_driver="gesvd") for matrix in matrices]
+        u, s, vt = (np.array(parts) for parts in zip(*found, strict=True))
+    return u, s, vt
 
 
 def _square(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:

@@ -140,7 +140,7 @@ def augmented(
     regular = is_massive(model, model.createData(), q0)
     return Robot(
         model=model,
-        constraints=make_rows(model, closures, coordinates.velocity_rows()),
+        constraints=make_rows(model, closures, coordinates.velocity_rows(), coordinates.targets),
         style=style,
         constraint_models=_constraint_models(model, closures, style),
         proximal_settings=pin.ProximalSettings(*PROXIMAL) if style == "legacy" else None,

@@ -133,6 +133,11 @@ class ModelCoordinates:
         """Coupling rows on the model's velocities, shape (C, nv)."""
         return read_only(self.coupling @ self._back)
 
+    @property
+    def targets(self) -> Array:
+        """Values that the coupling rows have on the model's coordinates, shape (C,)."""
+        return np.asarray(self.offset - self.coupling @ self._start)
+
     def _couplings(self, couplings: Sequence[CouplingRow]) -> Array:
         """Coupling rows over all joint coordinates, shape (C, n)."""
         graph = self.graph

@@ -83,7 +83,7 @@ def _robot(
     held = [row for held in reduction.held for row in held.rows]
     coordinates = ModelCoordinates(reduction.graph, model, builder.joints, held=held)
     write_joint_values(model, coordinates)
-    rows = ConstraintRows(model, closures, coordinates.velocity_rows())
+    rows = ConstraintRows(model, closures, coordinates.velocity_rows(), coordinates.targets)
     legacy = style == "legacy"
     q0 = read_only(coordinates.configuration(reduction.q))
     if legacy:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice, pairwise
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.model.cycles import (
@@ -178,6 +177,8 @@ def close_at(
         virtual: A joint that is in place from when the loop over it and another one is closed, and
             that cut: the first loop that passes over it.
     """
+    import networkx as nx  # needed where cuts are prescribed
+
     graph, spaces = propagation.graph, propagation.spaces
     present: Any = nx.MultiGraph()
     present.add_nodes_from(nodes_of(graph, block))
@@ -215,6 +216,8 @@ def close_at(
 
 def loop_of(graph: Graph, present: Any, cut: EdgeId) -> Cycle:
     """A shortest loop through the cut and joints that are in place."""
+    import networkx as nx
+
     edge = graph.edges[cut]
     path = nx.shortest_path(present, edge.parent, edge.child)
     joints = [min(present[a][b]) for a, b in pairwise(path)]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.connections import DisjointSets
 from regularize.model.cycles import Cycle, minimum_cycle_basis
 from regularize.model.graph import ColumnId, EdgeId
 from regularize.reduction.classification import loop_algebra, topological_redundancy
@@ -120,7 +119,7 @@ def reduce_part(
     """
     graph, rtol = setting.graph, setting.rtol
     center, length = setting.frame(block)
-    screws = {e: setting.scaled_screws(e, center, length) for e in block}
+    screws = setting.scaled_screws(block, center, length)
     spaces = MotionSpaces(tolerance or rtol)
     numbers = {
         e: spaces.number(subalgebra.span(s)) if tolerance else MotionSpaces.FULL
@@ -251,13 +250,13 @@ def _self_locking(setting: Setting, part: Part) -> Iterator[list[int]]:
     movable[[column for e in part.locked for column in loops.local(e)]] = False
     seen = loops.incidence != 0.0
     still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
-    together: Any = nx.Graph()
-    together.add_nodes_from(still)
-    together.add_edges_from((i, j) for i in still for j in still if (seen[i] & seen[j]).any())
+    together = DisjointSets(still)
+    for column in seen[still].T:
+        together.union(*np.array(still)[column])
     state = loops.state(setting.assembly.q[loops.columns])
     rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
     owner = np.repeat(np.arange(len(cuts)), [cut.kept + cut.edge.freedoms for cut in cuts])
-    for chosen in map(sorted, nx.connected_components(together)):
+    for chosen in map(sorted, together.groups()):
         columns = seen[chosen].any(axis=0)
         own = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
         values = np.linalg.svd(own, compute_uv=False)

@@ -37,10 +37,8 @@ What is proved, on the connected set of configurations that contains the referen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from typing import Any
 
-import networkx as nx
-
+from regularize.model.connections import DisjointSets
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.reduction.facts import Closing, Fact
@@ -75,7 +73,7 @@ class Propagation:
         self.present: set[EdgeId] = set()
         self._facts: dict[tuple[NodeId, NodeId], Fact] = {}
         self._neighbours: dict[NodeId, set[NodeId]] = {}
-        self._parts: Any = nx.utils.UnionFind()
+        self._parts = DisjointSets[NodeId]()
         self._closed: set[NodeId] = set()
 
     def fact(self, i: NodeId, j: NodeId) -> Fact | None:
@@ -124,7 +122,7 @@ class Propagation:
 
     def closes_one_loop(self, cycle: Cycle) -> bool:
         """Whether the missing joints of the cycle close exactly one independent loop."""
-        merged: Any = nx.utils.UnionFind()
+        merged = DisjointSets[NodeId]()
         surplus = 0
         for e in self.missing(cycle):
             edge = self.graph.edges[e]

@@ -74,10 +74,12 @@ class Setting:
         """Assembled pose of a node, shape (4, 4)."""
         return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
 
-    def scaled_screws(self, e: EdgeId, center: Array, length: float) -> Array:
-        """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
-        screws = self.reference.screws[0, self.whole.local(e)]
-        return self.whole.measured(length, center).scaled(screws).T
+    def scaled_screws(
+        self, edges: Iterable[EdgeId], center: Array, length: float
+    ) -> dict[EdgeId, Array]:
+        """World screws of edges at the assembled pose, about the centre, shape (6, f) each."""
+        screws = self.whole.measured(length, center).scaled(self.reference.screws[0])
+        return {e: screws[self.whole.local(e)].T for e in edges}
 
     def loops(
         self, edges: Sequence[EdgeId], cuts: Iterable[Cut]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,17 @@ import regularize
 from regularize.model.diagnostic import Diagnostic
 from regularize.report.analysis import Analysis
 from regularize.report.rules import RULES, Rule
+from regularize.report.suppression import Suppressed, fingerprint
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
     """One run with the findings of all models."""
-    return _log([_result(report, d) for report in reports for d in report.diagnostics])
+    return _log(
+        [_result(report, d) for report in reports for d in report.diagnostics]
+        + [_accepted(report, each) for report in reports for each in report.suppressed]
+    )
 
 
 def merged(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -75,16 +78,15 @@ def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
         "level": diagnostic.severity,
         "message": {"text": "\n".join([diagnostic.message, *diagnostic.help])},
         "locations": [location],
-        "partialFingerprints": {"findingHash/v1": _fingerprint(mechanism.name, diagnostic)},
+        "partialFingerprints": {"findingHash/v1": fingerprint(mechanism.name, diagnostic)},
     }
 
 
-def _fingerprint(model: str, diagnostic: Diagnostic) -> str:
-    """From the code and the joints, so that moving a line does not open a new alert."""
-    parts = [model, diagnostic.code, *sorted(diagnostic.joints)]
-    if not diagnostic.joints:
-        parts.append(diagnostic.message)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+def _accepted(report: Analysis, each: Suppressed) -> dict[str, Any]:
+    """A finding that is accepted, as the format has it."""
+    kind = "inSource" if each.suppression.by == "comment" else "external"
+    said = {"kind": kind, "status": "accepted", "justification": each.suppression.reason}
+    return {**_result(report, each.finding), "suppressions": [said]}
 
 
 def _uri(path: str) -> str:

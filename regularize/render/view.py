@@ -8,7 +8,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
-from regularize.fixing.advice import own_cure
+from regularize.displayed import displayed
+from regularize.fixing.advice import editable, own_cure
 from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
 from regularize.report.analysis import Analysis, Component
@@ -17,6 +18,7 @@ from regularize.report.words import (
     counted,
     directions_words,
     listed,
+    model_argument,
     plural,
 )
 from regularize.statics.cure import Cure
@@ -35,7 +37,7 @@ def headline(report: Analysis) -> tuple[str, str]:
         counts.append(counted(len(report.components), "component"))
     if model["couplings"]:
         counts.append(counted(model["couplings"], "coupling"))
-    name = report.mechanism.path or report.mechanism.name
+    name = displayed(report.mechanism.path or report.mechanism.name)
     return name, " · ".join([model["format"], *counts])
 
 
@@ -128,7 +130,7 @@ def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
 
 def remedies(report: Analysis) -> list[tuple[str, str]]:
     """What can be done about the redundancies: in words, and the command if there is one."""
-    r, path = report.reduction, report.mechanism.path or "MODEL"
+    r, path = report.reduction, model_argument(report.mechanism)
     found = []
     if r.removed:
         found.append(
@@ -162,11 +164,14 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         if others:
             words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
-        own = own_cure(r)
-        if own is not None:
-            arguments = shlex.join(own.arguments)
-            command = f"regularize fix {shlex.quote(path)} -o fixed/ {arguments}"
-            found.append((f"or in this file: {_changes(own)}", command))
+    own = own_cure(r) if report.cures and not ways else None
+    command = f"regularize fix {path} -o fixed/"
+    if own is not None:
+        found.append(
+            (f"or in this file: {_changes(own)}", f"{command} {shlex.join(own.arguments)}")
+        )
+    elif r.removed and not ways and not shaky and r.assembly.closed and editable(r):
+        found.append(("or let joints be changed in this file, as far as it holds others", command))
     return found
 
 
@@ -232,6 +237,15 @@ def found(report: Analysis) -> str:
         if report.summary[severity]
     ]
     return listed(entries) or "nothing to report"
+
+
+def accepted(report: Analysis) -> str:
+    """``REG201 (comment: meant so) and REG220 (baseline: known before)``."""
+    entries = [
+        f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
+        for each in report.suppressed
+    ]
+    return listed([*dict.fromkeys(entries)])
 
 
 def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:

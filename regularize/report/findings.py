@@ -21,6 +21,7 @@ from regularize.report.words import (
     gap_words,
     millimetres,
     milliradians,
+    model_argument,
     motion_words,
     names,
 )
@@ -111,7 +112,7 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         kind = "consists of two chains that never move in some direction"
     else:
         kind = "is held by the other loops in some direction"
-    path = reduction.mechanism.path or "MODEL"
+    path = model_argument(reduction.mechanism)
     yield Diagnostic(
         "REG201",
         "warning",

@@ -128,6 +128,16 @@ RULES: tuple[Rule, ...] = (
         "Paste the line that is printed, if they mark a loop; if they do not, leave them.",
     ),
     Rule(
+        "REG020",
+        "unexplained-suppression",
+        "warning",
+        "A comment in the model asks to ignore a finding, but does not say why; the finding stays.",
+        "Whoever reads the model later cannot judge whether the reason still holds.",
+        "<!-- regularize: ignore REG201 -->",
+        "Write the reason behind the code: <!-- regularize: ignore REG201 meant to be stiff -->. "
+        "On the line of the finding or the line before it; ignore-file holds for the whole file.",
+    ),
+    Rule(
         "REG101",
         "loop-open",
         "error",
@@ -359,6 +369,35 @@ RULES: tuple[Rule, ...] = (
         "The axial force in the hinges of a planar four-bar.",
         "Trust the unique components only, or model the elasticity.",
         _WOJTYRA,
+    ),
+    Rule(
+        "REG223",
+        "may-have-been-meant",
+        "note",
+        "Whether the loops are meant to move is not decided by the written numbers.",
+        "A few equations are so weak that noise in the numbers may be all that makes them count, "
+        "and no special mechanism was found that explains it.",
+        "A linkage whose axes are off by half a degree.",
+        "Write the numbers with all their digits, or look further with --near.",
+    ),
+    Rule(
+        "REG225",
+        "gaps-absorbed",
+        "note",
+        "Loops contradicted themselves in redundant directions, and joint frames were moved as "
+        "little as closes them, as --absorb-gaps asks.",
+        "What follows is of the mechanism with these frames, not of the file.",
+        "A planar four-bar whose last hinge is 2 mm off along its axis.",
+        "Nothing, or correct the frames in the file: `regularize fix --absorb-gaps`.",
+    ),
+    Rule(
+        "REG226",
+        "gaps-not-absorbed",
+        "warning",
+        "A gap was to be absorbed, and coordinates would have to close it, but cannot.",
+        "The machine cannot be assembled; moving frames would make links longer or shorter.",
+        "A four-bar with one link longer than the others together.",
+        "Correct the lengths.",
     ),
     Rule(
         "REG227",
