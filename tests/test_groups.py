@@ -9,8 +9,6 @@ import pytest
 from parallel_robots import ROBOTS
 
 import regularize as rg
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.tolerances import Tolerances
 from regularize.reduction.descent import Descent
 from regularize.reduction.reduce import Reduction
 
@@ -23,14 +21,9 @@ def reduced(name: str) -> Reduction:
 def descent(reduction: Reduction) -> tuple[Descent, list[np.ndarray]]:
     """A descent over the only cell, and configurations to begin at."""
     (cell,) = reduction.cells
-    tree = [e for e in cell.edges if e in reduction.tree]
-    loops, plain = (
-        sized_loops(graph, reduction.q, cell.edges, tree)
-        for graph in (reduction.coupled, reduction.graph)
-    )
-    cuts = {cut.edge.index: cut for cut in reduction.cuts}
-    chosen = [cuts[chord] for chord in loops.chords]
-    found = Descent(loops, chosen, plain, cell.generic.rank, Tolerances.of(reduction.rtol))
+    rank, rtol = cell.generic.rank, reduction.rtol
+    graphs = reduction.graph, reduction.coupled
+    found = Descent.of(*graphs, reduction.q, cell.edges, reduction.cuts, rank, rtol)
     return found, [*cell.configurations[-3:]]
 
 

@@ -8,15 +8,17 @@ Random walks seldom meet such surfaces.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import Tolerances
+from regularize.model.graph import EdgeId, Graph
 from regularize.reduction.cuts import Cut, ReducedLoops
 
 
@@ -58,6 +60,33 @@ class Descent:
         self.rows, self.plain, self.rank = ReducedLoops(loops, cuts), plain, rank
         # Steps keep all equations: they are the machine's own motions.
         self.machine = Continuation(plain, tolerances)
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        coupled: Graph,
+        q: Array,
+        edges: Sequence[EdgeId],
+        cuts: Iterable[Cut],
+        rank: int,
+        rtol: float,
+    ) -> Descent:
+        """The descent over a cell.
+
+        Args:
+            graph: The mechanism's graph.
+            coupled: The same with rows that hold bodies in groups among its couplings.
+            q: Assembled coordinates of the mechanism, shape (n,).
+            edges: Edges of the cell.
+            cuts: Cuts of the mechanism.
+            rank: Rank of all closure equations of the cell.
+            rtol: Tolerance of ranks.
+        """
+        cut = {c.edge.index: c for c in cuts}
+        tree = [e for e in edges if e not in cut]
+        loops, plain = (sized_loops(g, q, edges, tree) for g in (coupled, graph))
+        return cls(loops, [cut[c] for c in loops.chords], plain, rank, Tolerances.of(rtol))
 
     def smallest(self, q: Array) -> tuple[Array, Array]:
         """Smallest singular values of the kept rows and of all equations, shape (N,) each."""
