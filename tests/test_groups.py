@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from parallel_robots import ASSETS, ROBOTS
 
@@ -165,3 +166,25 @@ def test_the_report_names_the_group_its_row_and_its_end() -> None:
     assert held["motion_algebra"]["type"] == "Schoenflies" and held["rank"] == 16
     loops = rg.check(ROBOTS["Orthoglide"][0]()).as_dict()["reduction"]["parallelograms"]
     assert sorted(map(sorted, loops))[0] == ["G1", "H1", "J1", "K1"]
+
+
+def test_a_model_of_the_caller_is_held_by_its_own_joints() -> None:
+    """Continuous joints about oblique axes, whose axes Pinocchio does not show."""
+    mechanism = ROBOTS["4-RUU"][0]()
+    model = pin.buildModelFromUrdf(str(ASSETS / "mobility" / "four_ruu.urdf"))
+    closures = [
+        rg.Closure(
+            j.parent,
+            pin.SE3(j.T_parent_joint),
+            j.child,
+            pin.SE3(j.T_child_joint),
+            kind="revolute",
+            axis=tuple(j.screws[3:, 0]),
+        )
+        for j in mechanism.joints
+        if j.closure
+    ]
+    robot = rg.augment(model, closures)
+    assert robot.model is model and (robot.rows, robot.rank) == (13, 13)
+    assert np.linalg.matrix_rank(robot.jacobian(robot.q0)) == 13
+    assert np.max(np.abs(robot.residual(robot.q0))) < 1e-12
