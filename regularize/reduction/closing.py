@@ -26,8 +26,9 @@ from regularize.model.graph import (
     nodes_of,
     spanning_tree,
 )
+from regularize.reduction.facts import Closing, Fact
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
-from regularize.reduction.propagation import Closing, Fact, Propagation
+from regularize.reduction.propagation import Propagation
 
 #: Orders tried beyond the first two, and the largest part for which that is done.
 TRIES = 12

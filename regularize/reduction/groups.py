@@ -29,11 +29,6 @@ from regularize.reduction.setting import Setting
 #: Two bodies and the algebra of the group in which one shall move against the other.
 Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
 
-#: Pairs of bodies that are tried, the ones that more legs join first.
-PAIRS = 6
-#: Orders of closing the loops that are tried with virtual joints.
-ORDERS = 6
-
 
 def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     """The part with fewer rows where bodies of it are proved to move in groups.
@@ -80,8 +75,14 @@ def _held(setting: Setting, part: Part, loops: frozenset[frozenset[EdgeId]]) -> 
     return part
 
 
-def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
-    """Pairs of bodies that three chains join at least, and the algebras of their velocities."""
+def _candidates(graph: Graph, part: Part, most: int = 6) -> Iterator[Wanted]:
+    """Pairs of bodies that three chains join at least, and the algebras of their velocities.
+
+    Args:
+        graph: The mechanism's graph.
+        part: The part.
+        most: Number of pairs, those that more chains join first.
+    """
     import networkx as nx  # needed by few mechanisms
 
     bodies: Any = nx.MultiGraph()
@@ -95,7 +96,7 @@ def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
         legs[i, j] = nx.number_connected_components(rest) + bodies.number_of_edges(i, j)
     pairs = sorted((pair for pair in legs if legs[pair] > 2), key=lambda pair: -legs[pair])
     twists = _twists(graph, part)
-    for i, j in pairs[:PAIRS]:
+    for i, j in pairs[:most]:
         algebra = subalgebra.lie_closure(subalgebra.span(twists[j] - twists[i], part.rtol))
         if 0 < algebra.shape[1] < 6:
             yield i, j, algebra
@@ -123,6 +124,7 @@ def _closed(
     part: Part,
     wanted: Sequence[Wanted],
     loops: frozenset[frozenset[EdgeId]],
+    tries: int = 6,
 ) -> Iterator[tuple[ClosedPart, list[Held]]]:
     """Ways to close the part with virtual joints that explain everything, and what holds them."""
     graph, virtual = with_virtual_joints(setting.graph, wanted)
@@ -144,7 +146,7 @@ def _closed(
         if setting.prescribed is None:
             basis = minimum_cycle_basis(graph, block)
             every = orders(graph, block, basis, setting.rng())
-            for cycles, greedy in islice(every, ORDERS):
+            for cycles, greedy in islice(every, tries):
                 yield close_in_order(nothing_closed(), cycles, preference, greedy=greedy)
         elif len(virtual) == 1:
             cuts = setting.prescribed & set(block)

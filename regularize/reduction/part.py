@@ -23,10 +23,10 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
+from regularize.reduction.facts import Closing
 from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility, decide_rank, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
-from regularize.reduction.propagation import Closing
 from regularize.reduction.setting import Setting
 
 
