@@ -21,6 +21,7 @@ from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction, on_branch, reduce
 from regularize.render.animation import motions
 
+ASSETS = Path(__file__).parents[1] / "assets"
 #: Links of a four-bar: crank, coupler, rocker, frame; and a point of the coupler.
 CRANK, COUPLER, ROCKER, FRAME, POINT = 0.5, 1.1, 0.9, 1.2, 0.6 + 0.5j
 
@@ -191,12 +192,32 @@ def test_branches_that_part_at_fourth_order() -> None:
         assert np.allclose(T[:, :3, :3], np.eye(3), atol=1e-4) != turns
 
 
+def test_components_of_different_mobility_are_called_kinematotropic() -> None:
+    """Arms open with both squares on them, or the outer bars of each turn by themselves."""
+    report = rg.check(rg.load(ASSETS / "mobility" / "squares_folded.urdf"))
+    mobility = report.as_dict()["mobility"]
+    assert mobility["components"] == [{"mobility": 2, "rank": 5}, {"mobility": 1, "rank": 6}]
+    assert mobility["kinematotropic"] and not mobility["shaky"]
+    (found,) = (d for d in report.diagnostics if d.code in ("REG213", "REG221"))
+    assert found.message.startswith(
+        "kinematotropic: 2 motions meet at the assembled pose, of mobility 2 (rank 5, counted) on "
+        "branch 1, 1 (rank 6, counted) on branch 2: `A`,"
+    )
+    assert "True mobility 2 or 1, by the branch that is taken (kinematotropic)," in str(report)
+    moves = {body.body: body.words for body in report.moving}
+    assert moves["A_D1_D2"] == "rotates about A (axis along Y)"  # on the second branch alone
+    assert moves["C1_D1"] == "moves in the plane normal to Y"
+
+
 def test_on_one_branch_nothing_meets() -> None:
     mechanism = folded(1, 2, 1, 2)
     report = rg.check(mechanism)
     assert report.as_dict()["mobility"]["components"] == 2 * [{"mobility": 1, "rank": 3}]
     (meeting,) = (d for d in report.diagnostics if d.code == "REG213")
-    assert "2 motions meet at the assembled pose, of mobility 1, 1" in meeting.message
+    assert (
+        "2 motions meet at the assembled pose, of mobility 1 (rank 3, counted) each"
+        in meeting.message
+    )
     turns = []
     for number in (1, 2):
         report = rg.check(mechanism, branch=number)
@@ -232,7 +253,7 @@ def test_branches_of_many_cells_multiply() -> None:
 
 
 def test_a_simulation_begins_on_the_branch_asked_for() -> None:
-    mechanism = rg.load(Path(__file__).parents[1] / "assets" / "spherical_fourbar_flat.urdf")
+    mechanism = rg.load(ASSETS / "spherical_fourbar_flat.urdf")
     begun = [rg.simulate(mechanism, duration=0.02, branch=number).q[0] for number in (1, 2)]
     assert np.linalg.norm(begun[0] - begun[1]) > 0.05
     with pytest.raises(ModelError, match="pass the mechanism itself"):

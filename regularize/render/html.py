@@ -138,9 +138,8 @@ def _figure(report: Analysis, drawing: Drawing, drivers: list[str]) -> Iterator[
 
 def _numbers(report: Analysis) -> Iterator[str]:
     r = report.reduction
-    known = r.assembly.closed and r.finite_mobility is not None
     entries = [
-        ("true mobility", r.finite_mobility if known else "?"),
+        ("true mobility", view.mobility_words(report) if r.assembly.closed else "?"),
         ("Grübler count", r.gruebler),
         ("loops", r.graph.loops),
         ("constraint equations", r.constraints),
