@@ -173,7 +173,9 @@ class BranchPoint:
             radius: Distance that is tried first; halves of it where it is too far.
             halves: How often the way is halved.
         """
-        directions = motions @ self.found.motions.T
+        # Exactly along the tangent of a cusp no correction leads to either side.
+        beside = motions + 0.02 * self.rng.normal(size=motions.shape)
+        directions = beside @ self.found.motions.T
         seeds = radius * np.vstack([directions, -directions])
         parts = []
         for _ in range(5):

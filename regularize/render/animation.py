@@ -74,7 +74,8 @@ class _Drive:
     """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``.
 
     Where motions branch at the assembled pose, ``ends`` are configurations on one of them, the
-    second on the other side if there are two, and ``label`` says which it is.
+    second on the other side if there are two, and ``label`` says which it is. Where loops allow
+    velocities that no motion follows, ``heading`` is one that a motion follows, (n,).
     """
 
     loops: LoopKinematics
@@ -83,6 +84,7 @@ class _Drive:
     slides: bool
     ends: Array | None = None
     label: str = ""
+    heading: Array | None = None
 
     def run(self, reduction: Reduction) -> DrivenMotion | None:
         """Go both ways from the assembled configuration, or once around."""
@@ -124,6 +126,8 @@ class _Drive:
         along = Continuation(loops, Tolerances.of(noise=noise), held)
         q, heading = start[None], np.zeros((1, loops.freedoms))
         heading[0, self.driver] = sign
+        if self.heading is not None:
+            heading[0] = sign * self.heading
         limit = SLIDE * loops.length if self.slides else np.inf
         way: list[Array] = []
         for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
@@ -134,6 +138,8 @@ class _Drive:
             # Where loops are shaky, steps lead back to where they began.
             if self._apart(q, before) < 0.1 * STRIDE:
                 break
+            if self.heading is not None:
+                heading = loops.difference(before, q) / loops.units
             way.append(q[0])
             if frame > 10 and self._apart(q, start[None]) < 1.5 * STRIDE:
                 return way, True
@@ -168,10 +174,12 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
     inside: set[int] = set()
     for cell in reduction.cells:
         inside |= set(cell.edges)
-        if len(cell.branches) > 1:
-            for k, branch in enumerate(cell.branches, start=1):
+        if cell.branches:
+            several = len(cell.branches) > 1
+            for number, branch in zip(reduction.branch_numbers(cell), cell.branches, strict=False):
+                label = f"branch {number}: " if several else ""
                 drives = _cell_drives(reduction, cell, branch)
-                yield from (replace(drive, label=f"branch {k}: ") for drive in drives)
+                yield from (replace(drive, label=label) for drive in drives)
         elif cell.finite != 0:
             yield from _cell_drives(reduction, cell)
     held = floating(reduction)
@@ -200,14 +208,22 @@ def _cell_drives(
             weight[loops.local(e)] = 100.0
         elif reduction.graph.ground in (edge.parent, edge.child):
             weight[loops.local(e)] *= 3.0
-    generic = cell.configurations[-1] if branch is None else branch.local.q
-    jacobian = loops.jacobian(loops.state(generic))[0] * loops.units
-    _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
-    count = cell.actual if branch is None else loops.freedoms - branch.rank
-    null = vt[loops.freedoms - count :] * weight
-    _, _, order = qr(null, mode="economic", pivoting=True)
+    local, rank = cell.local, cell.generic.rank
+    if branch is not None:
+        local, rank = branch.local, branch.rank
+    if local.mobility is not None and local.mobility < loops.freedoms - rank:
+        motions = local.followed.T
+    else:
+        generic = cell.configurations[-1] if branch is None else branch.local.q
+        jacobian = loops.jacobian(loops.state(generic))[0] * loops.units
+        motions = np.linalg.svd(jacobian, full_matrices=True)[2][rank:]
+    count = len(motions)
+    _, _, order = qr(motions * weight, mode="economic", pivoting=True)
     independent = [int(i) for i in order[:count]]
+    headings = np.linalg.inv(motions[:, independent]) @ motions
+    headings /= np.max(np.abs(headings), axis=1, initial=0.0, keepdims=True)
     for driver in sorted(independent, key=lambda i: (-weight[i], i)):
         others = tuple(i for i in independent if i != driver)
+        heading = headings[independent.index(driver)] if count < loops.freedoms - rank else None
         ends = None if branch is None else branch.ends
-        yield _Drive(loops, driver, others, bool(slides[driver]), ends)
+        yield _Drive(loops, driver, others, bool(slides[driver]), ends, heading=heading)
