@@ -19,7 +19,10 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import moved
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction, on_branch, reduce
+from regularize.render import html
 from regularize.render.animation import motions
+from regularize.render.drawing import draw
+from regularize.render.picture import picture, svg
 
 ASSETS = Path(__file__).parents[1] / "assets"
 #: Links of a four-bar: crank, coupler, rocker, frame; and a point of the coupler.
@@ -263,3 +266,35 @@ def test_a_simulation_begins_on_the_branch_asked_for() -> None:
 def test_the_picture_offers_every_branch() -> None:
     names = [motion.name for motion in motions(reduce(folded(1, 2, 1, 2)))]
     assert [name.split(":")[0] for name in names] == ["branch 1", "branch 2"]
+
+
+def test_the_picture_shows_where_joints_go_on_every_branch() -> None:
+    report = rg.check(folded(1, 2, 1, 2))
+    drawing = draw(report)
+    names = ["branch 1: mobility 1", "branch 2: mobility 1"]
+    assert list(drawing.branch_colors) == names
+    assert [label.text for label in drawing.labels if label.color] == names
+    assert len(set(drawing.branch_colors.values()) | set(drawing.loop_colors.values())) == 3
+    paths = [piece for piece in drawing.pieces if piece.kind == "branch"]
+    for number, color in enumerate(drawing.branch_colors.values(), start=1):
+        own = [piece for piece in paths if piece.name.startswith(f"branch/{number}/")]
+        assert {piece.color for piece in own} == {color}
+        # Both moving joints, both ways, from the pose on circles about the fixed ones.
+        assert len(own) == 4
+        center = report.reduction.graph.edges[0].T_parent[:3, 3]
+        reach = [float(np.linalg.norm(piece.mesh.vertices - center, axis=1).max()) for piece in own]
+        assert min(reach) == pytest.approx(1.0, abs=0.1)
+    flat = svg(picture(report, ghosts=0, drawing=drawing))
+    page = html.render(report)
+    for name, color in drawing.branch_colors.items():
+        assert name in flat and "#{:02x}{:02x}{:02x}".format(*color[:3]) in flat
+        assert name in page and f"rgb{color[:3]}" in page
+    assert 'value="branches"' in page
+    plain = rg.check(mechanisms.planar_fourbar())
+    assert not draw(plain).branch_colors and 'value="branches"' not in html.render(plain)
+
+
+def test_a_cusp_has_a_way_out() -> None:
+    (motion,) = motions(reduce(rg.load(ASSETS / "mobility" / "double_watt.urdf"), configurations=0))
+    assert motion.name == "E2" and len(motion.q) > 20
+    assert motion.start in (0, len(motion.q) - 1)

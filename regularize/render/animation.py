@@ -45,6 +45,7 @@ class DrivenMotion:
         q: Configurations along the motion, shape (frames, n).
         start: Index of the assembled configuration.
         cyclic: Whether the motion returns to its start.
+        branch: Number of the branch that it is on, where several meet at its start; else 0.
     """
 
     name: str
@@ -53,6 +54,7 @@ class DrivenMotion:
     q: Array
     start: int
     cyclic: bool
+    branch: int = 0
 
 
 def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
@@ -69,12 +71,18 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
     return tuple(found)
 
 
+def on_branches(reduction: Reduction, frames: int) -> tuple[DrivenMotion, ...]:
+    """A few frames each way of the motions on every branch, where several meet at the pose."""
+    found = (drive.run(reduction, frames) for drive in _drives(reduction) if drive.branch)
+    return tuple(motion for motion in found if motion is not None)
+
+
 @dataclass(frozen=True, eq=False)
 class _Drive:
     """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``.
 
     Where motions branch at the assembled pose, ``ends`` are configurations on one of them, the
-    second on the other side if there are two, and ``label`` says which it is. Where loops allow
+    second on the other side if there are two, and ``branch`` is its number. Where loops allow
     velocities that no motion follows, ``heading`` is one that a motion follows, (n,).
     """
 
@@ -83,40 +91,42 @@ class _Drive:
     held: tuple[int, ...]
     slides: bool
     ends: Array | None = None
-    label: str = ""
+    branch: int = 0
     heading: Array | None = None
 
-    def run(self, reduction: Reduction) -> DrivenMotion | None:
+    def run(self, reduction: Reduction, frames: int = FRAMES) -> DrivenMotion | None:
         """Go both ways from the assembled configuration, or once around."""
         columns = self.loops.columns
         start = reduction.q[columns]
-        ahead, cyclic = self._from(start, 1.0)
+        ahead, cyclic = self._from(start, 1.0, frames)
         behind: list[Array] = []
         if not cyclic:
-            behind, cyclic = self._from(start, -1.0)
+            behind, cyclic = self._from(start, -1.0, frames)
         if cyclic and behind:
             ahead, behind = behind, []
         if not ahead and not behind:
             return None
-        frames = np.array([*reversed(behind), start, *ahead])
-        whole = np.repeat(reduction.q[None], len(frames), axis=0)
-        whole[:, columns] = frames
+        way = np.array([*reversed(behind), start, *ahead])
+        whole = np.repeat(reduction.q[None], len(way), axis=0)
+        whole[:, columns] = way
         column = int(columns[self.driver])
-        name = self.label + coordinate_names(reduction.mechanism)[column]
-        return DrivenMotion(name, column, self.slides, read_only(whole), len(behind), cyclic)
+        label = f"branch {self.branch}: " if self.branch else ""
+        name = label + coordinate_names(reduction.mechanism)[column]
+        q, first = read_only(whole), len(behind)
+        return DrivenMotion(name, column, self.slides, q, first, cyclic, self.branch)
 
-    def _from(self, start: Array, sign: float) -> tuple[list[Array], bool]:
+    def _from(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
         """Configurations one way from the assembled pose, along the branch if there are some."""
         if self.ends is None:
-            return self._way(start, sign)
+            return self._way(start, sign, frames)
         sides = np.sign((self.ends - start)[:, self.driver])
         for end, side in zip(self.ends, sides, strict=True):
             if side == sign:
-                way, cyclic = self._way(end, sign)
+                way, cyclic = self._way(end, sign, frames)
                 return [end, *way], cyclic
         return [], False
 
-    def _way(self, start: Array, sign: float) -> tuple[list[Array], bool]:
+    def _way(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
         """Configurations one way from the start, and whether they lead back to it."""
         loops = self.loops
         held = np.zeros(loops.freedoms, dtype=bool)
@@ -130,7 +140,7 @@ class _Drive:
             heading[0] = sign * self.heading
         limit = SLIDE * loops.length if self.slides else np.inf
         way: list[Array] = []
-        for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
+        for frame in range(min(frames, max(16, WORK // loops.freedoms))):
             before = q
             q, heading, good = _frame(along, q, heading)
             if not good or abs(q[0, self.driver] - start[self.driver]) > limit:
@@ -177,9 +187,8 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
         if cell.branches:
             several = len(cell.branches) > 1
             for number, branch in zip(reduction.branch_numbers(cell), cell.branches, strict=False):
-                label = f"branch {number}: " if several else ""
                 drives = _cell_drives(reduction, cell, branch)
-                yield from (replace(drive, label=label) for drive in drives)
+                yield from (replace(drive, branch=number if several else 0) for drive in drives)
         elif cell.finite != 0:
             yield from _cell_drives(reduction, cell)
     held = floating(reduction)
