@@ -97,6 +97,17 @@ class CellMobility:
         return found or ((self.finite, self.generic.rank),)
 
     @property
+    def kinematotropic(self) -> bool:
+        """Whether components of different mobility meet at the assembled pose (Wohlhart 1996)."""
+        return len({branch.mobility for branch in self.branches} - {None}) > 1
+
+    @property
+    def shaky(self) -> bool:
+        """Whether velocities are possible all along a component that no motion follows."""
+        found = [(b.mobility, b.rank) for b in self.branches] or [(self.finite, self.generic.rank)]
+        return any(m is not None and m < self.freedoms - rank for m, rank in found)
+
+    @property
     def actual(self) -> int:
         """Freedoms minus generic rank."""
         return self.freedoms - self.generic.rank

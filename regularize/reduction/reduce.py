@@ -208,6 +208,16 @@ class Reduction:
         return outside + sum(inside) if len(inside) == len(self.cells) else None
 
     @property
+    def kinematotropic(self) -> bool:
+        """Whether components of different mobility meet at the assembled pose."""
+        return any(cell.kinematotropic for cell in self.cells)
+
+    @property
+    def shaky(self) -> bool:
+        """Whether velocities are possible all along a component that no motion follows."""
+        return any(cell.shaky for cell in self.cells)
+
+    @property
     def components(self) -> tuple[tuple[int | None, int], ...]:
         """Mobility (None: not known) and rank of the components that meet at the assembled pose.
 
