@@ -59,7 +59,7 @@ def near_each_other(edges: Sequence[Edge], ground: NodeId, position: Array) -> l
         across += P
         moment += P @ (frame[:3, 3] - start)
     spread = np.linalg.eigvalsh(across)
-    if spread[0] > 1e-3 * spread[2] and apart < 4e-4 * along and side_by_side < 0.1 * apart:
+    if spread[0] > 1e-3 * spread[2] and apart < 4e-4 * along and side_by_side <= 0.1 * apart:
         return list(edges)
     center = start + np.linalg.lstsq(across, moment, rcond=1e-9)[0]
     return [

@@ -73,9 +73,12 @@ class Setting:
         return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
 
     def scaled_screws(self, e: EdgeId, center: Array, length: float) -> Array:
-        """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
-        screws = self.reference.screws[0, self.whole.local(e)]
-        return self.whole.measured(length, center).scaled(screws).T
+        """World screws of an edge at the assembled pose, about the centre, shape (6, f).
+
+        Those of slides are of order one as well, whatever the length is.
+        """
+        local, whole = self.whole.local(e), self.whole.measured(length, center)
+        return np.asarray(whole.scaled(self.reference.screws[0, local]).T * whole.units[local])
 
     def loops(
         self, edges: Sequence[EdgeId], cuts: Iterable[Cut]
