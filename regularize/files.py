@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ def load(
     *,
     format: str | None = None,
     loops: str | PathLike[str] | bool | None = None,
+    as_designed: bool = False,
     **options: Any,
 ) -> Mechanism:
     """Read a model.
@@ -33,6 +35,8 @@ def load(
         format: Name of the format; by default the content decides. See ``regularize formats``.
         loops: Sidecar file that describes the loops; False ignores one that lies beside the model,
             None takes it if it is there.
+        as_designed: Take the nearest mechanism that moves more freely, where there is one, for the
+            numbers in the file may be rounded; see ``idealise``.
         options: Passed on to the reader, for example ``floating=True`` for URDF; and
             ``packages={name: folder}``, where ROS packages are that the model names.
 
@@ -43,10 +47,17 @@ def load(
         ModelError: The object is none that can be read.
     """
     if not isinstance(source, (str, PathLike)):
-        return from_urdf_object(source, **options)
-    if loops is not None:
-        options["loops"] = loops
-    return with_materials(read(source, format=format, **options))
+        found = from_urdf_object(source, **options)
+    else:
+        if loops is not None:
+            options["loops"] = loops
+        found = with_materials(read(source, format=format, **options))
+    if not as_designed:
+        return found
+    from regularize.as_designed.idealise import idealise  # the analysis, where it is asked for
+
+    meant = idealise(found)
+    return replace(meant.mechanism, findings=(*found.findings, *meant.findings))
 
 
 def save(

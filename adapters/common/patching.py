@@ -17,7 +17,7 @@ from regularize.adapters.common.files import read_bytes
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.common.xml_text import declared_encoding
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.model.mechanism import Joint, Mechanism
 
 
@@ -58,6 +58,17 @@ class Patcher(ABC):
     @abstractmethod
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """The edits that make joints what they are to be; raises ``ModelError`` for what is not."""
+
+    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The edits that put joints where their replacements are, kinds as they are.
+
+        Raises:
+            UnsupportedExport: The format does not say where joints are, or not in one place.
+        """
+        raise UnsupportedExport(
+            f"{self.path}: where joints are is not edited in {self.mechanism.format} files; write "
+            "the model anew with `regularize export MODEL --as-designed --to FORMAT`"
+        )
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """The relative references of one of the files; none."""

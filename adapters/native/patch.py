@@ -43,6 +43,10 @@ class NativePatcher(Patcher):
             found.edits += _edits(text, named[each.joint.name], each)
         return found
 
+    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The frames of each joint."""
+        return self.patch(wanted)
+
 
 def _members(node: Any) -> dict[str, Any]:
     return {key.value: value for key, value in node.value}

@@ -51,6 +51,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="mass properties from shapes of this density where the model states none and gives no "
         "material; for one body or for all others; may be given several times",
     )
+    parser.add_argument(
+        "--as-designed",
+        action="store_true",
+        help="take the nearest mechanism that moves more freely: the numbers may be rounded",
+    )
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -95,7 +100,8 @@ def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
     """Read the model with the options given."""
     from regularize.files import load
 
-    mechanism = load(file, **reading_options(arguments))
+    options = reading_options(arguments)
+    mechanism = load(file, as_designed=arguments.as_designed, **options)
     if getattr(arguments, "branch", None) is not None:
         from regularize.reduction.reduce import on_branch
 

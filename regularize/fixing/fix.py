@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters, read
-from regularize.adapters.common.edits import WantedKind
+from regularize.adapters.common.edits import Patch, WantedKind
 from regularize.adapters.common.files import write_all
 from regularize.adapters.common.patching import Patcher
+from regularize.as_designed.idealise import idealise
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
+from regularize.fixing.designed_places import designed_places, other_places
 from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
@@ -99,6 +101,7 @@ def fix(
     source: str | PathLike[str] | Mechanism,
     joints: Mapping[str, str] | Cure | None = None,
     absorb_gaps: bool = False,
+    as_designed: bool = False,
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.
@@ -108,6 +111,8 @@ def fix(
         joints: New kind of each joint to change, as in ``{"C": "spherical"}``, or a cure; None for
             the smallest changes after which nothing is redundant and the motion is the same.
         absorb_gaps: Reserved; gaps are not absorbed.
+        as_designed: Write the places and axes of the nearest mechanism that moves more freely, see
+            ``idealise``, and change no kinds.
         options: Of the reader, such as ``loops``.
 
     Raises:
@@ -121,14 +126,27 @@ def fix(
         )
     before, named, options = _loaded(source, options)
     patcher = _patcher(before, joints)
-    planned = plan(before, patcher, joints)
-    patch = patcher.patch(planned.wanted)
+    if as_designed:
+        if joints is not None:
+            raise ModelError("places and kinds are changed one after the other: call fix twice")
+        planned = _designed(before)
+        patch = patcher.placed(planned.wanted) if planned.wanted else Patch()
+    else:
+        planned = plan(before, patcher, joints)
+        patch = patcher.patch(planned.wanted)
     placing = Placing(patcher, patch.edits, str(before.path))
     after, reduction = before, planned.reduction
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
     findings = (*planned.findings, *patch.findings)
     return Fix(named, after, planned.wanted, findings, reduction, placing)
+
+
+def _designed(before: Mechanism) -> FixPlan:
+    """The places of the nearest mechanism that moves more freely."""
+    meant = idealise(before)
+    wanted = designed_places(before, meant) if meant.changed else ()
+    return FixPlan(meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True)
 
 
 def _loaded(
@@ -207,7 +225,12 @@ def _verified(
                 f"{placing.main}: the changed file does not read: {error}; nothing is written"
             ) from error
         reduction = reduce(after)
-        wrong = unwanted(before, after, planned, reduction)
+        if planned.placed:
+            wrong = other_places(after, planned.wanted)
+            if reduction.finite_mobility != planned.reduction.finite_mobility:
+                wrong.append(f"the mobility is {reduction.finite_mobility}")
+        else:
+            wrong = unwanted(before, after, planned, reduction)
         if wrong:
             raise ModelError(
                 f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "

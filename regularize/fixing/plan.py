@@ -32,6 +32,7 @@ class FixPlan:
         isostatic: Whether nothing may be redundant afterwards, and the motion has to stay.
         findings: What to know about the choice.
         left: Redundant equations that may stay, for special dimensions make them so.
+        placed: Whether joints get other places, in place of other kinds.
     """
 
     reduction: Reduction
@@ -39,6 +40,7 @@ class FixPlan:
     isostatic: bool
     findings: tuple[Diagnostic, ...] = ()
     left: int = 0
+    placed: bool = False
 
 
 def plan(

@@ -119,6 +119,7 @@ def close_loops(robot: ActuatedTree, q: Array, *, hold: Sequence[str] = ()) -> A
         RobotConstraints(robot),
         np.asarray(q, dtype=np.float64)[None],
         held=held if held.any() else None,
+        tolerances=robot.tolerances,
         until=ROUNDING,
     )
     if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
@@ -133,7 +134,10 @@ def follow(robot: ActuatedTree, q: Array, targets: Mapping[str, float]) -> Array
     constraints = RobotConstraints(robot, reference=np.asarray(q, dtype=np.float64))
     goal = np.array(list(targets.values())) - now
     found = drive(
-        Continuation(constraints), np.zeros((1, robot.model.nv)), columns.tolist(), goal[None]
+        Continuation(constraints, robot.tolerances),
+        np.zeros((1, robot.model.nv)),
+        columns.tolist(),
+        goal[None],
     )
     if not found.reached[0]:
         reached = dict(zip(targets, (now + found.q[0, columns]).tolist(), strict=True))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from regularize.as_designed.idealise import Idealised, idealise
 from regularize.lie.directions import SLIGHT
+from regularize.manifold.tolerances import positive
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.idle import IdleBody, idle_bodies
@@ -120,7 +121,11 @@ class Analysis:
             near: Tolerance within which a loop is called nearly special; radians, and distances
                 relative to the size of its part.
             began: When the work began, by ``time.perf_counter``; by default now.
+
+        Raises:
+            ModelError: ``near`` is no positive number.
         """
+        positive("near", near)
         began = time.perf_counter() if began is None else began
         reduction = with_other_lengths(reduction)
         loops = tuple(loop_reports(reduction))
