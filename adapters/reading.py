@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters.common import single_values as single_values
+from regularize.adapters.common.digits import significant_digits
 from regularize.adapters.registry import Adapter, adapters, readable
 from regularize.adapters.sniffers import HEAD
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
@@ -72,9 +73,10 @@ def read(
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
     try:
-        return _located(single_values.report(reader(path, **options)), packages or {})
+        found = _located(single_values.report(reader(path, **options)), packages or {})
     except ModelError as error:
         raise ReadError(path, f"the model is inconsistent: {error}") from error
+    return replace(found, digits=significant_digits(Path(path).read_bytes()))
 
 
 def _located(mechanism: Mechanism, packages: Mapping[str, str | os.PathLike[str]]) -> Mechanism:

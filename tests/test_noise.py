@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.adapters.common.digits import significant_digits
 from regularize.cli import main
 from regularize.errors import UnsupportedExport
 from regularize.manifold.tolerances import EXACT, ROUNDING, Tolerances
@@ -116,6 +118,30 @@ def test_tolerances_grow_with_the_noise() -> None:
     assert Tolerances.of(1e-5, ROUNDING) == EXACT
     rough = Tolerances.of(1e-5, 1e-6)
     assert rough.closed == rough.singular == rough.rank == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "digits"),
+    [
+        (b'xyz="0.270001 0.5 0.123456" rpy="0 1.570796 0.333333"', 6),
+        (b'xyz="0.27 0.5 0.12" rpy="0 1.5708 0.3333"', None),
+        (b'xyz="0.270001 0.1234567890123456 0.123456"', None),
+        (b'mesh="part_v1.234567.stl" file="1.234567.8" a="1.2345678"', None),
+    ],
+)
+def test_digits_of_numbers_that_are_rounded(text: bytes, digits: int | None) -> None:
+    assert significant_digits(text) == digits
+
+
+def test_rounded_numbers_make_noise(tmp_path: Path) -> None:
+    text = (ASSETS / "planar_fourbar.urdf").read_text()
+    path = tmp_path / "rounded.urdf"
+    path.write_text(re.sub(r"\d+\.\d+", lambda m: f"{float(m[0]) + 1e-7:.7f}", text))
+    mechanism = rg.load(path)
+    assert mechanism.digits in (7, 8)
+    reduction = rg.reduce(mechanism)
+    assert EXACT.closed < reduction.tolerances.closed < 1e-5
+    assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
 
 
 def rounded_schmidt() -> Mechanism:
