@@ -399,6 +399,16 @@ RULES: tuple[Rule, ...] = (
         "Write the numbers with all their digits, or look further with --near.",
     ),
     Rule(
+        "REG224",
+        "taken-as-designed",
+        "note",
+        "Joints were moved, so that the mechanism moves as it was meant to.",
+        "It was asked for: `--as-designed`, or load(..., as_designed=True).",
+        "A Schmidt coupling saved with seven digits.",
+        "Compare with what is said without it; `regularize fix MODEL --as-designed` writes the "
+        "numbers.",
+    ),
+    Rule(
         "REG225",
         "gaps-absorbed",
         "note",
