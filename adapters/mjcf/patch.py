@@ -21,6 +21,7 @@ from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.mjcf.closure_patch import MjcfClosures
 from regularize.adapters.mjcf.compiled import compiled, loaded
+from regularize.adapters.mjcf.placed import anchor_edits, body_edits
 from regularize.errors import ModelError
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
@@ -67,6 +68,16 @@ class MjcfPatcher(XmlPatcher):
                 found.edits += MjcfClosures(self, self.source).edits(each)
             else:
                 found.edits += self._tree_joint(each, found)
+        return found
+
+    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The poses of bodies, and the anchors of closures on their first bodies."""
+        found, closures = Patch(), MjcfClosures(self, self.source)
+        for each in wanted:
+            if each.joint.closure:
+                found.edits += anchor_edits(self, closures, self.m, each)
+            else:
+                found.edits += body_edits(self, self.m, each)
         return found
 
     # -- joints of the tree

@@ -10,6 +10,7 @@ from regularize.adapters.common.edits import Edit, Patch, WantedKind
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import number, numbers
 from regularize.adapters.common.xml_places import Place
+from regularize.adapters.sdf.placed import placed_edits
 from regularize.lie.screw import Array, axis_of, unit
 from regularize.model.joint import perpendiculars
 from regularize.model.mechanism import Joint
@@ -102,6 +103,10 @@ class SdfPatcher(XmlPatcher):
                 raise self.refuse(each, ())
             found.edits += SdfJointPatch(self, place).edits(each, found)
         return found
+
+    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The poses of links and of joints on their children."""
+        return Patch([*placed_edits(self, wanted)])
 
     def referring(self, place: Place) -> Iterator[tuple[int, int]]:
         """Addresses that are paths."""
