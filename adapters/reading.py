@@ -76,6 +76,8 @@ def read(
         found = _located(single_values.report(reader(path, **options)), packages or {})
     except ModelError as error:
         raise ReadError(path, f"the model is inconsistent: {error}") from error
+    if found.digits is not None:
+        return found
     return replace(found, digits=significant_digits(Path(path).read_bytes()))
 
 
