@@ -76,6 +76,8 @@ def read(
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
     found = _located(admitted(_read_by(reader, path, options)), packages or {})
+    if found.digits is not None:
+        return found
     return replace(found, digits=significant_digits(read_bytes(path)))
 
 

@@ -204,6 +204,19 @@ def test_fix_writes_what_was_meant(tmp_path: Path) -> None:
         rg.fix(source, {"A": "spherical"}, as_designed=True)
 
 
+@pytest.mark.parametrize("name", ["model.sdf", "model.xml"])
+def test_fix_writes_places_into_other_formats(name: str, tmp_path: Path) -> None:
+    if name.endswith("xml"):
+        pytest.importorskip("mujoco")
+    source = tmp_path / name
+    rg.save(rg.load(ASSETS / "nearly_planar_fourbar.urdf"), source)
+    fix = rg.fix(source, as_designed=True)
+    before, after = source.read_text().splitlines(), fix.write(tmp_path / f"new_{name}")
+    assert rg.reduce(rg.load(after)).finite_mobility == 1
+    changed = set(after.read_text().splitlines()) - set(before)
+    assert 0 < len(changed) <= 5
+
+
 def test_files_that_do_not_say_where_joints_are(tmp_path: Path) -> None:
     source = tmp_path / "model.usda"
     pytest.importorskip("pxr")

@@ -87,6 +87,17 @@ class Patcher(ABC):
             "by hand, for others do what they do"
         )
 
+    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The edits that put joints where their replacements are, kinds as they are.
+
+        Raises:
+            UnsupportedExport: The format does not say where joints are, or not in one place.
+        """
+        raise UnsupportedExport(
+            f"{self.path}: where joints are is not edited in {self.mechanism.format} files; write "
+            "the model anew with `regularize export MODEL --as-designed --to FORMAT`"
+        )
+
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """The relative references of one of the files; none."""
         return iter(())

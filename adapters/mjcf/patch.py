@@ -23,6 +23,7 @@ from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.mjcf.closure_patch import MjcfClosures
 from regularize.adapters.mjcf.compiled import compiled, loaded
 from regularize.adapters.mjcf.frames_patch import MjcfFrames
+from regularize.adapters.mjcf.placed import anchor_edits, body_edits
 from regularize.errors import ModelError
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
@@ -72,6 +73,16 @@ class MjcfPatcher(XmlPatcher):
         return found
 
     # -- places of joints
+
+    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The poses of bodies, and the anchors of closures on their first bodies."""
+        found, closures = Patch(), MjcfClosures(self, self.source)
+        for each in wanted:
+            if each.joint.closure:
+                found.edits += anchor_edits(self, closures, self.m, each)
+            else:
+                found.edits += body_edits(self, self.m, each)
+        return found
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Places of bodies with one joint, and of sites."""

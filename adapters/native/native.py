@@ -57,6 +57,7 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
             "path": mechanism.path,
             "format": mechanism.format,
             "files": [*mechanism.files],
+            **({} if mechanism.digits is None else {"digits": mechanism.digits}),
         },
     }
 

@@ -63,6 +63,7 @@ def _decode(root: Value) -> Mechanism:
         files=() if origin is None else tuple(f.text() for f in origin.each("files")),
         motions=tuple(_read_motion(motion) for motion in root.each("motions")),
         actuators=tuple(_read_actuator(actuator) for actuator in root.each("actuators")),
+        digits=None if origin is None else origin.maybe("digits", Value.integer),
     )
 
 

@@ -11,6 +11,7 @@ from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import number, numbers
 from regularize.adapters.common.xml_places import Place
 from regularize.adapters.sdf import frames_patch
+from regularize.adapters.sdf.placed import placed_edits
 from regularize.adapters.sdf.slack import sdf_slack
 from regularize.lie.screw import Array, axis_of, unit
 from regularize.model.joint import perpendiculars
@@ -104,6 +105,10 @@ class SdfPatcher(XmlPatcher):
                 raise self.refuse(each, ())
             found.edits += SdfJointPatch(self, place).edits(each, found)
         return found
+
+    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The poses of links and of joints on their children."""
+        return Patch([*placed_edits(self, wanted)])
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Frames that the joint names."""

@@ -136,7 +136,7 @@ class JointPlaces:
                 ),
             )
         joints = tuple(changed.get(joint.name, joint) for joint in mechanism.joints)
-        return replace(mechanism, joints=joints)
+        return replace(mechanism, joints=joints, digits=None)
 
     def sizes(self, moves: Array) -> tuple[Array, Array]:
         """By how many metres and radians every joint moves, shapes (joints,)."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from regularize.adapters.common.edits import WantedKind
 from regularize.as_designed.idealise import Idealised
-from regularize.lie import screw
+from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Joint, Mechanism
 
@@ -34,23 +34,38 @@ def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ..
             screw.inverse(moved.get(body, still)) @ T
             for body, T in ((new.parent, new.T_parent_joint), (new.child, new.T_child_joint))
         )
-        if not (_same(on_parent, old.T_parent_joint) and _same(on_child, old.T_child_joint)):
+        on_parent = old.T_parent_joint if _same(on_parent, old.T_parent_joint) else on_parent
+        on_child = old.T_child_joint if _same(on_child, old.T_child_joint) else on_child
+        if on_parent is not old.T_parent_joint or on_child is not old.T_child_joint:
             changed = replace(old, T_parent_joint=on_parent, T_child_joint=on_child)
             wanted.append(WantedKind(old, old.kind, changed))
     return tuple(wanted)
 
 
 def other_places(after: Mechanism, wanted: tuple[WantedKind, ...]) -> list[str]:
-    """Joints of a changed model that do not lie where they should, in words."""
+    """Joints of a changed model that do not lie where they should, in words.
+
+    Both frames may be moved alike along the joint's own freedoms: readers choose them.
+    """
     joints: dict[str, Joint] = {joint.name: joint for joint in after.joints}
     return [
         f"joint `{each.joint.name}` is not where it was meant to be"
         for each in wanted
-        for now in [joints.get(each.joint.name)]
-        if now is None
-        or not _same(now.T_parent_joint, each.replacement.T_parent_joint, 1e-12)
-        or not _same(now.T_child_joint, each.replacement.T_child_joint, 1e-12)
+        if each.joint.name not in joints or not _alike(joints[each.joint.name], each.replacement)
     ]
+
+
+def _alike(now: Joint, meant: Joint) -> bool:
+    on_parent, on_child = (
+        screw.inverse(one) @ other
+        for one, other in (
+            (now.T_parent_joint, meant.T_parent_joint),
+            (now.T_child_joint, meant.T_child_joint),
+        )
+    )
+    carried = screw.adjoint(on_parent) @ meant.screws
+    own = subalgebra.span(now.screws)
+    return _same(on_parent, on_child, 1e-12) and subalgebra.contains(own, carried, 1e-11)
 
 
 def _same(one: Array, other: Array, within: float = 1e-15) -> bool:
