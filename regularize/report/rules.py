@@ -23,6 +23,7 @@ class Rule:
         example: A case that an engineer knows.
         fix: What to do.
         reference: Where to read more.
+        theorem: Headings of the proof that it rests on; see ``proofs.words``.
     """
 
     code: str
@@ -33,6 +34,7 @@ class Rule:
     example: str
     fix: str
     reference: str = ""
+    theorem: tuple[str, ...] = ()
 
 
 _MUELLER = "Müller, Archive of Mechanical Engineering 61 (2014)"
@@ -184,6 +186,7 @@ RULES: tuple[Rule, ...] = (
         "Change the joints in your own file as the report says: regularize fix MODEL. Or drop the "
         "equations in the simulation model: regularize reduce MODEL.",
         _MUELLER,
+        ("Setting", "Groups", "Seen spaces", "Cut", "Rigid", "Theorem"),
     ),
     Rule(
         "REG202",
@@ -417,6 +420,7 @@ RULES: tuple[Rule, ...] = (
         "Stay away from such poses (simulate says when it comes near one, REG228). Styles other "
         "than rows keep all rows of the cuts instead.",
         "Kong and Gosselin, Type Synthesis of Parallel Mechanisms (2007)",
+        ("Setting", "Groups", "Held", "Theorem"),
     ),
     Rule(
         "REG228",
