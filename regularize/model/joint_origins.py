@@ -41,6 +41,8 @@ def near_each_other(edges: Sequence[Edge], ground: NodeId, position: Array) -> l
         times what the axes are from each other; and where all axes meet in one point to a few parts
         in ten thousand of that, as those of a spherical linkage do.
     """
+    if not edges:
+        return []
     counts, axes = _free(edges)
     apart, along, side_by_side = _sizes(edges, counts, axes)
     if along <= 30.0 * apart:
