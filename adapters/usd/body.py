@@ -44,7 +44,7 @@ class Places:
         return transform(u @ vt, self.unit * matrix[:3, 3])
 
     def scale(self, prim: Any) -> Array:
-        """Lengths of the prim's axes in stage units, negative where they are mirrored, shape (3,)."""
+        """Lengths of the axes in stage units, negative where they are mirrored, shape (3,)."""
         return np.asarray(np.linalg.norm(self.matrix(prim)[:3, :3], axis=0)) * self._signs(prim)
 
     def _signs(self, prim: Any) -> Array:
