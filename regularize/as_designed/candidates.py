@@ -32,12 +32,15 @@ class Candidate:
         motions: How many.
         size: The largest of their singular values over the largest of all.
         searched: Whether a mechanism that has them was looked for nearby.
+        meeting: Whether it is not the equations that are weak: the axes may be meant to meet in one
+            point, which they miss by ``size`` of the distances of their frames from it.
     """
 
     joints: tuple[str, ...]
     motions: int
     size: float
     searched: bool
+    meeting: bool = False
 
 
 def nearly_closed(
@@ -99,6 +102,8 @@ def candidates(
         and s[i] <= SHOWN**2 * near * s[0]
         and (i >= len(elsewhere) or elsewhere[i] <= SHOWN**2 * near * elsewhere[0])
     ]
+    if not found and not cell.finite and loops.graph.missed:
+        found.append(Candidate(names, 1, loops.graph.missed, False, meeting=True))
     return sorted(found, key=lambda candidate: not candidate.searched)
 
 

@@ -35,6 +35,7 @@ class FixPlan:
         left: Redundant equations that may stay, for special dimensions make them so.
         slack: Links to put in and closing joints to take out beside these changes.
         expected: The model that the changed files are to hold, where links are put in.
+        placed: Whether joints get other places, in place of other kinds.
     """
 
     reduction: Reduction
@@ -44,6 +45,7 @@ class FixPlan:
     left: int = 0
     slack: WantedSlack | None = None
     expected: Mechanism | None = None
+    placed: bool = False
 
 
 def plan(

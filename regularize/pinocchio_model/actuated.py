@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.kernel.c_source import write_c
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import Tolerances
 from regularize.pinocchio_model.actuation import (
     Actuation,
     ActuatorSplit,
@@ -39,11 +40,23 @@ from regularize.pinocchio_model.lifting import (
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.world_rows import WorldRows
+from regularize.reduction.reduce import Reduction
 
 
 @dataclass(frozen=True, eq=False)
 class ActuatedTree(ConstrainedTree, ABC):
-    """A tree with its rows, some of whose joints are actuated."""
+    """A tree with its rows, some of whose joints are actuated.
+
+    Attributes:
+        reduction: What it was made from.
+    """
+
+    reduction: Reduction
+
+    @property
+    def tolerances(self) -> Tolerances:
+        """What counts as closed, and which singular values of the rows are noise."""
+        return self.reduction.tolerances
 
     @property
     @abstractmethod

@@ -37,7 +37,6 @@ from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.tree import TreeJoint
-from regularize.reduction.reduce import Reduction
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,6 @@ class Robot(ActuatedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
 
     Attributes:
-        reduction: What it was made from.
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
@@ -53,7 +51,6 @@ class Robot(ActuatedTree):
         collision_model: The same of the shapes for collisions.
     """
 
-    reduction: Reduction
     q0: Array
     joints: tuple[TreeJoint, ...]
     findings: tuple[Diagnostic, ...]

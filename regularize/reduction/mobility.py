@@ -9,7 +9,7 @@ the mechanism is shaky: tangent directions that no motion follows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,7 @@ class CellMobility:
         modes: Mobility of each kind of configuration found and the number of walkers on it.
         branches: Those that meet at the assembled pose, where there may be more than one.
         configurations: Those that were visited, the assembled one first, shape (N, n).
+        tolerances: What counted as closed and as dependent.
     """
 
     edges: tuple[EdgeId, ...]
@@ -84,6 +85,7 @@ class CellMobility:
     modes: tuple[tuple[int, int], ...]
     branches: tuple[LocalBranch, ...]
     configurations: Array
+    tolerances: Tolerances = EXACT
 
     @property
     def finite(self) -> int | None:
@@ -95,6 +97,17 @@ class CellMobility:
         """Mobility (None: not known) and rank of the components that meet at the assembled pose."""
         found = tuple((branch.mobility, branch.rank) for branch in self.branches)
         return found or ((self.finite, self.generic.rank),)
+
+    @property
+    def kinematotropic(self) -> bool:
+        """Whether components of different mobility meet at the assembled pose (Wohlhart 1996)."""
+        return len({branch.mobility for branch in self.branches} - {None}) > 1
+
+    @property
+    def shaky(self) -> bool:
+        """Whether velocities are possible all along a component that no motion follows."""
+        found = [(b.mobility, b.rank) for b in self.branches] or [(self.finite, self.generic.rank)]
+        return any(m is not None and m < self.freedoms - rank for m, rank in found)
 
     @property
     def actual(self) -> int:
@@ -139,8 +152,8 @@ def cell_mobility(
     q: Array,
     configurations: Array,
     cycles: Sequence[Cycle],
+    tolerances: Tolerances,
     *,
-    rtol: float,
     rng: np.random.Generator,
 ) -> CellMobility:
     """Mobility of the loops of one cell.
@@ -150,9 +163,10 @@ def cell_mobility(
         q: Assembled configuration of the cell, shape (n,).
         configurations: Closed configurations of walkers, shape (steps, walkers, n).
         cycles: Its short independent loops.
-        rtol: Relative tolerance of ranks.
+        tolerances: What counts as closed and as dependent.
         rng: Source of the random directions.
     """
+    rtol = tolerances.rtol
     walkers, small = configurations.shape[1], len(loops.chords) <= MANY_LOOPS
     if not small:
         # A few generic configurations tell the rank as well, and each costs seconds here.
@@ -167,11 +181,11 @@ def cell_mobility(
         return added
     values = singular_values(loops, flat, cycles)
     clearest, rank = _clearest(values, rtol)
-    local = local_mobility(loops, flat[clearest], rank, cycles, rtol, rng)
+    local = local_mobility(loops, flat[clearest], rank, cycles, tolerances, rng)
     here = decide_rank(values[0], rtol)
     branches: tuple[LocalBranch, ...] = ()
     if small and local.mobility != loops.freedoms - here.rank:
-        local, branches = meeting(loops, q, here.rank, local, cycles, rtol, rng)
+        local, branches = meeting(loops, q, here.rank, local, cycles, tolerances, rng)
     if branches:
         near = np.concatenate([branch.ends for branch in branches])
         far = np.array([branch.local.q for branch in branches])
@@ -190,6 +204,7 @@ def cell_mobility(
         modes=tuple(sorted({m: found.count(m) for m in found}.items())),
         branches=branches,
         configurations=read_only(flat),
+        tolerances=tolerances,
     )
 
 
@@ -256,7 +271,7 @@ def meeting(
     rank: int,
     local: LocalMobility,
     cycles: Sequence[Cycle],
-    rtol: float,
+    tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> tuple[LocalMobility, tuple[LocalBranch, ...]]:
     """What is known of the motions at a pose where more than one component may meet.
@@ -267,7 +282,7 @@ def meeting(
         rank: Rank of the closure equations there.
         local: What is known of the motions of walkers.
         cycles: Short independent loops.
-        rtol: Relative tolerance of ranks.
+        tolerances: What counts as closed and as dependent.
         rng: Source of random directions.
 
     Returns:
@@ -278,9 +293,9 @@ def meeting(
 
     def ranks(q: Array) -> NDArray[np.intp]:
         values = singular_values(loops, q, cycles)
-        return np.asarray(np.sum(values > rtol * values[:, :1], axis=1))
+        return np.asarray(np.sum(values > tolerances.rtol * values[:, :1], axis=1))
 
-    here = BranchPoint(loops, q, rank, Tolerances.of(rtol), ranks, rng)
+    here = BranchPoint(loops, q, rank, tolerances, ranks, rng)
     if here.single(local.mobility):
         return local, ()
     branches = here.branches()
@@ -293,25 +308,27 @@ def meeting(
 def generic_configurations(
     loops: LoopKinematics,
     q: Array,
+    tolerances: Tolerances,
     *,
-    rtol: float,
     rng: np.random.Generator,
     walkers: int = 8,
     steps: int = 4,
 ) -> Array:
     """Configurations met on random walks, shape (steps, walkers, n).
 
-    Where no walker can move although velocities are allowed, the geometry may be special only up
-    to the rounding of the file; the walk is then repeated with errors up to ``rtol`` accepted.
+    Args:
+        loops: The loops.
+        q: Where the walkers start, shape (n,).
+        tolerances: What counts as closed and as dependent.
+        rng: Source of the random directions.
+        walkers: Number of walkers.
+        steps: Steps of each.
     """
-    exact = Tolerances.of(rtol)
-    for tolerances in (exact, replace(exact, closed=rtol, singular=rtol)):
-        along = Continuation(loops, tolerances)
-        visited = random_walks(along, q, walkers=walkers, steps=steps, rng=rng)
-        if np.any(np.abs(visited[-1] - q) > tolerances.apart * loops.units):
-            return visited
-    # Nothing moves: the assembled configuration is the only one.
-    visited[:] = q
+    along = Continuation(loops, tolerances)
+    visited = random_walks(along, q, walkers=walkers, steps=steps, rng=rng)
+    if np.all(np.abs(visited[-1] - q) <= tolerances.apart * loops.units):
+        # Nothing moves: the assembled configuration is the only one.
+        visited[:] = q
     return visited
 
 
@@ -320,7 +337,7 @@ def local_mobility(
     q: Array,
     rank: int,
     cycles: Sequence[Cycle],
-    rtol: float,
+    tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> LocalMobility:
     """Dimension of the set of configurations near a generic one, and what it rests on.
@@ -335,9 +352,9 @@ def local_mobility(
     settled = k == 0
     if not settled:
         nearby = singular_values(loops, moved(loops, start, steps), cycles)
-        settled = max(decide_rank(s, rtol).rank for s in nearby) == rank
+        settled = max(decide_rank(s, tolerances.rtol).rank for s in nearby) == rank
     if not settled:
-        along = Continuation(loops, Tolerances.of(rtol))
+        along = Continuation(loops, tolerances)
         steps = 0.05 * along.tangents(start, steps)
         ranks = np.full(3, rank)
         reached = along.corrected(steps, moved(loops, start, steps), along.held, ranks)
@@ -346,4 +363,4 @@ def local_mobility(
         return _counted(loops, q, k)
     from regularize.local_geometry.finite import finite_mobility  # where counts do not settle it
 
-    return finite_mobility(loops, q, rank, Tolerances.of(rtol), rng)
+    return finite_mobility(loops, q, rank, tolerances, rng)

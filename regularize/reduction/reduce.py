@@ -19,6 +19,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import Assembly, assemble, with_coordinates
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
+from regularize.manifold.tolerances import Tolerances, positive
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
@@ -75,6 +76,12 @@ class Reduction:
     def q(self) -> Array:
         """Assembled reference coordinates, shape (n,)."""
         return self.assembly.q
+
+    @property
+    def tolerances(self) -> Tolerances:
+        """What counts as closed and as dependent, in the cell that is the least exact."""
+        exact = Tolerances.of(self.rtol)
+        return max((cell.tolerances for cell in self.cells), key=lambda t: t.closed, default=exact)
 
     @cached_property
     def cuts(self) -> tuple[Cut, ...]:
@@ -208,6 +215,16 @@ class Reduction:
         return outside + sum(inside) if len(inside) == len(self.cells) else None
 
     @property
+    def kinematotropic(self) -> bool:
+        """Whether components of different mobility meet at the assembled pose."""
+        return any(cell.kinematotropic for cell in self.cells)
+
+    @property
+    def shaky(self) -> bool:
+        """Whether velocities are possible all along a component that no motion follows."""
+        return any(cell.shaky for cell in self.cells)
+
+    @property
     def components(self) -> tuple[tuple[int | None, int], ...]:
         """Mobility (None: not known) and rank of the components that meet at the assembled pose.
 
@@ -307,8 +324,11 @@ def reduce(
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
-            number of configurations.
+            number of configurations; a tolerance or a length that is no positive number.
     """
+    positive("rtol", rtol)
+    if length_scale is not None:
+        positive("length_scale", length_scale)
     if configurations < 0:
         raise ModelError(f"{configurations} configurations cannot be checked")
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)

@@ -249,8 +249,8 @@ RULES: tuple[Rule, ...] = (
         "REG208",
         "shaky",
         "warning",
-        "Velocities are possible that no finite motion follows; the report says which self-stress "
-        "forbids them.",
+        "All along a motion, or at all poses of a structure, velocities are possible that no "
+        "finite motion follows; the report says which self-stress or order of terms forbids them.",
         "The mechanism is infinitesimally mobile: clearances and forces are amplified.",
         "Two ball joints and a hinge with all in one plane.",
         "Move the joint out of the special position.",
@@ -298,7 +298,7 @@ RULES: tuple[Rule, ...] = (
         "REG213",
         "several-modes",
         "note",
-        "Several motions start at the assembled pose, of the same mobility or of different ones.",
+        "Several motions start at the assembled pose.",
         "Which one a simulation follows depends on rounding.",
         "An N-four-bar folded flat.",
         "Start on the branch that you mean: regularize simulate MODEL --branch N.",
@@ -374,6 +374,21 @@ RULES: tuple[Rule, ...] = (
         _WOJTYRA,
     ),
     Rule(
+        "REG221",
+        "kinematotropic",
+        "note",
+        "Components of different mobility meet at the assembled pose: the mechanism can change its "
+        "number of freedoms there without being taken apart. Each was followed away from the pose "
+        "and back; the report gives its mobility, its rank and what the mobility rests on.",
+        "Which one a simulation follows depends on rounding, and motors that suffice on one branch "
+        "are too few on another.",
+        "The platform of Wren on six equal upright rods: it translates with two freedoms, or "
+        "screws with one.",
+        "Start on the branch that you mean: regularize simulate MODEL --branch N; `regularize "
+        "show` draws all of them.",
+        "Wohlhart, Recent Advances in Robot Kinematics (1996)",
+    ),
+    Rule(
         "REG223",
         "may-have-been-meant",
         "note",
@@ -382,6 +397,16 @@ RULES: tuple[Rule, ...] = (
         "and no special mechanism was found that explains it.",
         "A linkage whose axes are off by half a degree.",
         "Write the numbers with all their digits, or look further with --near.",
+    ),
+    Rule(
+        "REG224",
+        "taken-as-designed",
+        "note",
+        "Joints were moved, so that the mechanism moves as it was meant to.",
+        "It was asked for: `--as-designed`, or load(..., as_designed=True).",
+        "A Schmidt coupling saved with seven digits.",
+        "Compare with what is said without it; `regularize fix MODEL --as-designed` writes the "
+        "numbers.",
     ),
     Rule(
         "REG225",

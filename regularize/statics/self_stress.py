@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.directions import Direction, directions
+from regularize.lie.directions import TOLERANCE, Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.model.cycles import Cycle
 from regularize.reduction.mobility import decide_rank
@@ -119,9 +119,11 @@ def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Array:
 def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
     """A state that runs through several loops, seen from its first joint."""
     loops, graph = equilibrium.loops, equilibrium.graph
-    taking = [i for i in range(len(field)) if np.max(np.abs(field[i])) > 1e-6]
+    sizes = np.max(np.abs(field), axis=1)
+    taking = np.flatnonzero(sizes > TOLERANCE * sizes.max()).tolist()
     first = taking[0]
     origin = equilibrium.origin(loops.edges[first])[:3, 3]
     wrench = equilibrium.about(field[first][:, None], origin)
     names = tuple(dict.fromkeys(graph.edges[loops.edges[i]].joint.name for i in taking))
+    wrench /= np.linalg.norm(wrench)
     return SelfStress(names, directions(wrench)[0], read_only(origin), False)
