@@ -47,7 +47,7 @@ def near_each_other(
         to meet in one point; 0 elsewhere.
     """
     if not edges:
-        return []
+        return [], 0.0
     counts, axes = _free(edges)
     apart, along, side_by_side = _sizes(edges, counts, axes)
     if along <= 30.0 * apart:
