@@ -151,3 +151,12 @@ def test_functions_stay_functions_when_their_modules_are_imported() -> None:
 
 def test_printing_a_report(fourbar: Report) -> None:
     assert "3 redundant constraint equations" in str(fourbar)
+
+
+def test_a_model_of_welds_alone_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "welds.urdf"
+    path.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="J" type="fixed">'
+        '<parent link="a"/><child link="b"/></joint></robot>'
+    )
+    assert rg.check(path).as_dict()["mobility"]["actual"] == 0

@@ -70,4 +70,15 @@ def test_motors_that_hardly_move_the_rest_are_no_minimal_coordinates() -> None:
     run = rg.simulate(reduction, duration=1.0, rates={"A": 8.0})
     crank, rocker = (run.coordinates[:, run.names.index(name)] for name in "AD")
     dead = np.argmin(np.abs(np.gradient(rocker, crank)))
-    assert rg.minimal_dynamics(reduction, q=run.q[dead]).independent != ("D",)
+    assert not rg.minimal_dynamics(reduction).findings
+    there = rg.minimal_dynamics(reduction, q=run.q[dead])
+    assert there.independent != ("D",)
+    [finding] = there.findings
+    assert finding.code == "REG331"
+    assert "not those of the motors `D`: at the start" in finding.message
+
+
+def test_motors_where_loops_are_cut_are_said_to_have_no_coordinate() -> None:
+    dynamics = rg.minimal_dynamics(rg.reduce(driven("D"), cuts=["D"]))
+    assert "at `D` loops are cut" in dynamics.findings[0].message
+    assert not rg.minimal_dynamics(dynamics.robot.reduction, dynamics.independent).findings

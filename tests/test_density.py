@@ -229,3 +229,26 @@ def Xform "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
     assert inertia.center == pytest.approx([0.03, 0, 0], abs=1e-8)
     expected = inertia.mass / 12 * np.array([0.1**2 + 0.04**2, 0.2**2 + 0.04**2, 0.2**2 + 0.1**2])
     assert np.diag(inertia.matrix) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [(-1.0, 1.0, 2.0), (1.0, -1.0, 1.0), (-1.0, -1.0, -1.0)])
+def test_mirrored_meshes_stay_mirrored_in_a_stage(
+    scale: tuple[float, float, float], tmp_path: Path
+) -> None:
+    pytest.importorskip("pxr")
+    box = trimesh.creation.box((0.2, 0.1, 0.04))
+    box.apply_translation([0.1, 0.05, 0.02])
+    box.export(tmp_path / "part.stl")
+    words = " ".join(map(str, scale))
+    path = tmp_path / "robot.urdf"
+    path.write_text(
+        '<robot name="r"><link name="base"/><link name="arm"><visual><origin xyz="1 0 0"/>'
+        f'<geometry><mesh filename="part.stl" scale="{words}"/></geometry></visual></link>'
+        '<joint name="J" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>'
+    )
+    written = rg.save(rg.with_density(rg.load(path), 1000.0), tmp_path / "robot.usda")
+    [shape] = rg.load(tmp_path / "robot.usda").body("arm").geometry
+    assert shape.size == pytest.approx(scale)
+    assert shape.T_body_geometry[:3, 3] == pytest.approx([1, 0, 0])
+    assert shape.T_body_geometry[:3, :3] == pytest.approx(np.eye(3))
+    assert "REG328" not in {finding.code for finding in written}

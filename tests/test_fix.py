@@ -275,6 +275,13 @@ def test_an_implied_closure_of_a_file_beside_the_model_is_taken_out(
     assert (after.redundant, after.mobility) == (0, 1)
 
 
+def test_of_closures_that_do_the_same_the_one_of_more_kinds_stays(tmp_path: Path) -> None:
+    fix = rg.fix(robot(tmp_path, LOOP + BALL))
+    assert [joint.name for joint in fix.slack.removed] == ["rocker-ground"]
+    assert [(change.joint.name, change.kind) for change in fix.changes] == [("D", "point_on_line")]
+    assert not fix.slack.links
+
+
 def test_marked_frames_stay_and_the_other_closure_goes(tmp_path: Path) -> None:
     frames = (
         '  <link name="closing_x_1"/><link name="closing_x_2"/>\n'

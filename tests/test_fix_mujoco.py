@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import zlib
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.errors import UnsupportedExport
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "mjcf"
 #: Arrays of numbers of joints and coordinates, which move up where joints are added.
@@ -165,3 +167,21 @@ def test_a_weld_between_bodies_that_are_welded_is_taken_out(tmp_path: Path) -> N
     fix = rg.fix(source)
     assert len(fix.slack.removed) == 1 and fix.reduction.redundant == 0
     assert mujoco.MjModel.from_xml_path(str(fix.write(tmp_path / "out.xml"))).neq == 0
+
+
+SLIDE = """<mujoco><worldbody><body name="a"><geom size=".05"/></body>
+<body name="b" pos="0 0 -0.1"><joint type="slide" axis="0 0 1"/><geom size=".05"/>{body}</body>
+</worldbody><equality><connect body1="a" body2="{end}" anchor="0 0 0"/></equality></mujoco>"""
+
+
+def test_what_a_slack_body_would_be_is_said_and_does_it(tmp_path: Path) -> None:
+    """Masses are in geoms, so that no edit shares them; with the body that is named it works."""
+    path = tmp_path / "slide.xml"
+    path.write_text(SLIDE.format(body="", end="b"))
+    with pytest.raises(UnsupportedExport, match="put a body with some mass into `b`") as caught:
+        rg.fix(path)
+    joints = "".join(re.findall("<joint[^>]*/>", str(caught.value)))
+    assert joints.count("slide") == 2
+    body = f'<body name="s">{joints}<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/></body>'
+    path.write_text(SLIDE.format(body=body, end="s"))
+    assert rg.reduce(rg.load(path)).redundant == 0

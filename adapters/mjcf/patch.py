@@ -15,8 +15,15 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, EditedText, MovedJoint, Patch, WantedKind
-from regularize.adapters.common.names import unique
+from regularize.adapters.common.edits import (
+    Edit,
+    EditedText,
+    MovedJoint,
+    Patch,
+    WantedKind,
+    WantedSlack,
+)
+from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place, XmlPlaces
@@ -24,7 +31,7 @@ from regularize.adapters.mjcf.closure_patch import MjcfClosures
 from regularize.adapters.mjcf.compiled import compiled, loaded
 from regularize.adapters.mjcf.frames_patch import MjcfFrames
 from regularize.adapters.mjcf.placed import anchor_edits, body_edits
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
 
@@ -71,6 +78,18 @@ class MjcfPatcher(XmlPatcher):
             else:
                 found.edits += self._tree_joint(each, found)
         return found
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Idle equality constraints taken out; a slack body would need a share of masses."""
+        for links in wanted.links[:1]:
+            joints = listed(_in_words(joint) for joint in links.joints)
+            raise UnsupportedExport(
+                f"a slack body would need a share of the mass of `{links.carrier}`, which MJCF "
+                f"takes from geoms as well; by hand: put a body with some mass into "
+                f"`{links.carrier}`, with the joints {joints}, and let the constraint "
+                f"`{links.joint.name}` name that body"
+            )
+        return super().slack(wanted)
 
     # -- places of joints
 
@@ -244,6 +263,15 @@ class MjcfPatcher(XmlPatcher):
                 if place.tag == "compiler":
                     found |= place.values.keys() & {"meshdir", "texturedir", "assetdir"}
         return found
+
+
+def _in_words(joint: Joint) -> str:
+    """A slack joint as MJCF has it, with its axis in the frame of the body."""
+    slides = bool(np.any(joint.screws[:3]))
+    direction = joint.screws[:3, 0] if slides else joint.screws[3:, 0]
+    axis = numbers(joint.T_parent_joint[:3, :3] @ direction)
+    place = "" if slides else f' pos="{numbers(joint.T_parent_joint[:3, 3])}"'
+    return f'<joint type="{"slide" if slides else "hinge"}" axis="{axis}"{place}/>'
 
 
 def _own_joints(body: Place) -> Iterator[Place]:

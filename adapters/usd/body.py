@@ -39,15 +39,24 @@ class Places:
             path = prim.GetStage().GetRootLayer().realPath
             where = str(prim.GetPath())
             raise ReadError(path, "its place is not finite; correct its transform", element=where)
-        u, _, vt = np.linalg.svd(matrix[:3, :3])
-        R = u @ vt  # the rotation nearest to the scaled one
-        if np.linalg.det(R) < 0.0:
-            R = u @ np.diag([1.0, 1.0, -1.0]) @ vt
-        return transform(R, self.unit * matrix[:3, 3])
+        u, _, vt = np.linalg.svd(matrix[:3, :3] * self._signs(prim))
+        # The rotation nearest to the scaled one.
+        return transform(u @ vt, self.unit * matrix[:3, 3])
 
     def scale(self, prim: Any) -> Array:
-        """Lengths of the prim's axes in stage units, shape (3,)."""
-        return np.asarray(np.linalg.norm(self.matrix(prim)[:3, :3], axis=0))
+        """Lengths of the axes in stage units, negative where they are mirrored, shape (3,)."""
+        return np.asarray(np.linalg.norm(self.matrix(prim)[:3, :3], axis=0)) * self._signs(prim)
+
+    def _signs(self, prim: Any) -> Array:
+        """Axes that are mirrored, those that the prim's own scale mirrors where it does."""
+        if np.linalg.det(self.matrix(prim)[:3, :3]) >= 0.0:
+            return np.ones(3)
+        for op in UsdGeom.Xformable(prim).GetOrderedXformOps():
+            if op.GetOpType() == UsdGeom.XformOp.TypeScale:
+                signs = np.sign(np.array(op.Get(), dtype=np.float64))
+                if np.prod(signs) < 0.0:
+                    return np.asarray(signs)
+        return np.array([-1.0, 1.0, 1.0])
 
     def frame(self, prim: Any | None, position: Any, rotation: Any) -> Array:
         """A frame given in a prim, or in the world where there is none; world, metres."""
@@ -142,7 +151,7 @@ def _shape(prim: Any, places: Places) -> tuple[str, Array, Array] | None:
         return "mesh", places.unit * places.scale(prim), np.eye(3)
     if kind not in ("Cube", "Sphere", *ROUND):
         return None
-    scale = places.unit * places.scale(prim)
+    scale = places.unit * np.abs(places.scale(prim))
     if kind == "Cube":
         return "box", float(UsdGeom.Cube(prim).GetSizeAttr().Get()) * scale, np.eye(3)
     if kind == "Sphere":

@@ -73,7 +73,7 @@ def plan(
     found = _by_kinds(reduction, kinds)
     if found is not None:
         return found
-    less, removed = without_implied(reduction, lambda joint: _removable(patcher, joint))
+    less, removed = without_implied(reduction, kinds, lambda joint: _removable(patcher, joint))
     if removed:
         found = _by_kinds(less, kinds) if less.redundant else FixPlan(less, (), isostatic=True)
         if found is not None:

@@ -57,22 +57,26 @@ def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Sl
 
 
 def without_implied(
-    reduction: Reduction, removable: Callable[[Joint], bool]
+    reduction: Reduction,
+    kinds: Mapping[str, Collection[str]],
+    removable: Callable[[Joint], bool],
 ) -> tuple[Reduction, tuple[Joint, ...]]:
     """The model without closing joints all of whose equations provably follow from others.
 
-    Of closing joints that do the same, the first one stays: ``slack_plan`` chooses rows, and which
-    of two equal rows it keeps is up to rounding.
+    Of closing joints that do the same, one stays that can become most other kinds, the first of
+    these. ``slack_plan`` chooses rows, and which of two equal rows it keeps is up to rounding.
 
     Args:
         reduction: Of the mechanism.
+        kinds: Kinds that each joint can become.
         removable: Whether the file lets a joint go.
 
     Returns:
         Analysis of what is left, and the joints that can go.
     """
     removed: list[Joint] = []
-    for joint in reversed(reduction.mechanism.joints):
+    joints = reduction.mechanism.joints[::-1]
+    for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
         count = 6 - joint.freedoms
         mechanism = reduction.mechanism
         if not joint.closure or reduction.removed < count or _referred(mechanism, joint):

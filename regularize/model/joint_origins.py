@@ -46,6 +46,8 @@ def near_each_other(
         along them axes miss each other whose frames were brought near, where they might be meant
         to meet in one point; 0 elsewhere.
     """
+    if not edges:
+        return [], 0.0
     counts, axes = _free(edges)
     apart, along, side_by_side = _sizes(edges, counts, axes)
     if along <= 30.0 * apart:

@@ -732,6 +732,17 @@ RULES: tuple[Rule, ...] = (
         "A spherical linkage whose axes were saved with seven digits.",
         "Use the style rows, anchors or slack, which leave the redundant equations out.",
     ),
+    Rule(
+        "REG331",
+        "motors-passed-over",
+        "note",
+        "The minimal coordinates are not those of the motors.",
+        "The motors' coordinates do not determine the others well at the start, do not determine "
+        "them at all, or belong to joints at which loops are cut.",
+        "A motor at the rocker of a four-bar whose crank and coupler are in line.",
+        "Nothing, where only the motion counts; else start elsewhere, give the motors' joints as "
+        "independent coordinates, or cut the loops at other joints.",
+    ),
 )
 
 BY_CODE = {rule.code: rule for rule in RULES}

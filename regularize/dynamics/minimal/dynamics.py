@@ -23,11 +23,13 @@ from regularize.dynamics.minimal.kinematics import (
     Pose,
     choice_at,
 )
+from regularize.dynamics.minimal.motors import not_the_motors
 from regularize.dynamics.minimal.pose import GOOD
 from regularize.dynamics.prescribed import Prescribed
 from regularize.errors import ModelError, NotClosed, SingularConfiguration
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
+from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import actuated_coordinates, coordinate_names
 from regularize.model.massless import no_inertia
 from regularize.pinocchio_model.exporting import to_pinocchio
@@ -48,6 +50,13 @@ class MinimalDynamics(PartitionedKinematics):
     """
 
     slip: float | None = None
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """That the coordinates are not those of the motors, where nobody wanted others."""
+        if self.locked or self.forced:
+            return ()
+        return not_the_motors(self.robot.reduction.mechanism, self.names, self.independent)
 
     def mass_matrix(self, pose: Pose) -> Array:
         """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
