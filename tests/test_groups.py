@@ -52,6 +52,7 @@ def test_one_row_on_the_joints_of_one_leg_holds_the_platform(name: str) -> None:
     assert sorted(cut.constraints - cut.kept for cut in reduced(name).cuts) == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["4-RUU", "Delta with parallelograms"])
 def test_kept_rows_are_independent_wherever_the_machine_is_firm(name: str) -> None:
     found, starts = descent(reduced(name))
@@ -59,6 +60,7 @@ def test_kept_rows_are_independent_wherever_the_machine_is_firm(name: str) -> No
         assert found.from_start(q, steps=20).ratio > 0.2
 
 
+@pytest.mark.slow
 def test_a_fixed_choice_of_legs_fails_where_two_couples_align() -> None:
     """Without groups two of the legs lose their couples on numerical evidence."""
     fixed = rg.reduce(ROBOTS["4-RUU"][0](), numerical=True, groups=False)
@@ -69,6 +71,7 @@ def test_a_fixed_choice_of_legs_fails_where_two_couples_align() -> None:
     assert place.ratio < 0.02 and place.smallest > 0.2
 
 
+@pytest.mark.slow
 def test_numerical_reductions_say_where_rows_are_missed() -> None:
     """Bricard's linkage: no four fixed rows will do everywhere on its way round."""
     reduction = rg.reduce(rg.load(ASSETS / "bricard.urdf"), numerical=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array, read_only
+from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly, assemble, with_coordinates
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
@@ -26,9 +26,10 @@ from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.cell import reduce_cell
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
-from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.descent import Descent, Lowest
+from regularize.reduction.cuts import Cut
+from regularize.reduction.descent import Lowest
 from regularize.reduction.held import Held
+from regularize.reduction.margins import condition, weakest
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Sampler, Setting
@@ -113,28 +114,13 @@ class Reduction:
     @cached_property
     def by_cuts(self) -> Reduction:
         """The reduction with rows of cuts alone: what it needs where nothing else can be held."""
-        if not self.held:
-            return self
-        return replace(self, parts=tuple(part.alone or part for part in self.parts))
+        parts = tuple(part.alone or part for part in self.parts)
+        return replace(self, parts=parts) if self.held else self
 
     @cached_property
     def weakest(self) -> Lowest | None:
-        """Where the kept rows come nearest to letting go what all equations hold, by descents.
-
-        They begin where walks ended, in every cell that moves. Coordinates are those of the whole
-        mechanism; None where nothing moves.
-        """
-        found = []
-        for cell in self.cells:
-            columns, rank = self.graph.columns(cell.edges), cell.generic.rank
-            args = (self.q, cell.edges, self.cuts, rank, self.rtol)
-            down = Descent.of(self.graph, self.coupled, *args)
-            for start in cell.configurations[-2:] if cell.finite and rank else ():
-                place = down.from_start(start)
-                q = np.array(self.q)
-                q[columns] = place.q
-                found.append(replace(place, q=read_only(q)))
-        return min(found, key=lambda place: place.ratio, default=None)
+        """Where kept rows come nearest to letting go what all hold, by descents; None: rigid."""
+        return weakest(self.graph, self.coupled, self.q, self.cells, self.cuts, self.rtol)
 
     @cached_property
     def loops(self) -> LoopKinematics:
@@ -153,19 +139,7 @@ class Reduction:
             configurations: Joint coordinates, shape (N, n); by default the assembled ones.
         """
         q = np.atleast_2d(self.q if configurations is None else configurations)
-        worst = np.ones(len(q))
-        cuts = {cut.edge.index: cut for cut in self.cuts}
-        for cell in self.cells:
-            tree = [e for e in cell.edges if e not in cuts]
-            loops = LoopKinematics(self.coupled, cell.edges, tree)
-            rows = ReducedLoops(loops, [cuts[chord] for chord in loops.chords])
-            jacobian = rows.residual_jacobian(loops.state(q[:, loops.columns])) * loops.units
-            if jacobian.shape[1]:
-                s = np.linalg.svd(jacobian, compute_uv=False)
-                smallest = s[:, -1] if jacobian.shape[1] <= jacobian.shape[2] else 0.0 * s[:, 0]
-                with np.errstate(divide="ignore"):
-                    worst = np.maximum(worst, s[:, 0] / smallest)
-        return worst
+        return condition(self.coupled, self.cells, self.cuts, q)
 
     @property
     def constraints(self) -> int:
