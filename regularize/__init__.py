@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regularize.as_designed.absorb import absorb_gaps as absorb_gaps
     from regularize.as_designed.idealise import Idealised as Idealised
     from regularize.as_designed.idealise import idealise as idealise
     from regularize.assembly_modes.closed_form import closed_form as closed_form
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
+    from regularize.report.misfit import Misfit as Misfit
+    from regularize.report.misfit import misfit as misfit
     from regularize.statics.cures import cure as cure
     from regularize.statics.cures import cures as cures
     from regularize.statics.joint_loads import joint_forces as joint_forces
@@ -68,12 +71,14 @@ _HOME = {
     "Idealised": "as_designed.idealise",
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
+    "Misfit": "report.misfit",
     "Path": "dynamics.one_freedom.path",
     "Reduction": "reduction.reduce",
     "Report": "checking",
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
     "Verdict": "proofs.verifier",
+    "absorb_gaps": "as_designed.absorb",
     "assemble": "solving",
     "augment": "pinocchio_model.augmenting",
     "build_model": "building",
@@ -90,6 +95,7 @@ _HOME = {
     "load": "files",
     "metamodel": "metamodels.metamodel",
     "minimal_dynamics": "dynamics.minimal.dynamics",
+    "misfit": "report.misfit",
     "partition": "solving",
     "path": "dynamics.one_freedom.building",
     "prove": "proofs.prove",

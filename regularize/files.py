@@ -12,7 +12,6 @@ from regularize.errors import UnknownFormat
 from regularize.model.density import with_materials
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
-from regularize.verification.writing import write_verified
 
 
 def load(
@@ -20,6 +19,7 @@ def load(
     *,
     format: str | None = None,
     loops: str | PathLike[str] | bool | None = None,
+    absorb_gaps: bool = False,
     **options: Any,
 ) -> Mechanism:
     """Read a model.
@@ -33,6 +33,7 @@ def load(
         format: Name of the format; by default the content decides. See ``regularize formats``.
         loops: Sidecar file that describes the loops; False ignores one that lies beside the model,
             None takes it if it is there.
+        absorb_gaps: Close loops that contradict themselves by the least change of joint frames.
         options: Passed on to the reader, for example ``floating=True`` for URDF; and
             ``packages={name: folder}``, where ROS packages are that the model names.
 
@@ -43,10 +44,16 @@ def load(
         ModelError: The object is none that can be read.
     """
     if not isinstance(source, (str, PathLike)):
-        return from_urdf_object(source, **options)
-    if loops is not None:
-        options["loops"] = loops
-    return with_materials(read(source, format=format, **options))
+        mechanism = from_urdf_object(source, **options)
+    else:
+        if loops is not None:
+            options["loops"] = loops
+        mechanism = with_materials(read(source, format=format, **options))
+    if absorb_gaps:
+        from regularize.as_designed.absorb import with_gaps_absorbed  # only where it is asked for
+
+        mechanism = with_gaps_absorbed(mechanism)
+    return mechanism
 
 
 def save(
@@ -68,6 +75,8 @@ def save(
         UnsupportedExport: What the format holds of it is another machine, or the program that it
             is for refuses the file; nothing is written then.
     """
+    from regularize.verification.writing import write_verified  # needed where models are written
+
     return write_verified(mechanism, path, written_format(path, format))
 
 

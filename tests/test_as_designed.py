@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import mechanisms
+import noise_table
 import numpy as np
 import pytest
 
@@ -17,34 +18,9 @@ from regularize.manifold.assembly import assemble
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.projection import project
 from regularize.model.graph_building import build
-from regularize.model.mechanism import Body, Mechanism
+from regularize.model.mechanism import Body
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
-
-
-def size(mechanism: Mechanism) -> float:
-    graph = build(mechanism)
-    return sized_loops(graph, assemble(graph).q).length
-
-
-def noisy(mechanism: Mechanism, noise: float, seed: int = 3) -> Mechanism:
-    """Every joint frame on every body moved and turned at random, relative to the size."""
-    rng, length = np.random.default_rng(seed), size(mechanism)
-
-    def frame(T: np.ndarray) -> np.ndarray:
-        twist = noise * rng.normal(size=6)
-        twist[:3] *= length
-        return T @ screw.exp(twist)
-
-    joints = [
-        replace(
-            joint,
-            T_parent_joint=frame(joint.T_parent_joint),
-            T_child_joint=frame(joint.T_child_joint),
-        )
-        for joint in mechanism.joints
-    ]
-    return replace(mechanism, joints=tuple(joints))
 
 
 @pytest.mark.parametrize("make", [mechanisms.three_prrr, mechanisms.sarrus, mechanisms.bennett])
@@ -69,29 +45,42 @@ def test_derivatives_by_places(make) -> None:
 
 
 CASES = [
-    (mechanisms.planar_fourbar(), (1e-5, 1e-4, 1e-3)),
-    (mechanisms.spherical_fourbar(), (1e-5, 1e-4, 1e-3)),
-    (mechanisms.bennett(), (1e-6, 1e-5, 1e-4, 1e-3)),
-    (mechanisms.sarrus(), (1e-4, 1e-3)),
-    (mechanisms.three_prrr(), (1e-4, 1e-3)),
-    (rg.load(ASSETS / "goldberg_5r.urdf"), (1e-5, 1e-4, 1e-3)),
-    (rg.load(ASSETS / "waldron_6r.urdf"), (1e-4, 1e-3)),
-    (rg.load(ASSETS / "orthoglide.urdf"), (1e-4,)),
+    ("planar_fourbar", 1e-3),
+    ("spherical_fourbar", 1e-3),
+    ("bennett", 1e-6),
+    ("bennett", 1e-3),
+    ("bricard", 1e-4),
+    ("goldberg_6r", 1e-4),
+    ("schatz", 1e-4),
+    ("waldron_6r", 1e-4),
+    ("double_sarrus", 1e-4),
+    ("three_prrr", 1e-4),
+    ("three_cranks", 1e-6),
+    ("three_cranks", 1e-4),
+    ("roberval_balance", 1e-4),
 ]
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "noise"),
-    [pytest.param(m, noise, id=f"{m.name}-{noise:g}") for m, many in CASES for noise in many],
-)
-def test_what_was_meant_is_found(mechanism: Mechanism, noise: float) -> None:
-    exact = rg.reduce(mechanism)
-    found = rg.idealise(noisy(mechanism, noise))
+@pytest.mark.parametrize(("name", "noise"), CASES, ids=lambda value: f"{value}")
+def test_what_was_meant_is_found(name: str, noise: float) -> None:
+    mechanism = noise_table.MECHANISMS[name]()
+    exact = rg.reduce(mechanism, configurations=0)
+    found = rg.idealise(noise_table.noisy(mechanism, noise))
     assert found.changed
     assert found.written.finite_mobility != exact.finite_mobility
+    assert found.reduction.mobility == exact.mobility
     assert found.reduction.finite_mobility == exact.finite_mobility
     translation, rotation = found.distance
-    assert noise / 3 < max(translation / size(mechanism), rotation) < 9 * noise
+    distance = max(translation / noise_table.size(mechanism), rotation)
+    assert noise / 3 <= distance <= 3 * noise
+
+
+def test_what_is_not_found_is_said_to_be_undecided() -> None:
+    report = rg.check(noise_table.noisy(mechanisms.bennett(), 1e-2))
+    assert report.as_dict()["as_designed"] is None
+    (finding,) = [d for d in report.diagnostics if d.code == "REG223"]
+    assert finding.severity == "note"
+    assert "A, B, C and D" in finding.message.replace("`", "")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +88,7 @@ def test_what_was_meant_is_found(mechanism: Mechanism, noise: float) -> None:
     [mechanisms.planar_fourbar(), mechanisms.bennett(), mechanisms.three_prrr(), mechanisms.rssr()],
     ids=lambda mechanism: mechanism.name,
 )
-def test_exact_geometry_is_left_alone(mechanism: Mechanism) -> None:
+def test_exact_geometry_is_left_alone(mechanism: rg.Mechanism) -> None:
     found = rg.idealise(mechanism)
     assert not found.changed
     assert found.mechanism is mechanism
@@ -152,5 +141,6 @@ def test_a_weld_that_closes_the_loop_changes_nothing() -> None:
         joints=(*others, replace(last, child="twin", closure=False), weld),
     )
     one, two = (rg.idealise(each, near=1e-2) for each in (whole, divided))
-    assert one.distance[1] == pytest.approx(two.distance[1], rel=1e-6) and one.distance[1] > 1e-4
+    # A weld has places too, and they share what has to be moved.
+    assert 1e-4 < two.distance[1] <= 1.1 * one.distance[1] < 1e-3
     assert one.reduction.redundant == two.reduction.redundant == 3

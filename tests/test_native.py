@@ -61,7 +61,15 @@ def everything() -> Any:
             source,
             JointDynamics([0.1, 0.0], None, [2 / 3, 1e300], [-0.5, 0.5], [0.0, 1e-9]),
         ),
-        Joint("k", "w", "ä", "revolute", rng.normal(size=(6, 1)), closure=True),
+        Joint(
+            "k",
+            "w",
+            "ä",
+            "revolute",
+            rng.normal(size=(6, 1)),
+            closure=True,
+            limits=JointLimits(None, None, [1 / 7], [2.0]),
+        ),
     )
     return Mechanism(
         "all",

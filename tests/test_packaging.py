@@ -15,6 +15,7 @@ import pytest
 
 import regularize
 from regularize.cli import main
+from regularize.kernel.compiled import which
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,6 +39,13 @@ def test_nothing_named_adapters_is_installed_at_the_top():
 def test_typing_and_schema_files_are_installed():
     package = Path(regularize.__file__).parent
     assert (package / "py.typed").exists()
+
+
+def test_dynamics_are_computed_by_what_was_built() -> None:
+    """Where a run says what it expects: compiled code, or Python where there is no compiler."""
+    assert which() == os.environ.get("REGULARIZE_EXPECTED", which())
+    sources = Path(regularize.__file__).parent / "kernel" / "c"
+    assert {"kernel.c", "module.c", "tables.h"} <= {path.name for path in sources.iterdir()}
 
 
 def test_the_version_is_printed_without_heavy_imports():

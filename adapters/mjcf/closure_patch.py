@@ -42,7 +42,7 @@ class MjcfClosures:
 
     def edits(self, wanted: WantedKind) -> Iterator[Edit]:
         """The edits that give a closure its new kind; raises ``ModelError`` for what is none."""
-        joint, rows = wanted.joint, self._rows(wanted.joint)
+        joint, rows = wanted.joint, self.rows_of(wanted.joint)
         if wanted.kind not in CLOSURES.get(joint.kind, ()) or not rows:
             raise self.patcher.refuse(wanted, CLOSURES.get(joint.kind, ()))
         (number, place), others = rows[0], rows[1:]
@@ -88,7 +88,7 @@ class MjcfClosures:
             lines.append(f"<connect {words}/>")
         return weld.replaced((weld.document.newline + weld.indentation).join(lines))
 
-    def _rows(self, joint: Joint) -> list[tuple[int, Place]]:
+    def rows_of(self, joint: Joint) -> list[tuple[int, Place]]:
         """Equality constraints that make up a closure, with their elements, in file order."""
         if len(self.rows) != self.m.neq or joint.source is None:
             return []

@@ -6,14 +6,22 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.edits import (
+    Edit,
+    EditedText,
+    MovedJoint,
+    Patch,
+    WantedKind,
+    WantedSlack,
+)
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place
 from regularize.adapters.sdf.patch import SdfJointPatch
-from regularize.adapters.urdf import sidecar_patch
+from regularize.adapters.urdf import frames_patch, sidecar_patch
 from regularize.adapters.urdf.gepetto import KEY
 from regularize.adapters.urdf.loop_element import axes_of, loop_element
+from regularize.adapters.urdf.slack import urdf_slack
 from regularize.errors import ModelError
 from regularize.model.higher_pairs import HIGHER_PAIRS
 from regularize.model.mechanism import Joint
@@ -64,6 +72,25 @@ class UrdfPatcher(XmlPatcher):
                 raise self.not_written(each)
             found.edits += self._edits(place, each, found)
         return found
+
+    def movable(self, joint: Joint) -> tuple[bool, bool]:
+        """The frame on the parent; of a closing element both."""
+        inside = joint.source is not None and joint.source.path == self.path
+        return frames_patch.movable(self.element(joint) if inside else None, closure=joint.closure)
+
+    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+        """Origins."""
+        places = [(self.element(each.before), each) for each in wanted]
+        return [
+            edit
+            for place, each in places
+            if place is not None
+            for edit in frames_patch.edits(place, each)
+        ]
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Slack links, and closing elements taken out."""
+        return urdf_slack(self, wanted)
 
     @property
     def way_out(self) -> str:

@@ -10,7 +10,7 @@ import yaml
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
 from regularize.adapters.common.freedoms import axis_letter
 from regularize.adapters.common.names import listed
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.model.mechanism import Joint
 
 #: Kinds that a file holds, by the element that a closing joint was read from.
@@ -19,6 +19,9 @@ ROBOT_DATA = {
     **{kind: kind for kind in ("revolute", "prismatic", "fixed", "planar", "spherical")},
     **{kind: kind for kind in ("cylindrical", "point_on_line", "parallel")},
 }
+
+#: Lists whose entries name links.
+OF_LINKS = ("closures", "ball_loops", "pin_loops")
 
 
 def kinds(joint: Joint) -> Collection[str]:
@@ -50,6 +53,34 @@ def edits(wanted: WantedKind, text: EditedText) -> Iterator[Edit]:
     quote = written[0] if written[0] in "'\"" else ""
     word = table[wanted.kind]
     yield Edit(text.path, node.start_mark.index, node.end_mark.index, f"{quote}{word}{quote}")
+
+
+def hung(joint: Joint, text: EditedText, old: str, new: str, at_root: bool) -> Edit:
+    """The edit that names another link in the entry of a closing joint.
+
+    Args:
+        joint: The joint.
+        text: Of the file.
+        old: The link.
+        new: The other link.
+        at_root: Whether the frames of the two coincide; entries that give points in the frame of
+            the root do not mind.
+
+    Raises:
+        UnsupportedExport: The entry does not name the link, or gives its points in its frame.
+    """
+    root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
+    element = joint.source.element or "" if joint.source else ""
+    key, _, index = element.partition("[")
+    lists = {name.value: value for name, value in root.value}
+    entry = lists[key].value[int(index.partition("]")[0])] if key in OF_LINKS else None
+    for _, value in () if entry is None or not (at_root or key == "closures") else entry.value:
+        if value.value == old:
+            return Edit(text.path, value.start_mark.index, value.end_mark.index, new)
+    raise UnsupportedExport(
+        f"{joint.source}: the entry of joint `{joint.name}` names no link that a slack link could "
+        "take the place of; describe the loop by a URDF+ <loop>"
+    )
 
 
 def _table(joint: Joint) -> dict[str, str]:

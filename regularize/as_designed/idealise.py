@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from regularize.as_designed.candidates import SHOWN, Candidate, candidates, nearly_closed
 from regularize.as_designed.nearest import Nearest, nearest
+from regularize.as_designed.places import JointPlaces
 from regularize.as_designed.relations import Axes, AxisRelation, missed_relations
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
@@ -33,6 +35,7 @@ class Idealised:
         relations: What it fulfils and the written geometry misses.
         distance: Largest move of a joint's place in metres and turn of its frame in radians.
         moves: The same for every joint that is moved.
+        undecided: Motions that may have been meant, and for which none was found.
     """
 
     mechanism: Mechanism
@@ -40,6 +43,7 @@ class Idealised:
     written: Reduction
     relations: tuple[AxisRelation, ...] = ()
     moves: dict[str, tuple[float, float]] = field(default_factory=dict)
+    undecided: tuple[Candidate, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -71,7 +75,6 @@ def idealise(
     near: float = SLIGHT,
     rtol: float = subalgebra.RTOL,
     seed: int = 0,
-    shown: float = 4.0,
 ) -> Idealised:
     """Find the mechanism next to a written one that moves more freely.
 
@@ -80,8 +83,6 @@ def idealise(
         near: Largest change of a joint's place, in sizes of its part, or of its axis, in radians.
         rtol: Tolerance of ranks and relations; see ``reduce``.
         seed: Seed of all random choices.
-        shown: What noise shows of itself, in units of the moves that undo it: in singular values
-            over the largest, and in angles between axes that are meant to be parallel.
 
     Raises:
         ModelError: ``near`` is no positive number.
@@ -92,96 +93,98 @@ def idealise(
     best = written
     moves: dict[str, tuple[float, float]] = {}
     relations: list[AxisRelation] = []
+    undecided: list[Candidate] = []
     for cell in written.cells:
-        for motions in _candidates(written, cell.edges, cell.finite, near, shown):
-            found = _accepted(best, cell.edges, motions, near, seed, shown)
-            if found is None:
-                continue
-            change, after = found
-            linear, angular = change.places.sizes(change.moves)
-            names = [joint.name for joint in change.places.joints]
-            sizes = zip(linear.tolist(), angular.tolist(), strict=True)
-            moves |= dict(zip(names, sizes, strict=True))
-            relations += _relations(best, after, cell.edges, near)
-            best = after
-            break
-    return Idealised(best.mechanism, best, written, tuple(relations), moves)
+        loops, q = nearly_closed(written, cell.edges, near)
+        offered = candidates(loops, q, cell, near, proved=_proved(written, cell.edges))
+        found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
+        if found is None:
+            undecided += offered[:1]
+            continue
+        change, after = found
+        linear, angular = change.places.sizes(change.moves)
+        names = [joint.name for joint in change.places.joints]
+        sizes = zip(linear.tolist(), angular.tolist(), strict=True)
+        moves |= dict(zip(names, sizes, strict=True))
+        relations += _relations(loops, q, after, near)
+        best = after
+    return Idealised(best.mechanism, best, written, tuple(relations), moves, tuple(undecided))
 
 
-def _candidates(
-    reduction: Reduction,
+def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
+    """Whether the loops close, and their rows are reduced with proof."""
+    return all(part.proved for part in reduction.parts if set(part.edges) <= set(edges))
+
+
+def _chosen(
+    written: Reduction,
     edges: tuple[EdgeId, ...],
-    finite: int | None,
+    q: Array,
+    offered: list[Candidate],
     near: float,
-    shown: float,
-) -> list[int]:
-    """Numbers of motions that noise may have taken away, the largest first.
+) -> tuple[Nearest, Reduction] | None:
+    """The nearest mechanism with the most of the motions offered that noise explains as well.
 
-    Noise makes a gap: singular values that it alone keeps from zero lie well below the others. In
-    a long chain small ones follow each other closely and mean nothing.
+    Where fewer motions are much nearer, the noise is as small as these say.
     """
-    loops = _at_pose(reduction, edges)
-    rows = loops.residual_jacobian(loops.state(_coordinates(reduction, edges))) * loops.units
-    s = np.linalg.svd(rows[0], compute_uv=False)[: loops.freedoms]
-    return [
-        loops.freedoms - i
-        for i in range(1, len(s))
-        if EXACT.closed * s[0] < s[i] <= min(shown * near * s[0], s[i - 1] / shown)
-        and loops.freedoms - i > (finite or 0)
-    ]
-
-
-def _coordinates(reduction: Reduction, edges: tuple[EdgeId, ...]) -> Array:
-    return np.asarray(reduction.q[list(reduction.graph.columns(edges))])
-
-
-def _at_pose(reduction: Reduction, edges: tuple[EdgeId, ...]) -> LoopKinematics:
-    return sized_loops(reduction.graph, _coordinates(reduction, edges), edges)
+    found: list[tuple[Nearest, Reduction]] = []
+    for candidate in offered:
+        if found and found[0][0].distance <= SHOWN**2 * candidate.size:
+            break  # noise as small as that shows as much
+        result = _accepted(written, edges, q, candidate.motions, near)
+        found += [] if result is None else [result]
+    least = min((change.distance for change, _ in found), default=0.0)
+    return next((each for each in found if each[0].distance <= SHOWN * least), None)
 
 
 def _accepted(
-    written: Reduction,
-    edges: tuple[EdgeId, ...],
-    motions: int,
-    near: float,
-    seed: int,
-    shown: float,
+    written: Reduction, edges: tuple[EdgeId, ...], q: Array, motions: int, near: float
 ) -> tuple[Nearest, Reduction] | None:
     """The nearest mechanism with so many motions, where it is near and has them.
 
     Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
     is hardly further away: a planar linkage, not a spherical one about a far centre.
     """
-    free = _tried(written, edges, motions, near, seed, None)
+    free = _tried(written, edges, q, motions, near, None)
     if free is None:
-        return _tried(written, edges, motions, near, seed, near)
-    off = shown * free[0].distance
-    tidy = _tried(written, edges, motions, min(near, off), seed, off)
-    return free if tidy is None or tidy[1].removed < free[1].removed else tidy
+        return _tried(written, edges, q, motions, near, near)
+    off = SHOWN * free[0].distance
+    if np.abs(_at_pose(free[1], edges).parallel(off)).max() > EXACT.same:
+        tidy = _tried(written, edges, q, motions, min(near, off), off)
+        if tidy is not None and (tidy[1].removed, free[0].distance) >= (
+            free[1].removed,
+            tidy[0].distance / 2.0,
+        ):
+            return tidy
+    return free
 
 
 def _tried(
     written: Reduction,
     edges: tuple[EdgeId, ...],
+    q: Array,
     motions: int,
     near: float,
-    seed: int,
     parallel: float | None,
 ) -> tuple[Nearest, Reduction] | None:
-    change = nearest(
-        written.mechanism, edges, _coordinates(written, edges), motions, parallel=parallel
-    )
-    if not change.distance <= near:
+    change = nearest(written.mechanism, edges, q, motions, parallel=parallel)
+    if not (change.distance <= near and change.error <= EXACT.same):
         return None
-    after = reduce(change.mechanism, rtol=written.rtol, seed=seed)
+    after = reduce(change.mechanism, rtol=written.rtol, seed=written.seed)
     finite = {cell.edges: cell.finite for cell in after.cells}
     return (change, after) if finite.get(edges) == motions else None
 
 
+def _at_pose(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
+    q = reduction.q[list(reduction.graph.columns(edges))]
+    loops = sized_loops(reduction.graph, q, edges)
+    return JointPlaces(loops, loops.state(q))
+
+
 def _relations(
-    before: Reduction, after: Reduction, edges: tuple[EdgeId, ...], near: float
+    loops: LoopKinematics, q: Array, after: Reduction, near: float
 ) -> list[AxisRelation]:
-    loops, changed = _at_pose(before, edges), _at_pose(after, edges)
-    written = Axes.of(loops, loops.state(_coordinates(before, edges)))
-    meant = Axes.of(changed, changed.state(_coordinates(after, edges)))
+    places = _at_pose(after, loops.edges)
+    written = Axes.of(loops, loops.state(q))
+    meant = Axes.of(places.loops, places.reference)
     return missed_relations(written, meant, loops.length, near)

@@ -8,7 +8,9 @@ what the places of the joints :math:`\delta` have to take away,
 .. math:: U_k^T \, (r(q_k) + A_k \delta) = 0, \qquad |\delta| \to \min,
 
 with :math:`U_k` the directions in which no coordinate can close configuration k, and :math:`A_k`
-the derivative of its closure errors by the places. Both are improved in turn.
+the derivative of its closure errors by the places. Both are improved in turn, first along a short
+way, then along longer ones. Singular values of these equations that the errors themselves make
+uncertain are left out until the errors are smaller.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ import numpy as np
 
 from regularize.as_designed.places import JointPlaces
 from regularize.lie.screw import Array
+from regularize.manifold.assembly import with_coordinates
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.projection import project
-from regularize.manifold.tolerances import EXACT
+from regularize.manifold.projection import Mask, project
+from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.model.graph import EdgeId, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
@@ -33,7 +36,7 @@ class Nearest:
     """A mechanism with its joints moved.
 
     Attributes:
-        mechanism: The changed mechanism.
+        mechanism: The changed mechanism, its coordinates where the loops close.
         moves: Moves of the joints, scaled, shape (12 joints,).
         places: What they refer to.
         error: Largest closure error left at the configurations that were looked at.
@@ -58,77 +61,120 @@ def nearest(
     motions: int,
     *,
     parallel: float | None = None,
-    rounds: int = 12,
+    movable: Mask | None = None,
+    ways: tuple[float, ...] = (0.3, 1.0, 2.0),
+    rounds: int = 5,
 ) -> Nearest:
     """Move the joints of some loops as little as possible so that they have some motions.
 
     Args:
         mechanism: The mechanism.
         edges: Edges of the loops.
-        q: Assembled coordinates of the edges, shape (n,).
+        q: Coordinates of the edges at which the loops are nearly closed, shape (n,).
         motions: Dimension of the motion that is wanted.
         parallel: Make axes parallel first that differ by at most this angle in radians, and move
             the joints as little as possible from there.
-        rounds: Number of improvements. Singular values count from a ten-thousandth of the largest
-            on in the first, where noise decides little, and from ``Tolerances.singular`` in the
-            last.
+        movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
+            default all.
+        ways: How far the motion is followed, one after the other, in radians or sizes.
+        rounds: Number of improvements on each but the last, which gets up to four times as many.
     """
     loops = sized_loops(build(mechanism), q, edges, None)
     places = JointPlaces(loops, loops.state(q))
     start: Array = np.zeros(12 * len(places.joints))
     if parallel is not None:
         start = places.parallel(parallel)
-    moves, visited, error = start, follow(loops, q, motions), 0.0
-    changed = places.moved(mechanism, moves)
-    for cutoff in np.geomspace(1e-4, EXACT.singular, rounds):
-        state = loops.state(visited)
-        u, _, _ = np.linalg.svd(loops.residual_jacobian(state) * loops.units)
-        left = np.swapaxes(u[:, :, loops.freedoms - motions :], 1, 2)
-        missing = (left @ loops.residual(state)[..., None])[..., 0]
-        error = float(np.abs(missing).max(initial=0.0))
-        along = left[..., : 6 * len(loops.chords)] @ places.derivative(state)
-        along = along.reshape(-1, along.shape[-1])
-        wanted = along @ (moves - start) - missing.reshape(-1)
-        moves = start + np.linalg.lstsq(along, wanted, rcond=cutoff)[0]
-        changed = places.moved(mechanism, moves)
-        graph = build(changed)
-        tree = spanning_tree(graph)
-        loops = LoopKinematics(graph, edges, tree, length=loops.length, center=loops.center)
-        visited = closest(loops, visited, motions)
-    return Nearest(changed, moves, places, error)
+    free = np.ones(len(start), dtype=bool) if movable is None else movable
+    # Frames that may move at all are turned for that.
+    start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
+    moves, changed, error = start, places.moved(mechanism, start), np.inf
+    for way in ways:
+        last, loops = way == ways[-1], _again(loops, changed)
+        visited = follow(loops, q, motions, far=way)
+        for k in range(rounds * 4 if last else rounds):
+            state = loops.state(visited)
+            u, _, _ = np.linalg.svd(loops.residual_jacobian(state) * loops.units)
+            left = np.swapaxes(u[:, :, loops.freedoms - motions :], 1, 2)
+            missing = (left @ loops.residual(state)[..., None])[..., 0].reshape(-1)
+            error = float(np.abs(missing).max(initial=0.0))
+            if error <= 0.1 * EXACT.closed:
+                break
+            along = left[..., : 6 * len(loops.chords)] @ places.derivative(state)
+            along = along.reshape(len(missing), -1) * free
+            # The least move of all is asked for first; what it leaves is taken away from there.
+            base = start if k < 2 else moves
+            largest = float(np.abs(moves).max()) or error
+            clear = min(0.1, max(10.0 * error, 0.1 * ROUNDING / largest))
+            wanted = along @ (moves - base) - missing
+            moves = base + np.linalg.lstsq(along, wanted, rcond=clear)[0]
+            changed = places.moved(mechanism, moves)
+            loops = _again(loops, changed)
+            visited = closest(loops, visited, motions)
+    position = np.array(loops.graph.position)
+    position[loops.columns] = visited[0]
+    return Nearest(with_coordinates(changed, position), moves, places, error)
+
+
+def _again(loops: LoopKinematics, changed: Mechanism) -> LoopKinematics:
+    """The same loops of a changed mechanism."""
+    graph = build(changed)
+    tree = spanning_tree(graph)
+    return LoopKinematics(graph, loops.edges, tree, length=loops.length, center=loops.center)
 
 
 def follow(
-    loops: LoopKinematics, q: Array, motions: int, *, far: float = 1.2, steps: int = 12
+    loops: LoopKinematics,
+    q: Array,
+    motions: int,
+    *,
+    far: float,
+    stride: float = 0.1,
+    enough: int = 40,
 ) -> Array:
     """Configurations along candidate motions to either side, shape (N, n).
 
+    A walker stops where another motion begins: what is small there is no noise.
+
     Args:
         loops: The loops.
-        q: Assembled coordinates, shape (n,).
+        q: Coordinates at which the loops are nearly closed, shape (n,).
         motions: Number of candidate motions, those of the smallest singular values.
         far: How far they are followed, radians or sizes.
-        steps: In how many steps.
+        stride: Largest length of a step.
+        enough: Number of equations that are asked for along the ways, several times those that a
+            special single loop fulfils: 13 for six hinges that are normal and meet in turn.
     """
-    _, _, vt = np.linalg.svd(loops.residual_jacobian(loops.state(q))[0] * loops.units)
-    basis = vt[len(vt) - motions :]
-    headings = np.concatenate([basis, -basis])
-    if motions > 1:
-        mixed = np.random.default_rng(0).normal(size=(motions, motions)) @ basis
-        headings = np.concatenate([headings, mixed / np.linalg.norm(mixed, axis=1)[:, None]])
+    rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)
-    found = [here]
+    s, basis = _singular(loops, here, rank)
+    lowest, found = 0.3 * s[0], [here]
+    headings = np.concatenate([basis[0], -basis[0]])
+    if motions > 1:
+        mixed = np.random.default_rng(0).normal(size=(motions, motions)) @ basis[0]
+        headings = np.concatenate([headings, mixed / np.linalg.norm(mixed, axis=1)[:, None]])
     here = np.repeat(here, len(headings), axis=0)
-    for k in range(steps):
+    equations = 6 * len(loops.chords) + len(loops.coupling)
+    samples = max(4, enough // (len(headings) * max(1, equations - rank)))
+    steps = samples * max(1, int(np.ceil(far / stride / samples)))
+    for k in range(1, steps + 1):
         ahead = loops.integrate(here, far / steps * headings * loops.units)
         here = closest(loops, ahead, motions)
-        _, _, vt = np.linalg.svd(loops.residual_jacobian(loops.state(here)) * loops.units)
-        near = vt[:, vt.shape[1] - motions :]
+        s, near = _singular(loops, here, rank)
         along = np.einsum("nmi,ni->nm", near, headings)
-        headings = np.einsum("nm,nmi->ni", along / np.linalg.norm(along, axis=1)[:, None], near)
-        if k % 3 == 2:
+        size = np.linalg.norm(along, axis=1)
+        good = (size > 0.5) & (s > lowest)
+        here = here[good]
+        headings = np.einsum("nm,nmi->ni", along[good] / size[good, None], near[good])
+        if k % (steps // samples) == 0:
             found.append(here)
     return np.concatenate(found)
+
+
+def _singular(loops: LoopKinematics, q: Array, rank: int) -> tuple[Array, Array]:
+    """The last singular value that counts, over the largest, and the velocities that are left."""
+    rows = loops.residual_jacobian(loops.state(q)) * loops.units
+    _, s, vt = np.linalg.svd(rows)
+    return s[:, rank - 1] / s[:, 0] if rank else np.ones(len(q)), vt[:, rank:]
 
 
 def closest(loops: LoopKinematics, q: Array, motions: int) -> Array:

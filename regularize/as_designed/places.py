@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.model.connections import DisjointSets
 from regularize.model.graph import Edge, NodeId
 from regularize.model.mechanism import Joint, Mechanism
 
@@ -87,12 +87,12 @@ class JointPlaces:
         return whole.reshape(len(state.q), 6 * len(loops.chords), -1)
 
     def parallel(self, near: float) -> Array:
-        """Moves that make axes parallel which nearly are, shape (12 joints,).
+        """Moves that make axes of bodies parallel which nearly are, shape (12 joints,).
 
         Args:
             near: Largest angle in radians between axes that are meant to be parallel.
         """
-        axes, owners = [], []
+        axes, owners, bodies = [], [], []
         for k, group in enumerate(self.edges.values()):
             edge = group[0]
             if len(group) == 1 and edge.freedoms == 1:
@@ -103,11 +103,16 @@ class JointPlaces:
                 ):
                     axes.append(screw.unit((self._pose(node) @ T)[:3, :3] @ axis))
                     owners.append((k, side))
+                    bodies.append(node)
         moves = np.zeros((len(self.joints), 2, 6))
         directions = np.array(axes).reshape(-1, 3)
         close = np.linalg.norm(np.cross(directions[:, None], directions), axis=-1) <= near
-        for members in nx.connected_components(nx.from_numpy_array(close)):
-            together = sorted(members)
+        # A body that is turned as a whole takes its axes along: they need not point anywhere.
+        close &= np.equal.outer(bodies, bodies)
+        parallel = DisjointSets(range(len(close)))
+        for i, j in np.argwhere(close):
+            parallel.union(int(i), int(j))
+        for together in parallel.groups():
             _, _, vt = np.linalg.svd(directions[together])
             for i in together:
                 mean = vt[0] if vt[0] @ directions[i] > 0 else -vt[0]

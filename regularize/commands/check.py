@@ -80,6 +80,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--configurations", type=count, metavar="N", help="configurations to certify (50)"
     )
     analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
+    for name, words, unit in (
+        ("tolerance", "how far joints are off: gives the misfit in redundant directions", "mm,deg"),
+        ("stiffness", "of the joints: gives the forces that the misfit causes", "N/um,Nm/rad"),
+    ):
+        analysis.add_argument(
+            f"--{name}",
+            metavar="T,R|TABLE",
+            action="append",
+            help=f"{words}; for all joints as 1{unit.replace(',', ',2')}, or a CSV, JSON or YAML "
+            "file with joint, translation, rotation; or both",
+        )
     analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
 
 

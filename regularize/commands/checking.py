@@ -34,7 +34,10 @@ from regularize.report.batch import in_parallel
 from regularize.report.suppression import Suppression
 from regularize.version import SCHEMAS, __version__
 
-ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
+ANALYSIS = (
+    *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
+    *("tolerance", "stiffness"),
+)
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class Checking:
             if getattr(self.arguments, name) is not None
         }
         try:
-            report = check(load_model(path, self.arguments), **chosen)
+            report = check(load_model(path, self.arguments, quiet=True), **chosen)
             if self.arguments.proof is not None:
                 write_proof(report.reduction, self.arguments.proof)
         except RegularizeError as error:

@@ -39,9 +39,20 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
+    """The wish to close what contradicts itself."""
+    parser.add_argument(
+        "--absorb-gaps",
+        action="store_true",
+        help="where loops stay open in redundant directions, move joint frames as little as closes "
+        "them",
+    )
+
+
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how a model is to be read and completed."""
     add_reading_options(parser)
+    add_absorb_gaps(parser)
     parser.add_argument(
         "--density",
         action="append",
@@ -90,11 +101,15 @@ def add_branch(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
-    """Read the model with the options given."""
+def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
+    """Read the model with the options given; what closes it is said on standard error."""
     from regularize.files import load
 
-    mechanism = load(file, **reading_options(arguments))
+    mechanism = load(file, absorb_gaps=arguments.absorb_gaps, **reading_options(arguments))
+    if arguments.absorb_gaps and not quiet:
+        said = [found for found in mechanism.findings if found.code in ("REG225", "REG226")]
+        report_findings(said, "never")
+        sys.stderr.writelines(f"  {line}\n" for found in said for line in found.help)
     if getattr(arguments, "branch", None) is not None:
         from regularize.reduction.reduce import on_branch
 

@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check one proof; 0 where it holds, else 1."""
-    from regularize.proofs.verifier import summary, verify
+    from regularize.proofs.verifier import verify
 
     try:
         document = json.loads(read_bytes(str(arguments.proof)))
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         from regularize.proofs.matching import match
 
         verdict = match(document, verdict, load_model(arguments.model, arguments))
-    sys.stdout.write(summary(verdict))
+    sys.stdout.write(str(verdict))
     return int(not verdict.holds)
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters, read
-from regularize.adapters.common.edits import WantedKind
+from regularize.adapters.common.edits import Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
+from regularize.as_designed.absorb import Absorbed
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
+from regularize.fixing.moving import closed_in_file, moving_edits
 from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
@@ -42,6 +44,9 @@ class Fix:
         findings: What the new kinds cannot hold, and what to know.
         reduction: Analysis of the changed model.
         placing: The files and their edits.
+        slack: Links that are put in and closing joints that are taken out, where other kinds of
+            joints do not suffice.
+        moves: By how many metres and radians frames of joints are moved to absorb gaps.
     """
 
     path: str
@@ -50,6 +55,8 @@ class Fix:
     findings: tuple[Diagnostic, ...]
     reduction: Reduction = field(repr=False)
     placing: Placing = field(repr=False)
+    slack: WantedSlack = field(default_factory=WantedSlack, repr=False)
+    moves: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """One line: the file, how many joints change, what is redundant then."""
@@ -107,28 +114,31 @@ def fix(
         source: A model file or its folder, or a mechanism that was loaded from one.
         joints: New kind of each joint to change, as in ``{"C": "spherical"}``, or a cure; None for
             the smallest changes after which nothing is redundant and the motion is the same.
-        absorb_gaps: Reserved; gaps are not absorbed.
+        absorb_gaps: Also close loops that contradict themselves in redundant directions, by the
+            least change of the joint frames that the file can hold.
         options: Of the reader, such as ``loops``.
 
     Raises:
         ModelError: A joint cannot become what it should, or the changed files do not read as meant.
         UnsupportedExport: The file cannot hold what would be needed.
     """
-    if absorb_gaps:
-        raise ModelError(
-            "gaps cannot be absorbed yet: close the model in the CAD system and save it again, or "
-            "call fix without absorb_gaps"
-        )
     before, named, options = _loaded(source, options)
     patcher = _patcher(before, joints)
+    closed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
+    before = closed.mechanism
     planned = plan(before, patcher, joints)
     patch = patcher.patch(planned.wanted)
+    if planned.slack is not None:
+        more = patcher.slack(planned.slack)
+        patch = Patch(patch.edits + more.edits, patch.findings + more.findings)
+    patch.edits += moving_edits(patcher, closed, patch.edits)
     placing = Placing(patcher, patch.edits, str(before.path))
     after, reduction = before, planned.reduction
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
-    findings = (*planned.findings, *patch.findings)
-    return Fix(named, after, planned.wanted, findings, reduction, placing)
+    findings = (*planned.findings, *patch.findings, *closed.findings())
+    slack = planned.slack or WantedSlack()
+    return Fix(named, after, planned.wanted, findings, reduction, placing, slack, closed.moves)
 
 
 def _loaded(

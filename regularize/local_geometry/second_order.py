@@ -18,7 +18,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
@@ -117,6 +116,8 @@ def definite(forms: Array, level: float) -> Array | None:
     for _ in range(20 * k * (k + 1)):
         points = np.einsum("ti,pij,tj->pt", tried, forms, tried)
         size = max(float(np.max(np.abs(points))), level)
+        from scipy.optimize import nnls  # needed by few mechanisms
+
         share, _ = nnls(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
         nearest = points @ share / max(float(share.sum()), level)
         distance = float(np.linalg.norm(nearest))

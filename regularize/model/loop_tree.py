@@ -38,6 +38,7 @@ class LoopTree:
         self.tree, self.roots = self._grow(tree_set)
         self.columns = np.array(graph.columns(self.edges), dtype=int)
         self._local = {int(c): i for i, c in enumerate(self.columns)}
+        self._place = {e: i for i, e in enumerate(self.edges)}
         self._row = {node: i for i, node in enumerate(self.nodes)}
         self._via = {node: edge for edge, node in self.tree}
 
@@ -99,7 +100,7 @@ class LoopTree:
     @cached_property
     def _edge_sides(self) -> Array:
         """The same for the edges, shape (2, L, edges)."""
-        place = {e: k for k, e in enumerate(self.edges)}
+        place = self._place
         sides = np.zeros((2, len(self.chords), len(self.edges)))
         for row, chord in enumerate(self.chords):
             edge = self.graph.edges[chord]

@@ -12,15 +12,17 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import trimesh
 
 from regularize.errors import MissingExtra, ReadError
 from regularize.input_files import check_regular, read_bytes
 from regularize.lie.screw import Array
 from regularize.model.body import Inertia
+
+if TYPE_CHECKING:
+    import trimesh
 
 MILLIMETRE = 1e-3
 #: Files of whole parts or assemblies that are read, by suffix.
@@ -94,6 +96,8 @@ class CadShape:
         Args:
             fineness: Largest angle between neighbouring triangles in radians.
         """
+        import trimesh  # loaded where triangles are asked for
+
         mesher, tool = _ocp("BRepMesh").BRepMesh_IncrementalMesh, _ocp("BRep").BRep_Tool
         location = _ocp("TopLoc").TopLoc_Location
         pieces = []

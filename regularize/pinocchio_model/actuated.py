@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
+from regularize.kernel.c_source import write_c
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.actuation import (
     Actuation,
@@ -69,14 +71,6 @@ class ActuatedTree(ConstrainedTree, ABC):
     @abstractmethod
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,)."""
-
-    @abstractmethod
-    def jacobian(self, q: Array, data: Any = None) -> Array:
-        """Rows on velocities, shape (m, nv)."""
-
-    @abstractmethod
-    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
-        """The part of the rows' time derivative that is left at zero acceleration, shape (m,)."""
 
     @abstractmethod
     def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
@@ -225,6 +219,9 @@ class ActuatedTree(ConstrainedTree, ABC):
             frequency: Of Baumgarte's terms in rad/s; then it is ``stabilized_dynamics``.
             damping: Of Baumgarte's terms.
         """
+        found = self._compiled_derivatives(q, v, tau, frequency, damping)
+        if found is not None:
+            return found
         tree, lift = self.expanded, self.lift(q, v)
         errors = tree.residual(q if lift is None else lift.q) if frequency else None
         terms = None if errors is None else Stabilization(errors, frequency, damping)
@@ -232,3 +229,43 @@ class ActuatedTree(ConstrainedTree, ABC):
             if lift is not None:
                 return lifted_derivatives(lift, tau, terms)
             return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)
+
+    def _compiled_derivatives(
+        self, q: Array, v: Array, tau: Array, frequency: float, damping: float
+    ) -> AccelerationDerivatives | None:
+        """``dynamics_derivatives`` by the compiled kernel, where it can."""
+        kernel = self.kernel
+        if kernel is None:
+            return None
+        if frequency:
+            terms = Stabilization(self.residual(q), frequency, damping)
+            factors = np.array([terms.rate, frequency**2])
+            found = kernel.stabilized_derivatives(q, v, tau, terms.residual, factors)
+        else:
+            found = kernel.dynamics_derivatives(q, v, tau)
+        return None if found is None else AccelerationDerivatives.of(found)
+
+    def to_c(self, path: str | Path) -> Path:
+        """Write C99 source for a controller, and a header beside it.
+
+        It stands on its own: tables of this robot and the code that this package has compiled, with
+        ``NAME_forward_dynamics(q, v, tau, a)`` and more, NAME being that of the file. Forces within
+        the joints (``passive_forces``) are to be added to tau.
+
+        Raises:
+            UnsupportedExport: The file does not end in ``.c``, its name is no C identifier, or a
+                joint or a row has a form that the code does not know.
+        """
+        if self.tables is None or self.style == "legacy":
+            raise UnsupportedExport(
+                "C source knows neither the style 'legacy' nor a universal joint that closes a "
+                "loop of the caller's model; choose 'rows', or write the joint as two hinges"
+            )
+        model = self.model
+        joints = [
+            f"{model.names[j]}: {model.idx_vs[j]}"
+            + (f" to {model.idx_vs[j] + model.nvs[j] - 1}" if model.nvs[j] > 1 else "")
+            for j in range(1, model.njoints)
+            if model.nvs[j]
+        ]
+        return write_c(self.tables, Path(path), f"Dynamics of {model.name}.", joints)

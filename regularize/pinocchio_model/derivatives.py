@@ -7,7 +7,7 @@ the tree, less those of the rows' forces with the multipliers held, and those of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,14 @@ class AccelerationDerivatives:
     ddq_dq: Array
     ddq_dv: Array
     ddq_dtau: Array
+
+    @classmethod
+    def of(cls, parts: Iterable[Array]) -> AccelerationDerivatives:
+        """From arrays of its own, which become read-only."""
+        whole = cls(*parts)
+        for part in (whole.a, *whole):
+            part.setflags(write=False)
+        return whole
 
     def __iter__(self) -> Iterator[Array]:
         """The three derivatives, so that they can be unpacked."""
@@ -73,10 +81,7 @@ def dynamics_derivatives(
         by_state[nv:, nv:] += stabilization.rate * jacobian
     response = inverse[:nv]
     by_state = -response @ by_state
-    parts = a, by_state[:, :nv], by_state[:, nv:], response[:, :nv]
-    for part in parts:
-        part.setflags(write=False)
-    return AccelerationDerivatives(*parts)
+    return AccelerationDerivatives.of((a, by_state[:, :nv], by_state[:, nv:], response[:, :nv]))
 
 
 def balance_derivatives(

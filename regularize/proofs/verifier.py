@@ -7,8 +7,8 @@ computed again, in integers. ``python verifier.py proof.json`` runs it by itself
 in one frame that is fixed at that pose. A twist is (v, w), a covector acts on it by the product of
 six numbers, and [(v, w), (v', w')] = (w x v' + v x w', w x w'). The columns Z of a joint span a
 subalgebra of se(3), in whose group it moves. Some joints are *cut*; the others form a forest. M is
-the set of configurations of the closed machine that continuous motions reach from the pose, g_ij
-the displacement of body j seen from body i since the pose.
+the set of configurations of the closed machine that motions reach from the pose along which no
+parallelogram named goes flat, g_ij the displacement of body j seen from body i since the pose.
 
 **Groups.** A subalgebra A is *a group of i and j* if at every configuration in M (a) g_ij lies in
 the connected group of A, and (b) the twist of j relative to i lies in A for all velocities of the
@@ -22,7 +22,10 @@ joints in place that fulfil the rows of the loops closed before.
 - *locked*: let a joint between i and j have one screw Z, outside the sum of a group A of i, b and a
   group B of b, j. exp(A) exp(B) is an immersed manifold, tangent to A + B at the identity; it meets
   the curve exp(Zq) in countably many places, so a continuous q stays where it is. There the twist
-  is in A + B, hence zero: zero is a group of i, j.
+  is in A + B, hence zero: zero is a group of i, j;
+- *parallelogram*: four parallel hinges, the loop's opposite sides equal, not all in one plane: with
+  sides that stay parallel it closes and has the one freedom that its rows leave. So opposite bodies
+  only translate, in the plane of the differences of the hinges' screws.
 
 **Seen spaces.** P is *seen from k relative to b* if it holds, in a frame on k, the twist of k
 relative to b, as in (b). A group of k, b is one. *Walk*: given P, and a group A of k, m, the
@@ -41,8 +44,21 @@ they imply all rows of the joint; the 6 - dim D rows that vanish on D are never 
 these loops have freedoms. Then the pose is an isolated solution of the loops, nothing in them
 moves on M, their rows are constant there, and these rows imply all others of the loops.
 
-**Theorem.** By induction over the cuts: at every configuration in M the kept rows allow the same
-velocities as all rows. What is left out can never matter there.
+**Held.** Some joints may be *virtual*, of a group with algebra g: all above is then of the machine
+with them. Let the first cut over one close the chain of the others in its loop, with D as above; on
+the joints' rates, h = dim D - dim g covectors fixed on a body k vanish on g, as k sees it, and on
+all by which the positions of the chain's joints change their screws. So they are rows with constant
+coefficients; let them be independent, and zero but for joints with one screw that no loop closed
+before holds. They vanish where the chain's twist is in g, a condition of rank h at most, so they
+say just that: they stand for the rows of that cut, which is cut no more. Let the machine's own
+equations have at the pose a rank r equal to the number of rows kept then, freedoms of cuts
+included. On M the kept rows leave no fewer velocities than these equations, n - r. Where these have
+the rank r, M is so a manifold of as many dimensions as the machine has velocities, hence open among
+its configurations: the machine stays in M along motions on which its equations keep the rank r.
+
+**Theorem.** By induction over the cuts: at every configuration in M (with virtual joints: where the
+equations keep their rank) the kept rows allow the same velocities as all rows. What is left out
+can never matter there.
 """
 
 from __future__ import annotations
@@ -53,8 +69,8 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import mul
-from typing import Any
+from operator import add, mul, sub
+from typing import Any, NamedTuple
 
 Vector = tuple[int, ...]
 #: Rows in reduced echelon form, each of integers without a common divisor, pivots positive.
@@ -77,8 +93,14 @@ class Verdict:
     assumptions: tuple[str, ...]
     reason: str = ""
 
+    def __str__(self) -> str:
+        """What was found, in lines."""
+        words = [*self.claims, *self.assumptions] if self.holds else [self.reason]
+        return "\n".join(["holds" if self.holds else "does not hold", *words, ""])
 
-RULES = ("joint", "path", "meet", "walk", "locked", "cut", "rigid")
+
+EVERY: Space = tuple(tuple(int(i == j) for j in range(6)) for i in range(6))
+RULES = ("joint", "path", "meet", "walk", "locked", "parallelogram", "cut", "rigid", "held")
 
 
 class Unproved(Exception):
@@ -179,6 +201,26 @@ def closure(rows: Iterable[Sequence[int]]) -> Space:
     return space if larger == space else closure(larger)
 
 
+def changed(space: Space, group: Space) -> Space:
+    """All by which displacements of a group change the elements of a space."""
+    return saturated(reduced([bracket(z, x) for z in group for x in space]), group)
+
+
+def arcs(hinges: Sequence[Space]) -> Space | None:
+    """How opposite sides move, if four hinges in the order of a loop are a parallelogram's."""
+    rows = [row for hinge in hinges for row in hinge]
+    lead = next((i for i in (3, 4, 5) if rows[0][i]), 0)
+    if len(hinges) != 4 or any(len(h) != 1 for h in hinges) or not all(r[lead] for r in rows):
+        return None
+    common = math.lcm(*(row[lead] for row in rows))
+    rows = [tuple(x * (common // row[lead]) for x in row) for row in rows]
+    sides = [tuple(map(sub, a, b)) for a, b in zip(rows, [*rows[1:], rows[0]], strict=True)]
+    turned = any(any(side[3:]) for side in sides) or any(sum(map(mul, r[:3], r[3:])) for r in rows)
+    space = reduced(sides)
+    closes = lead > 2 and not turned and not any(map(add, sides[0], sides[2]))
+    return space if closes and len(space) == 2 else None
+
+
 def integers(rows: Any) -> Space:
     """A space as a document writes it: rows of six decimal integers, in canonical form."""
     space = tuple(tuple(int(x) for x in row) for row in rows)
@@ -188,8 +230,7 @@ def integers(rows: Any) -> Space:
     return space
 
 
-@dataclass(frozen=True)
-class _Fact:
+class _Fact(NamedTuple):
     """A group of two bodies, or a space seen from the first relative to the second."""
 
     group: bool
@@ -211,6 +252,9 @@ class _Checker:
             self.ends[name], self.spaces[name] = (parent, child), integers(joint["space"])
             if closure(self.spaces[name]) != self.spaces[name]:
                 raise Unproved(f"the freedoms of {name} are no subalgebra")
+        self.virtual = {joint["name"] for joint in document["joints"] if joint.get("virtual")}
+        self.entered: dict[str, int] = {}
+        self.held: dict[str, int] = {}
         self.cuts: dict[str, Space] = {}
         self.to_cut = {step["joint"] for step in self.steps if step["because"] == "cut"}
         self.facts: list[_Fact | None] = []
@@ -219,26 +263,41 @@ class _Checker:
 
     def run(self) -> list[str]:
         """Check everything and say what was proved."""
-        self._check_forest()
+        self._joined(set(self.ends) - self.to_cut, forest=True)
         for step in self.steps:
             self.facts.append(self._fact(step))
         facts = [fact for fact in self.facts if fact is not None]
         if len(self.used) != len(facts) or len(set(facts)) != len(facts):
             raise Unproved("a step is not needed")
-        rows = sum(6 - len(self.spaces[name]) for name in self.cuts)
-        kept = sum(map(len, self.cuts.values()))
+        cuts = [name for name in self.cuts if name not in self.held]
+        rows = sum(6 - len(self.spaces[name]) for name in cuts)
+        kept = sum(len(self.cuts[name]) for name in cuts) + sum(self.held.values())
+        if self.virtual:
+            self._check_rank(cuts, kept + sum(len(self.spaces[name]) for name in cuts))
         if self.document["conclusion"] != {"rows": rows, "kept": kept, "removed": rows - kept}:
             raise Unproved("the conclusion counts other rows than the steps")
         return self.claims
 
-    def _check_forest(self) -> None:
-        """The joints that are not cut close no loop."""
+    def _joined(self, names: Iterable[str], *, forest: bool = False) -> dict[str, str]:
+        """One body for all that some joints connect."""
         tree = {body: body for ends in self.ends.values() for body in ends}
-        for name in sorted(set(self.ends) - self.to_cut):
+        for name in sorted(names):
             one, two = (tree[body] for body in self.ends[name])
-            if one == two:
+            if forest and one == two:
                 raise Unproved(f"{name} closes a loop and is not cut")
             tree = {body: two if root == one else root for body, root in tree.items()}
+        return tree
+
+    def _check_rank(self, cuts: Sequence[str], count: int) -> None:
+        """The machine's own equations have as large a rank at the pose."""
+        rings = {cut: self._ring(loop) for cut, loop in self.document["loops"].items()}
+        self._joined(set(self.ends) - self.virtual - set(cuts), forest=True)
+        if len(self.held) != len(self.virtual) or rings.keys() != set(cuts):
+            raise Unproved("a loop is missing")
+        if any(set(ring) & (self.virtual | set(cuts)) != {cut} for cut, ring in rings.items()):
+            raise Unproved("a loop is not that of its cut alone")
+        if len(reduced(self._matrix(rings, dict.fromkeys(rings, EVERY)))) != count:
+            raise Unproved("the equations have another rank than the rows that are kept")
 
     def _fact(self, step: Any) -> _Fact | None:
         if step["because"] not in RULES:
@@ -268,6 +327,7 @@ class _Checker:
         return self.spaces[name]
 
     def _joint(self, step: Any) -> _Fact:
+        self.entered[step["joint"]] = len(self.cuts)
         return _Fact(True, self.ends[step["joint"]], self._freedoms(step["joint"]))
 
     def _around(self, step: Any, start: str, end: str) -> tuple[Space, Space]:
@@ -301,13 +361,30 @@ class _Checker:
             raise Unproved("the joint is free to move")
         return _Fact(True, ends, ())
 
+    def _parallelogram(self, step: Any) -> _Fact:
+        signs = self._ring(step["loop"])
+        after = [self.ends[name][signs[name] > 0] for name in step["loop"]]
+        space = arcs([self._freedoms(name) for name in step["loop"]])
+        if (
+            space is None
+            or len({*after}) < 4
+            or sorted(step["bodies"])
+            not in [
+                sorted(after[::2]),
+                sorted(after[1::2]),
+            ]
+        ):
+            raise Unproved("there is no such parallelogram")
+        self.claims.append(f"it goes on until the parallelogram {', '.join(signs)} is flat")
+        return _Fact(True, tuple(step["bodies"]), space)
+
     def _cut(self, step: Any) -> None:
         name, near = step["joint"], step["seen from"]
         Z, ends = self.spaces[name], self.ends[name]
         far = ends[near == ends[0]]
         if name in self.cuts or near not in ends:
             raise Unproved(f"{name} is not cut properly")
-        D: Space = reduced([[int(i == j) for j in range(6)] for i in range(6)])
+        D = EVERY
         for here, there in step["of"]:
             # A body needs no fact about itself.
             P = _Fact(True, (near, near), ()) if here is None else self._premise(here, near)
@@ -336,22 +413,63 @@ class _Checker:
             raise Unproved("the loop does not end where it starts")
         return signs
 
-    def _rigid(self, step: Any) -> None:
-        rings = {cut: self._ring(loop) for cut, loop in step["loops"].items()}
+    def _matrix(self, rings: dict[str, dict[str, int]], rows: dict[str, Space]) -> list[Vector]:
+        """Rows of some loops on the rates of their joints at the pose."""
         joints = sorted({name for ring in rings.values() for name in ring})
         columns = [(name, z) for name in joints for z in self._freedoms(name)]
-        matrix = []
+        return [
+            tuple(ring.get(n, 0) * sum(map(mul, row, z)) for n, z in columns)
+            for cut, ring in rings.items()
+            for row in rows[cut]
+        ]
+
+    def _rigid(self, step: Any) -> None:
+        rings = {cut: self._ring(loop) for cut, loop in step["loops"].items()}
+        rows: dict[str, Space] = {}
         for cut, ring in rings.items():
             kept = integers(step["kept"][cut])
             if reduced([*self.cuts[cut], *kept]) != self.cuts[cut] or cut not in ring:
                 raise Unproved(f"rows of {cut} are kept that were not there")
             # The joint's own freedoms stand for the rows that tell its coordinates.
-            for row in [*kept, *self.spaces[cut]]:
-                matrix.append([ring.get(n, 0) * sum(map(mul, row, z)) for n, z in columns])
+            rows[cut] = (*kept, *self.spaces[cut])
             more, self.cuts[cut] = len(self.cuts[cut]) - len(kept), kept
             self.claims.append(f"{cut}: {more} more, for nothing in its loop can move")
-        if len(reduced(matrix)) < len(columns):
+        matrix = self._matrix(rings, rows)
+        if self.virtual or len(reduced(matrix)) < len(matrix[0]):
             raise Unproved("the rows that are kept do not lock the joints of the loops")
+
+    def _held(self, step: Any) -> None:
+        name, cut, near = step["joint"], step["instead of"], step["seen from"]
+        signs, rows, order = self._ring(step["loop"]), integers(step["rows"]), [*self.cuts]
+        before = set(order[: order.index(cut)])
+        if (
+            {name, cut} - {*signs}
+            or name not in self.virtual
+            or self.entered.pop(name) != len(before)
+        ):
+            raise Unproved(f"{cut} is not the first cut over {name}")
+        there = (set(self.ends) - self.to_cut | before) - {name}
+        if {*signs} - there != {name, cut}:
+            raise Unproved(f"a joint is not in place when {cut} is cut")
+        coefficients: list[list[int]] = [[] for _ in rows]
+        for joint, number in zip(step["loop"], step["of"], strict=True) if rows else ():
+            Z, ends, group = self.spaces[joint], self.ends[joint], _Fact(True, (near, near), ())
+            group = group if number is None else self._premise(number, near, group=True)
+            if group.bodies[1] not in ends:
+                raise Unproved(f"it is not said how {joint} moves")
+            zero = [*changed(Z, group.space), *(Z if joint == name else ())]
+            tree = self._joined(there - {joint})
+            if len(Z) != 1 or tree[ends[0]] == tree[ends[1]] or joint in before | self.virtual:
+                zero += Z
+            if any(sum(map(mul, row, z)) for row in rows for z in zero):
+                raise Unproved(f"the coefficient of {joint} is not constant, or not zero")
+            for row, found in zip(rows, coefficients, strict=True):
+                found += [sum(map(mul, row, z)) for z in Z]
+        more = len(self.cuts[cut]) + len(self.spaces[cut]) - len(self.spaces[name])
+        if len(reduced(coefficients)) != len(rows) or len(rows) != more or cut in self.held:
+            raise Unproved(f"the rows do not say that {name} is in its group")
+        self.held[cut] = more
+        self.claims.append(f"{more} row{'s' * (more != 1)} in place of {name}, as long as the rank")
 
     def assumption(self) -> str:
         """What has to be true of the machine."""
@@ -372,28 +490,17 @@ class _Checker:
 def distance(written: Sequence[float], space: Space) -> float:
     """Length of what of a written screw lies outside a space (floating point)."""
     basis: list[list[float]] = []
-
-    def outside(row: Sequence[float]) -> list[float]:
-        rest = [float(x) for x in row]
+    for row in (*space, written):
+        rest = [x / (1 if row is written else max(map(abs, row))) for x in row]
         for e in basis * 2:
             along = sum(map(mul, rest, e))
             rest = [x - along * y for x, y in zip(rest, e, strict=True)]
-        return rest
-
-    for row in space:
-        rest = outside([x / max(map(abs, row)) for x in row])
-        basis.append([x / math.hypot(*rest) for x in rest])
-    return math.hypot(*outside(written))
-
-
-def summary(verdict: Verdict) -> str:
-    """What was found, in lines."""
-    words = [*verdict.claims, *verdict.assumptions] if verdict.holds else [verdict.reason]
-    return "\n".join(["holds" if verdict.holds else "does not hold", *words, ""])
+        basis.append([x / (math.hypot(*rest) or 1.0) for x in rest])
+    return math.hypot(*rest)
 
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as file:
         found = verify(json.load(file))
-    sys.stdout.write(summary(found))
+    sys.stdout.write(str(found))
     sys.exit(0 if found.holds else 1)

@@ -26,8 +26,6 @@ from regularize.reduction.setting import Sampler, Setting
 
 #: Steps of each walker.
 STEPS = 2
-#: Closure errors up to this multiple of the tolerance are the file's rounding.
-SLACK = 20.0
 #: Configurations of a certificate by default, and those that are always walked to.
 CONFIGURATIONS = 50
 #: Configurations for which a closed form is looked for, per square of the number of loops: below,
@@ -116,7 +114,8 @@ class Certifier:
         return distinct, (float(farthest[0]), float(farthest[1]))
 
     def _small(self, worst: float) -> bool:
-        return worst <= SLACK * self.setting.rtol
+        # Up to this multiple of the tolerance it is the file's rounding.
+        return worst <= 20.0 * self.setting.rtol
 
     def _walked(
         self, loops: LoopKinematics, rows: ReducedLoops, count: int, rng: np.random.Generator

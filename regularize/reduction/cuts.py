@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.linalg import qr
 
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
@@ -190,6 +189,8 @@ def cut_of(
 
 def independent_rows(jacobian: Array, count: int) -> Array:
     """Indices of ``count`` well-conditioned independent rows (QR with pivoting), increasing."""
+    from scipy.linalg import qr  # needed by few mechanisms
+
     _, _, order = qr(jacobian.T, mode="economic", pivoting=True)
     return np.sort(np.asarray(order)[:count])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.cell import reduce_cell
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Sampler, Setting
@@ -84,6 +85,24 @@ class Reduction:
         cut = {c.edge.index for c in self.cuts}
         return tuple(e.index for e in self.graph.edges if e.index not in cut)
 
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """Bodies that rows of their own hold in a group."""
+        return tuple(held for part in self.parts for held in part.held)
+
+    @cached_property
+    def coupled(self) -> Graph:
+        """The graph with the rows that hold bodies in groups among its couplings."""
+        rows = [row for held in self.held for row in held.rows]
+        return replace(self.graph, couplings=(*self.graph.couplings, *rows)) if rows else self.graph
+
+    @cached_property
+    def by_cuts(self) -> Reduction:
+        """The reduction with rows of cuts alone: what it needs where nothing else can be held."""
+        if not self.held:
+            return self
+        return replace(self, parts=tuple(part.alone or part for part in self.parts))
+
     @cached_property
     def loops(self) -> LoopKinematics:
         """Kinematics of the whole mechanism, cut at the cuts, in metres."""
@@ -105,7 +124,7 @@ class Reduction:
         cuts = {cut.edge.index: cut for cut in self.cuts}
         for cell in self.cells:
             tree = [e for e in cell.edges if e not in cuts]
-            loops = LoopKinematics(self.graph, cell.edges, tree)
+            loops = LoopKinematics(self.coupled, cell.edges, tree)
             rows = ReducedLoops(loops, [cuts[chord] for chord in loops.chords])
             jacobian = rows.residual_jacobian(loops.state(q[:, loops.columns])) * loops.units
             if jacobian.shape[1]:
@@ -122,8 +141,8 @@ class Reduction:
 
     @property
     def kept(self) -> int:
-        """Rows kept."""
-        return sum(cut.kept for cut in self.cuts)
+        """Rows kept, with those that hold bodies in groups."""
+        return sum(part.kept for part in self.parts)
 
     @property
     def removed(self) -> int:
@@ -250,6 +269,7 @@ def reduce(
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
     sampler: Sampler | None = None,
+    groups: bool = True,
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
@@ -266,6 +286,8 @@ def reduce(
             the sampler, all others walked to.
         seed: Seed of all random choices.
         sampler: Where many configurations come from, where they need not be walked to.
+        groups: Whether linear relations of joints may hold bodies in groups of motions that no leg
+            confines them to, and parallelograms are told from other loops; see ``held``.
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
@@ -276,7 +298,7 @@ def reduce(
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
     assembly = assemble(graph, seed=seed)
     prescribed = _prescribed(graph, keep_cuts, cuts)
-    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler)
+    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler, groups)
     cells = [
         reduce_cell(setting, edges, numerical=numerical, configurations=configurations)
         for edges in graph.cells

@@ -34,6 +34,7 @@ class Setting:
         length_scale: Size in metres to divide lengths by, or None for each part's own.
         seed: Seed of all random choices.
         sampler: Where many configurations come from, or None to walk to all of them.
+        groups: Whether bodies may be held in groups by rows of their own.
     """
 
     graph: Graph
@@ -43,6 +44,7 @@ class Setting:
     length_scale: float | None
     seed: int
     sampler: Sampler | None = None
+    groups: bool = True
 
     @cached_property
     def whole(self) -> LoopKinematics:
@@ -72,10 +74,12 @@ class Setting:
         """Assembled pose of a node, shape (4, 4)."""
         return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
 
-    def scaled_screws(self, e: EdgeId, center: Array, length: float) -> Array:
-        """World screws of an edge at the assembled pose, about the centre, shape (6, f)."""
-        screws = self.reference.screws[0, self.whole.local(e)]
-        return self.whole.measured(length, center).scaled(screws).T
+    def scaled_screws(
+        self, edges: Iterable[EdgeId], center: Array, length: float
+    ) -> dict[EdgeId, Array]:
+        """World screws of edges at the assembled pose, about the centre, shape (6, f) each."""
+        screws = self.whole.measured(length, center).scaled(self.reference.screws[0])
+        return {e: screws[self.whole.local(e)].T for e in edges}
 
     def loops(
         self, edges: Sequence[EdgeId], cuts: Iterable[Cut]

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 import regularize
 from regularize.model.diagnostic import Diagnostic
-from regularize.render import loop_view, view
+from regularize.render import loop_view, misfit_view, view
 from regularize.render.drawing import Drawing, draw
 from regularize.render.loop_view import Group
 from regularize.render.picture import picture, svg
@@ -48,6 +48,10 @@ def render(report: Analysis) -> str:
             ("joint", "undetermined"),
             view.untrusted(report, most=MOST_NAMES),
         ),
+        *_pairs(
+            misfit_view.title(report), ("redundant direction", "misfit"), misfit_view.rows(report)
+        ),
+        misfit_view.bars(report),
         *_remedies(report),
         "</main>",
         *_footer(report),

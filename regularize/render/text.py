@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regularize.model.diagnostic import Diagnostic
-from regularize.render import loop_view, view
+from regularize.render import loop_view, misfit_view, view
 from regularize.report.analysis import Analysis
 from regularize.report.loop_report import LoopReport
 from regularize.report.words import counted, listed
@@ -74,6 +74,7 @@ def blocks(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableTyp
         yield from _motions(report, verbosity)
         yield from _reasons(report)
         yield from _reactions(report)
+        yield from _section(misfit_view.title(report), misfit_view.rows(report))
         yield from _remedies(report)
         yield from _notes(report)
         yield from _loops(report, verbosity)

@@ -9,7 +9,7 @@ import shlex
 from dataclasses import replace
 
 from regularize.displayed import displayed
-from regularize.fixing.advice import own_cure
+from regularize.fixing.advice import editable, own_cure
 from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
 from regularize.report.analysis import Analysis, Component
@@ -57,14 +57,13 @@ def verdict(report: Analysis) -> tuple[str, str]:
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
+    limited = any(part.held or part.parallelograms for part in r.parts)
+    where = f"in every configuration{', up to the limits that REG227 names' if limited else ''}"
     if r.removed >= r.redundant:
-        sentence += (
-            "it can be dropped in every configuration."
-            if r.redundant == 1
-            else f"{'both' if r.redundant == 2 else 'all'} can be dropped in every configuration."
-        )
+        which = {1: "it", 2: "both"}.get(r.redundant, "all")
+        sentence += f"{which} can be dropped {where}."
     elif r.removed:
-        sentence += f"{r.removed} can be dropped in every configuration, {r.remaining} cannot."
+        sentence += f"{r.removed} can be dropped {where}, {r.remaining} cannot."
     elif r.finite_mobility is not None and r.finite_mobility < r.mobility:
         sentence += "kept, for to second order they hold the mechanism."
     else:
@@ -176,11 +175,14 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         if others:
             words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
-        own = own_cure(r)
-        if own is not None:
-            arguments = shlex.join(own.arguments)
-            command = f"regularize fix {path} -o fixed/ {arguments}"
-            found.append((f"or in this file: {_changes(own)}", command))
+    own = own_cure(r) if report.cures and not ways else None
+    command = f"regularize fix {path} -o fixed/"
+    if own is not None:
+        found.append(
+            (f"or in this file: {_changes(own)}", f"{command} {shlex.join(own.arguments)}")
+        )
+    elif r.removed and not ways and not shaky and r.assembly.closed and editable(r):
+        found.append(("or let joints be changed in this file, as far as it holds others", command))
     return found
 
 

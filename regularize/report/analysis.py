@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,7 +18,9 @@ from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.designed import as_designed
 from regularize.report.findings import by_severity, findings
+from regularize.report.held_bodies import held_entries
 from regularize.report.loop_report import LoopReport, loop_reports
+from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import (
@@ -32,6 +34,7 @@ from regularize.report.words import LISTED, counted
 from regularize.statics.cure import Cure
 from regularize.statics.cures import cures, freeing
 from regularize.statics.joint_changes import JointChange
+from regularize.statics.per_joint import PerJoint
 from regularize.statics.reactions import Reaction, reactions
 from regularize.version import SCHEMAS, __version__
 
@@ -63,12 +66,12 @@ class Component:
     @property
     def constraints(self) -> int:
         """Constraint rows at its cuts."""
-        return sum(cut.constraints for cut in self.part.cuts)
+        return self.part.constraints
 
     @property
     def kept(self) -> int:
         """Rows kept of them."""
-        return sum(cut.kept for cut in self.part.cuts)
+        return self.part.kept
 
     @property
     def redundant(self) -> int:
@@ -103,6 +106,8 @@ class Analysis:
         meant: The mechanism that the numbers were meant to be, where one near them moves more.
         diagnostics: The findings.
         seconds: How long the analysis took.
+        misfit: What given tolerances leave open in redundant directions; None without them, and
+            where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
     """
 
@@ -116,11 +121,18 @@ class Analysis:
     meant: Idealised | None
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
+    misfit: Misfit | None = None
     suppressed: tuple[Suppressed, ...] = ()
 
     @classmethod
     def of(
-        cls: type[Kind], reduction: Reduction, *, near: float = SLIGHT, began: float | None = None
+        cls: type[Kind],
+        reduction: Reduction,
+        *,
+        near: float = SLIGHT,
+        began: float | None = None,
+        tolerance: PerJoint | Iterable[PerJoint] | None = None,
+        stiffness: PerJoint | Iterable[PerJoint] | None = None,
     ) -> Kind:
         """Everything that follows from a reduction.
 
@@ -129,6 +141,8 @@ class Analysis:
             near: Tolerance within which a loop is called nearly special; radians, and distances
                 relative to the size of its part.
             began: When the work began, by ``time.perf_counter``; by default now.
+            tolerance: Of the joints; see ``misfit``.
+            stiffness: Of the joints; see ``misfit``.
         """
         began = time.perf_counter() if began is None else began
         reduction = with_other_lengths(reduction)
@@ -154,6 +168,7 @@ class Analysis:
             meant=meant if meant.changed else None,
             diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
+            misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
         )
 
     def __repr__(self) -> str:
@@ -273,6 +288,8 @@ class Analysis:
                 },
             },
             "as_designed": None if self.meant is None else self.meant.as_dict(),
+            "misfit": None if self.misfit is None else self.misfit.as_dict(),
+            "stress": None if self.misfit is None else self.misfit.stress(),
             "redundancy": self.redundancy,
             "reduction": {
                 "constraints": r.constraints,
@@ -286,6 +303,7 @@ class Analysis:
                 "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
+                **held_entries(r),
             },
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],

@@ -11,7 +11,20 @@ from regularize.report.words import counted, degrees, millimetres, names
 
 
 def as_designed(meant: Idealised) -> Iterator[Diagnostic]:
-    """The finding that a mechanism next to the written one moves more freely."""
+    """The findings that a mechanism next to the written one moves more freely, or may do so."""
+    for candidate in meant.undecided:
+        one = candidate.motions == 1
+        found = "was not found nearby" if candidate.searched else "is too far off to be looked for"
+        yield Diagnostic(
+            "REG223",
+            "note",
+            f"{counted(candidate.motions, 'motion')} of {names(candidate.joints)} may have been "
+            f"meant: what forbids {'it' if one else 'them'} is weak (singular values up to "
+            f"{candidate.size:.1g} of the largest), as noise in the numbers would make it; the "
+            f"mechanism that was meant {found}",
+            joints=candidate.joints,
+            help=("look further with --near 0.05, or write the numbers with more digits",),
+        )
     if not meant.changed:
         return
     mechanism, after = meant.written.mechanism, meant.reduction

@@ -10,6 +10,7 @@ from regularize.model.slack_names import is_slack
 from regularize.reduction.idle import IdleBody
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
+from regularize.report.held_bodies import limits
 from regularize.report.loop_report import LoopReport
 from regularize.report.mobility_findings import mobility_findings
 from regularize.report.nearly import in_world, nearly_special
@@ -51,6 +52,7 @@ def findings(
                 reduction, part, [loop for loop in loops if loop.part is part], near
             )
         ),
+        *limits(reduction),
         *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
         *_reactions(reactions),
@@ -129,7 +131,7 @@ def _part(
 ) -> Iterator[Diagnostic]:
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
-    left = sum(c.kept + c.edge.freedoms for c in part.cuts) - part.rank
+    left = part.surplus
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
     numerical = "remove on numerical evidence: regularize.reduce(mechanism, numerical=True)"

@@ -66,9 +66,8 @@ def reasons(reduction: Reduction) -> tuple[Reason, ...]:
             found.append(_locked(reduction, cell))
     for part in reduction.parts:
         cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
-        kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
-        if cell.finite == cell.actual > 0 and part.proved and kept > part.rank:
-            found += _moves(reduction, part, kept - part.rank)
+        if cell.finite == cell.actual > 0 and part.proved and part.surplus > 0:
+            found += _moves(reduction, part, part.surplus)
     return tuple(found)
 
 

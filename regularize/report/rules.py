@@ -386,6 +386,64 @@ RULES: tuple[Rule, ...] = (
         "Wohlhart, Recent Advances in Robot Kinematics (1996)",
     ),
     Rule(
+        "REG223",
+        "may-have-been-meant",
+        "note",
+        "Whether the loops are meant to move is not decided by the written numbers.",
+        "A few equations are so weak that noise in the numbers may be all that makes them count, "
+        "and no special mechanism was found that explains it.",
+        "A linkage whose axes are off by half a degree.",
+        "Write the numbers with all their digits, or look further with --near.",
+    ),
+    Rule(
+        "REG225",
+        "gaps-absorbed",
+        "note",
+        "Loops contradicted themselves in redundant directions, and joint frames were moved as "
+        "little as closes them, as --absorb-gaps asks.",
+        "What follows is of the mechanism with these frames, not of the file.",
+        "A planar four-bar whose last hinge is 2 mm off along its axis.",
+        "Nothing, or correct the frames in the file: `regularize fix --absorb-gaps`.",
+    ),
+    Rule(
+        "REG226",
+        "gaps-not-absorbed",
+        "warning",
+        "A gap was to be absorbed, and coordinates would have to close it, but cannot.",
+        "The machine cannot be assembled; moving frames would make links longer or shorter.",
+        "A four-bar with one link longer than the others together.",
+        "Correct the lengths.",
+    ),
+    Rule(
+        "REG227",
+        "held-in-a-group",
+        "note",
+        "Rows are redundant because legs that each allow more agree on one group of motions, or "
+        "because a loop of four hinges is a parallelogram. The kept rows hold the group itself: "
+        "beside those at the cuts there are linear relations of the joints of one leg.",
+        "Theorem: add a virtual joint of the group between two bodies; let K be the kept rows of "
+        "the mechanism with it, proved from the joint axes, and r the rank of all loop equations "
+        "at the assembled pose. If K has full rank r + dim g there, the bodies move in the group "
+        "wherever motions lead along which the equations keep the rank r. That ends at a "
+        "constraint singularity, or where a leg is singular; for a parallelogram, where it goes "
+        "flat.",
+        "A platform on four legs R-U-U: each stops it from turning about one horizontal axis, two "
+        "of these axes determine the others, and which two would do changes with the pose.",
+        "Stay away from such poses (simulate says when it comes near one, REG228). Styles other "
+        "than rows keep all rows of the cuts instead.",
+        "Kong and Gosselin, Type Synthesis of Parallel Mechanisms (2007)",
+    ),
+    Rule(
+        "REG228",
+        "near-end-of-proof",
+        "warning",
+        "A simulation came near a pose at which redundant rows need not be redundant any more.",
+        "Beyond a constraint singularity legs can let a platform out of its group of motions, and "
+        "a flat parallelogram can turn into an antiparallelogram; the kept rows do not know.",
+        "A platform on four legs R-U-U whose horizontal axes all become parallel.",
+        "Reduce the mechanism again on the other side, or stay away from the pose.",
+    ),
+    Rule(
         "REG301",
         "not-expressible",
         "error",

@@ -1,0 +1,276 @@
+/* Accelerations of a tree with closed loops.
+ *
+ * Clusters of parts are eliminated from the leaves inwards, as single joints are in the
+ * articulated-body algorithm (Featherstone, Rigid Body Dynamics Algorithms, chapter 7). With the
+ * acceleration A of the part that a cluster moves against, beyond what it is while no column
+ * accelerates, the cluster's columns accelerate by a, where
+ *
+ *     ( H  J^T ) (   a     )   ( f - F^T A )
+ *     ( J   0  ) ( -lambda ) = (  -gamma   )
+ *
+ * and the wrench that it needs, I A + F a + p, is (I - F K^-1 F^T) A + p + F K^-1 (f, -gamma).
+ */
+#include "algebra.h"
+#include "tables.h"
+
+/* Twist of a closure's row frame point x as a point of what column k of part b moves. */
+static inline void twist_at(const Workspace *w, int b, int k, const double *x, double *twist) {
+    double arm[3];
+    subtract(x, w->pose + 12 * b + 9, arm);
+    copy(w->motion + 6 * k, twist);
+    copy(w->motion + 6 * k + 3, twist + 3);
+    add_cross(twist + 3, arm, twist);
+}
+
+/* Entries of a closure's rows at the columns from a part down to another one. */
+static void load_way(const Tables *t, Workspace *w, int c, int b, double sign, const double *x,
+                     Reading *at) {
+    for (; b != t->last_common[c]; b = t->parent[b]) {
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+            double twist[6];
+            twist_at(w, b, k, x, twist);
+            for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+                const double *g = w->covectors + 6 * r;
+                w->entry[*at->j++] = sign * (dot(g, twist) + dot(g + 3, twist + 3));
+            }
+        }
+    }
+}
+
+/* Velocity and acceleration of a part at a point, while no column accelerates. */
+static inline void motion_at(const Workspace *w, int b, const double *x, double *v, double *a) {
+    const double *V = w->twist + 6 * b, *A = w->drift + 6 * b;
+    double arm[3], swept[3];
+    subtract(x, w->pose + 12 * b + 9, arm);
+    cross(V + 3, arm, swept);
+    for (int i = 0; i < 3; ++i) v[i] = V[i] + swept[i], a[i] = A[i];
+    add_cross(A + 3, arm, a);
+    add_cross(V + 3, swept, a);
+}
+
+/* Rows of a closure: covectors in ground axes, entries, and right-hand sides.
+ *
+ * In a frame that moves with the first part, the relative velocity u = v2 - v1 at its origin and
+ * the relative rate have the rates a2 - a1 - (O1 + O2) x u and alpha2 - alpha1 - O1 x O2. */
+static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
+    const int one = t->first[c], two = t->second[c];
+    const double *O1 = w->twist + 6 * one + 3, *O2 = w->twist + 6 * two + 3;
+    double frame[12], v1[3], a1[3], v2[3], rate[6], u[3], both[3];
+    compose(w->pose + 12 * one, t->row_frame + 12 * c, frame);
+    motion_at(w, one, frame + 9, v1, a1);
+    motion_at(w, two, frame + 9, v2, rate);
+    subtract(v1, v2, u);
+    for (int i = 0; i < 3; ++i) {
+        both[i] = O1[i] + O2[i];
+        rate[i] -= a1[i];
+        rate[3 + i] = w->drift[6 * two + 3 + i] - w->drift[6 * one + 3 + i];
+    }
+    add_cross(both, u, rate);
+    add_cross(O2, O1, rate + 3);
+    for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+        double *g = w->covectors + 6 * r;
+        rotate(frame, t->covector + 6 * r, g);
+        rotate(frame, t->covector + 6 * r + 3, g + 3);
+        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3);
+    }
+    load_way(t, w, c, two, 1.0, frame + 9, at);
+    load_way(t, w, c, one, -1.0, frame + 9, at);
+}
+
+/* Entries of inertia at the columns of part b, and their right-hand sides. */
+static void load_columns(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
+                         Reading *at) {
+    const double *rigid = w->rigid + 10 * b, *wrench = w->wrench + 6 * b;
+    for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+        const double *J = w->motion + 6 * k;
+        const int unknown = t->column_unknown[k];
+        double f[6], d[3];
+        act_rigid(rigid, J, f);
+        if (t->dense[b]) {
+            const double *M = w->spatial + 36 * b;
+            for (int i = 0; i < 6; ++i) f[i] += dot(M + 6 * i, J) + dot(M + 6 * i + 3, J + 3);
+        }
+        for (int i = t->column[b]; i <= k; ++i) {
+            const double *I = w->motion + 6 * i;
+            w->entry[*at->h++] = dot(I, f) + dot(I + 3, f + 3);
+        }
+        w->entry[t->start[unknown]] += t->armature[k];
+        w->solution[unknown] = (t->own[k] ? tau[t->rate[k]] : 0.0) - dot(J, wrench)
+                               - dot(J + 3, wrench + 3);
+        int a = b;
+        for (; t->inner[a]; a = t->parent[a]) {
+            const int p = t->parent[a];
+            subtract(w->pose + 12 * a + 9, w->pose + 12 * p + 9, d);
+            add_cross(d, f, f + 3);
+            for (int i = t->column[p]; i < t->column[p + 1]; ++i) {
+                const double *I = w->motion + 6 * i;
+                w->entry[*at->h++] = dot(I, f) + dot(I + 3, f + 3);
+            }
+        }
+        if (!rooted) {
+            double *F = w->border + 6 * unknown;
+            subtract(w->pose + 12 * a + 9, w->pose + 12 * t->parent[a] + 9, d);
+            add_cross(d, f, f + 3);
+            for (int i = 0; i < 6; ++i) F[i] = f[i];
+        }
+    }
+}
+
+/* Hand a part's inertia and wrench on to its parent. */
+static void hand_on(const Tables *t, Workspace *w, int b) {
+    const int p = t->parent[b];
+    double d[3];
+    subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+    add_wrench(w->wrench + 6 * b, d, w->wrench + 6 * p);
+    if (t->inner[b]) {
+        add_rigid(w->rigid + 10 * b, d, w->rigid + 10 * p);
+        if (t->dense[b]) add_spatial(w->spatial + 36 * b, d, w->spatial + 36 * p);
+    } else {
+        /* Through moving parts only a little of a great mass may be felt: no large sums. */
+        double rigid[10] = {0};
+        add_rigid(w->rigid + 10 * b, d, rigid);
+        add_dense(rigid, w->spatial + 36 * p);
+        if (t->dense[b]) add_spatial(w->spatial + 36 * b, d, w->spatial + 36 * p);
+    }
+}
+
+/* Add rho J^T J to H and rho J^T beta to f, which changes no solution, so that massless ends of the
+ * tree have pivots: rho makes both matrices about as large. */
+static void stiffen(const Tables *t, Workspace *w, int c, Reading *at) {
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    double mass = 0.0;
+    int columns = 0;
+    for (int u = begin; u < end; ++u) {
+        if (!t->is_row[u]) mass += w->entry[t->start[u]], ++columns;
+    }
+    for (int u = begin; u < end; ++u) {
+        if (!t->is_row[u]) continue;
+        const int count = *at->stiff++, *place = at->stiff, *column = place + count;
+        double square = 0.0;
+        at->stiff = column + count;
+        for (int i = 0; i < count; ++i) square += w->entry[place[i]] * w->entry[place[i]];
+        const double rho = square > 0.0 ? mass / (columns * square) : 0.0;
+        for (int i = 0; i < count; ++i) {
+            const double x = rho * w->entry[place[i]];
+            w->solution[column[i]] += x * w->solution[u];
+            for (int j = i; j < count; ++j) w->entry[*at->stiff++] += x * w->entry[place[j]];
+        }
+    }
+}
+
+/* What a cluster takes from the inertia of the part that it moves against, and adds to its wrench. */
+static void yield_to(const Tables *t, Workspace *w, int begin, int end, int parent) {
+    double *M = w->spatial + 36 * parent, *f = w->wrench + 6 * parent;
+    for (int u = begin; u < end; ++u) {
+        const double *Y = w->border + 6 * u, inverse = w->entry[t->start[u]];
+        const double share = inverse * w->solution[u];
+        for (int i = 0; i < 6; ++i) {
+            const double x = inverse * Y[i];
+            for (int j = 0; j < 6; ++j) M[6 * i + j] -= x * Y[j];
+            f[i] += share * Y[i];
+        }
+    }
+}
+
+/* Eliminate a cluster. */
+static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    const int parent = t->cluster_parent[c], rooted = parent == 0;
+    fill(0.0, t->start[end] - t->start[begin], w->entry + t->start[begin]);
+    if (!rooted) fill(0.0, 6 * (end - begin), w->border + 6 * begin);
+    for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
+        const int b = t->part_list[i];
+        load_columns(t, w, b, tau, rooted, at);
+        if (t->inner[b] || !rooted) hand_on(t, w, b);
+    }
+    for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
+        load_closure(t, w, t->loop_list[i], at);
+    }
+    for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
+        const int row = t->constant_list[i];
+        w->solution[t->row_unknown[t->size[loop_rows_size] + row]] = 0.0;
+        for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
+            w->entry[*at->j++] = t->coefficient[k];
+        }
+    }
+    if (t->stiffened[c]) stiffen(t, w, c, at);
+    if (t->soft[c]) {
+        if (solve_softly(t, w, c, at)) return 1;
+        if (!rooted) yield_softly(t, w, begin, end, parent);
+        return 0;
+    }
+    if (!t->massive[0]) note_pivots(t, w, begin, end);
+    if (factorise(t, w, c, &at->update)) return 1;
+    if (!rooted) yield_to(t, w, begin, end, parent);
+    return 0;
+}
+
+/* The second half of a cluster's solution, and the accelerations that others move against. */
+static void solve_cluster(const Tables *t, Workspace *w, int c) {
+    const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
+    const double *A = w->acceleration + 6 * parent;
+    for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
+        const int first = t->start[u], last = t->start[u + 1];
+        double y = w->solution[u];
+        if (parent) {
+            const double *Y = w->border + 6 * u;
+            y -= dot(Y, A) + dot(Y + 3, A + 3);
+        }
+        if (!t->soft[c]) {
+            y *= w->entry[first];
+            for (int i = first + 1; i < last; ++i) y -= w->entry[i] * w->solution[t->below[i]];
+        }
+        w->solution[u] = y;
+    }
+    for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
+        const int b = t->part_list[i], p = t->parent[b];
+        if (!t->dense[b]) continue;
+        double d[3], *a = w->acceleration + 6 * b;
+        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+        for (int j = 0; j < 6; ++j) a[j] = w->acceleration[6 * p + j];
+        add_cross(a + 3, d, a);
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+            const double rate = w->solution[t->column_unknown[k]];
+            for (int j = 0; j < 6; ++j) a[j] += rate * w->motion[6 * k + j];
+        }
+    }
+}
+
+/* Accelerations of all columns and multipliers of all rows, after velocities(). */
+static int solve_step(const Tables *t, Workspace *w, const double *tau) {
+    Reading at = {t->h_place, t->j_place, t->update, t->stiff_place};
+    for (int b = 1; b < t->size[parts_size]; ++b) {
+        load_part(t, w, b);
+        if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
+    }
+    for (int c = 0; c < t->size[clusters_size]; ++c) {
+        if (eliminate_cluster(t, w, c, tau, &at)) return 1;
+    }
+    fill(0.0, 6, w->acceleration);
+    for (int c = t->size[clusters_size] - 1; c >= 0; --c) solve_cluster(t, w, c);
+    return 0;
+}
+
+/* Acceleration of the velocities under joint forces; 1 where masses or rows do not determine it. */
+static int forward_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                            double *const *out) {
+    const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
+    positions(t, w, in[0]);
+    velocities(t, w, in[1], against);
+    if (solve_step(t, w, in[2])) return 1;
+    for (int k = 0; k < t->size[columns_size]; ++k) {
+        if (t->own[k]) out[0][t->rate[k]] = w->solution[t->column_unknown[k]];
+    }
+    return 0;
+}
+
+/* The same, and the multipliers of the rows. */
+static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                                double *const *out) {
+    if (forward_dynamics(t, w, in, out)) return 1;
+    for (int c = 0; c < t->size[clusters_size]; ++c) {
+        if (t->soft[c]) take_idle(t, w, c);
+    }
+    for (int r = 0; r < t->size[rows_size]; ++r) out[1][r] = -w->solution[t->row_unknown[r]];
+    return 0;
+}

@@ -1,0 +1,139 @@
+r"""Where joint frames have their origins, which means nothing along their own axes.
+
+A hinge is the same wherever its frame lies on its axis, and a slide wherever its frame lies at all.
+Lengths are those between axes. Frames that lie much further off than the axes are from each other
+would drown these lengths, so they are brought to where the axes are near each other: to the points
+next to the one, :math:`c`, whose squared distances from all axes add up to the least,
+
+.. math:: \sum_i P_i \, (c - o_i) = 0,
+
+with :math:`P_i` the projection across axis i and :math:`o_i` a point on it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.model.graph import Edge, NodeId
+from regularize.model.joint_motion import motion
+
+#: Directions in which the frames of joints may be moved that are not one, by their kind.
+FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
+
+
+def near_each_other(edges: Sequence[Edge], ground: NodeId, position: Array) -> list[Edge]:
+    """The same joints, with frames that lie far off brought near along their axes.
+
+    Args:
+        edges: All elementary joints of a mechanism.
+        ground: The node that does not move.
+        position: Stored coordinates of all joints, shape (n,).
+
+    Returns:
+        The edges as they are where their frames are no further apart along the axes than thirty
+        times what the axes are from each other; and where all axes meet in one point to a few parts
+        in ten thousand of that, as those of a spherical linkage do.
+    """
+    counts, axes = _free(edges)
+    apart, along, side_by_side = _sizes(edges, counts, axes)
+    if along <= 30.0 * apart:
+        return list(edges)
+    free = [
+        np.eye(3) if count == 3 else axis[:, None][:, :count]
+        for count, axis in zip(counts.tolist(), axes, strict=True)
+    ]
+    poses = _poses(edges, ground, position)
+    frames = [poses[edge.parent] @ edge.T_parent for edge in edges]
+    across, moment = np.zeros((3, 3)), np.zeros(3)
+    start = frames[0][:3, 3]
+    for frame, basis in zip(frames, free, strict=True):
+        slides = frame[:3, :3] @ basis
+        P = np.eye(3) - slides @ slides.T
+        across += P
+        moment += P @ (frame[:3, 3] - start)
+    spread = np.linalg.eigvalsh(across)
+    if spread[0] > 1e-3 * spread[2] and apart < 4e-4 * along and side_by_side < 0.1 * apart:
+        return list(edges)
+    center = start + np.linalg.lstsq(across, moment, rcond=1e-9)[0]
+    return [
+        _slid(edge, basis @ (basis.T @ (screw.inverse(frame) @ [*center, 1.0])[:3]))
+        for edge, frame, basis in zip(edges, frames, free, strict=True)
+    ]
+
+
+def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
+    """In how many directions frames may be moved without any change, and the only one of hinges.
+
+    Shapes (edges,) and, in the joint frames, (edges, 3).
+    """
+    # The parts of a joint that was split share one frame.
+    counts = np.array([0 if e.split else FREE.get(e.joint.kind, 1) for e in edges], dtype=np.intp)
+    axes = np.array([edge.screws[3:].sum(axis=1) for edge in edges])
+    axes[counts != 1] = 0.0
+    return counts, axes / np.where(counts == 1, np.linalg.norm(axes, axis=1), 1.0)[:, None]
+
+
+def _sizes(
+    edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array
+) -> tuple[float, float, float]:
+    """Largest distances of joints on one body: of axes, of frames along them, of parallel axes."""
+    on_body: dict[NodeId, list[int]] = {}
+    for k, edge in enumerate(edges):
+        on_body.setdefault(edge.parent, []).append(2 * k)
+        on_body.setdefault(edge.child, []).append(2 * k + 1)
+    pairs = [pair for ends in on_body.values() for pair in itertools.pairwise(ends)]
+    if not pairs:
+        return 0.0, 0.0, 0.0
+    one, two = np.array(pairs).T
+    frames = np.array([T for edge in edges for T in (edge.T_parent, edge.T_child)])
+    counts = np.repeat(counts, 2)
+    axes = np.einsum("kij,kj->ki", frames[:, :3, :3], np.repeat(axes, 2, axis=0))
+    way = frames[two, :3, 3] - frames[one, :3, 3]
+    first = np.where((counts[one] == 1)[:, None], axes[one], axes[two])
+    normal = screw.cross(axes[one], axes[two])
+    sine = np.linalg.norm(normal, axis=1)
+    crossing = sine > 1e-2
+    normal /= np.where(crossing, sine, 1.0)[:, None]
+    across = np.where(
+        crossing[:, None],
+        normal * np.sum(normal * way, axis=1, keepdims=True),
+        way - first * np.sum(first * way, axis=1, keepdims=True),
+    )
+    across[(counts[one] == 3) | (counts[two] == 3)] = 0.0
+    apart = np.linalg.norm(across, axis=1)
+    along = np.linalg.norm(way - across, axis=1)
+    parallel = (counts[one] == 1) & (counts[two] == 1) & ~crossing
+    return float(apart.max()), float(along.max()), float(apart[parallel].max(initial=0.0))
+
+
+def _poses(edges: Sequence[Edge], ground: NodeId, position: Array) -> dict[NodeId, Array]:
+    """Poses of all nodes that the ground reaches, loops left open."""
+    at: dict[NodeId, list[Edge]] = {}
+    for edge in edges:
+        at.setdefault(edge.parent, []).append(edge)
+        at.setdefault(edge.child, []).append(edge)
+    poses, waiting = {ground: np.eye(4)}, [ground]
+    for node in waiting:
+        for edge in at.get(node, ()):
+            if edge.other(node) in poses:
+                continue
+            moved = edge.T_parent @ motion(edge, position[list(edge.columns)])
+            step = moved @ screw.inverse(edge.T_child)
+            poses[edge.other(node)] = poses[node] @ (
+                step if node == edge.parent else screw.inverse(step)
+            )
+            waiting.append(edge.other(node))
+    return poses
+
+
+def _slid(edge: Edge, way: Array) -> Edge:
+    """A joint with both its frames moved alike, in the joint frame."""
+    shift = screw.transform(None, way)
+    return replace(edge, T_parent=edge.T_parent @ shift, T_child=edge.T_child @ shift)
