@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.admission import admitted
+from regularize.adapters.common.digits import significant_digits
 from regularize.adapters.registry import Adapter, adapters, readable
 from regularize.adapters.sniffers import HEAD
 from regularize.displayed import LONGEST_NAME
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
-from regularize.input_files import read_head
+from regularize.input_files import read_bytes, read_head
 from regularize.model.mechanism import Geometry, Mechanism, shortened
 
 
@@ -74,7 +75,8 @@ def read(
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
-    return _located(admitted(_read_by(reader, path, options)), packages or {})
+    found = _located(admitted(_read_by(reader, path, options)), packages or {})
+    return replace(found, digits=significant_digits(read_bytes(path)))
 
 
 def _read_by(reader: Callable[..., Mechanism], path: str, options: Mapping[str, Any]) -> Mechanism:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ def load(
     format: str | None = None,
     loops: str | PathLike[str] | bool | None = None,
     absorb_gaps: bool = False,
+    as_designed: bool = False,
     **options: Any,
 ) -> Mechanism:
     """Read a model.
@@ -34,6 +36,8 @@ def load(
         loops: Sidecar file that describes the loops; False ignores one that lies beside the model,
             None takes it if it is there.
         absorb_gaps: Close loops that contradict themselves by the least change of joint frames.
+        as_designed: Take the nearest mechanism that moves more freely, where there is one, for the
+            numbers in the file may be rounded; see ``idealise``.
         options: Passed on to the reader, for example ``floating=True`` for URDF; and
             ``packages={name: folder}``, where ROS packages are that the model names.
 
@@ -53,6 +57,11 @@ def load(
         from regularize.as_designed.absorb import with_gaps_absorbed  # only where it is asked for
 
         mechanism = with_gaps_absorbed(mechanism)
+    if as_designed:
+        from regularize.as_designed.idealise import idealise  # the analysis, where it is asked for
+
+        meant = idealise(mechanism)
+        mechanism = replace(meant.mechanism, findings=(*mechanism.findings, *meant.findings))
     return mechanism
 
 

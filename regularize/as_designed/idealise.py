@@ -11,13 +11,13 @@ from regularize.as_designed.candidates import SHOWN, Candidate, candidates, near
 from regularize.as_designed.nearest import Nearest, nearest
 from regularize.as_designed.places import JointPlaces
 from regularize.as_designed.relations import Axes, AxisRelation, missed_relations
-from regularize.errors import ModelError
 from regularize.lie import subalgebra
 from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.tolerances import EXACT
+from regularize.manifold.tolerances import EXACT, positive
+from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import EdgeId
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction, reduce
@@ -56,6 +56,25 @@ class Idealised:
         moves = np.array([*self.moves.values(), (0.0, 0.0)])
         return float(moves[:, 0].max()), float(moves[:, 1].max())
 
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """What was moved, as a note for those who go on with the mechanism."""
+        if not self.changed:
+            return ()
+        joint = max(self.moves, key=lambda name: sum(self.moves[name]))
+        translation, rotation = self.distance
+        return (
+            Diagnostic(
+                "REG224",
+                "note",
+                f"taken as it was designed, not as it is written: {len(self.moves)} joints are "
+                f"moved by at most {translation * 1e3:.3g} mm and {np.degrees(rotation):.3g}°, "
+                f"`{joint}` the furthest",
+                joints=tuple(self.moves),
+                source=self.mechanism.joint(joint).source,
+            ),
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """The entry ``as_designed`` of the JSON report."""
         translation, rotation = self.distance
@@ -87,8 +106,7 @@ def idealise(
     Raises:
         ModelError: ``near`` is no positive number.
     """
-    if not 0.0 < near < np.inf:
-        raise ModelError(f"near has to be a positive number, not {near}")
+    positive("near", near)
     written = source if isinstance(source, Reduction) else reduce(source, rtol=rtol, seed=seed)
     best = written
     moves: dict[str, tuple[float, float]] = {}
@@ -96,7 +114,8 @@ def idealise(
     undecided: list[Candidate] = []
     for cell in written.cells:
         loops, q = nearly_closed(written, cell.edges, near)
-        offered = candidates(loops, q, cell, near, proved=_proved(written, cell.edges))
+        proved, cycles = _proved(written, cell.edges), written.cycles(cell)
+        offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
         found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
         if found is None:
             undecided += offered[:1]

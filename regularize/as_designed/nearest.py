@@ -20,14 +20,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.as_designed.places import JointPlaces
+from regularize.lie import screw
+from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
 from regularize.manifold.assembly import with_coordinates
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
-from regularize.model.graph import EdgeId, spanning_tree
+from regularize.model.graph import SUBGROUP_KINDS, EdgeId, spanning_tree
 from regularize.model.graph_building import build
+from regularize.model.joint_motion import motion
 from regularize.model.mechanism import Mechanism
 
 
@@ -110,9 +113,27 @@ def nearest(
             changed = places.moved(mechanism, moves)
             loops = _again(loops, changed)
             visited = closest(loops, visited, motions)
+    return Nearest(_closed_as_stored(changed, loops, visited[0]), moves, places, error)
+
+
+def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
+    """The mechanism with loops closed at its stored coordinates, where these are near q (n,).
+
+    Frames on parents take up what the coordinates differ by, which moves no axis.
+    """
     position = np.array(loops.graph.position)
-    position[loops.columns] = visited[0]
-    return Nearest(with_coordinates(changed, position), moves, places, error)
+    off = np.abs(q - position[loops.columns]) / loops.units
+    position[loops.columns] = q
+    found = with_coordinates(mechanism, position)
+    if not off.max() <= SLIGHT:
+        return found
+    joints = []
+    for new, old in zip(found.joints, mechanism.joints, strict=True):
+        if new.kind in SUBGROUP_KINDS and np.any(new.position != old.position):
+            shift = motion(old, new.position) @ screw.inverse(motion(old, old.position))
+            new = replace(old, T_parent_joint=old.T_parent_joint @ shift)
+        joints.append(new)
+    return replace(found, joints=tuple(joints))
 
 
 def _again(loops: LoopKinematics, changed: Mechanism) -> LoopKinematics:
@@ -146,6 +167,8 @@ def follow(
     """
     rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)
+    if not motions:
+        return here
     s, basis = _singular(loops, here, rank)
     lowest, found = 0.3 * s[0], [here]
     headings = np.concatenate([basis[0], -basis[0]])

@@ -14,7 +14,7 @@ from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.local_geometry.finite import followed_velocities
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.tolerances import EXACT
+from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.graph import coordinate_names
 from regularize.reduction.mobility import generic_configurations
 
@@ -51,7 +51,7 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
     stored, _ = system.projected(system.graph.position[None])
     if system.error(stored)[0] > EXACT.same:
         return None
-    walked = generic_configurations(loops, stored[0], rtol=EXACT.same, rng=rng)
+    walked = generic_configurations(loops, stored[0], Tolerances.of(EXACT.same), rng=rng)
     q = np.concatenate([stored, walked.reshape(-1, loops.freedoms)])
     generic, motions = clearest(loops, q, EXACT.same)
     allowed = motions.T

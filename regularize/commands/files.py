@@ -61,6 +61,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="mass properties from shapes of this density where the model states none and gives no "
         "material; for one body or for all others; may be given several times",
     )
+    parser.add_argument(
+        "--as-designed",
+        action="store_true",
+        help="take the nearest mechanism that moves more freely: the numbers may be rounded",
+    )
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -105,7 +110,12 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
     """Read the model with the options given; what closes it is said on standard error."""
     from regularize.files import load
 
-    mechanism = load(file, absorb_gaps=arguments.absorb_gaps, **reading_options(arguments))
+    mechanism = load(
+        file,
+        absorb_gaps=arguments.absorb_gaps,
+        as_designed=arguments.as_designed,
+        **reading_options(arguments),
+    )
     if arguments.absorb_gaps and not quiet:
         said = [found for found in mechanism.findings if found.code in ("REG225", "REG226")]
         report_findings(said, "never")

@@ -41,6 +41,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "proposes it, as in universal:0,1,0 with the ground axis of its second axis",
     )
     add_absorb_gaps(parser)
+    parser.add_argument(
+        "--as-designed",
+        action="store_true",
+        help="write the places and axes of the nearest mechanism that moves more freely",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -52,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.file,
         joints,
         absorb_gaps=arguments.absorb_gaps,
+        as_designed=arguments.as_designed,
         **reading_options(arguments),
     )
     said = sys.stderr if arguments.diff else sys.stdout
@@ -85,7 +91,9 @@ def _joints(given: Sequence[str]) -> dict[str, str] | None:
 def _lines(found: Fix) -> list[str]:
     """What changes, in words."""
     lines = [
-        f"{change.joint.name}: {change.joint.kind} to {change.kind}" for change in found.changes
+        f"{change.joint.name}: "
+        + ("moved" if change.kind == change.joint.kind else f"{change.joint.kind} to {change.kind}")
+        for change in found.changes
     ]
     from regularize.report.words import gap_words
 

@@ -18,7 +18,6 @@ from regularize.dynamics.loads import Loads
 from regularize.dynamics.prescribed import Drives
 from regularize.lie.screw import Array
 from regularize.manifold.projection import project
-from regularize.manifold.tolerances import EXACT
 from regularize.pinocchio_model.constraints import RobotConstraints
 from regularize.pinocchio_model.massless_motion import MasslessMotion
 from regularize.pinocchio_model.robot import Robot
@@ -69,7 +68,7 @@ class AllCoordinates:
         # Where rows depend on each other, combinations stand for them in the neighbourhood.
         if rank < len(rows):
             self._near = RobotConstraints(self.robot, combined=left[:, :rank].T)
-        self._dependent = ratio < max(DEPENDENT * self._best, EXACT.singular)
+        self._dependent = ratio < max(DEPENDENT * self._best, self.robot.tolerances.singular)
         self._best = max(self._best, ratio)
         self.careful = self._dependent
 
@@ -88,12 +87,19 @@ class AllCoordinates:
             return q, v
         until = 0.0 if self._leaping else None
         constraints = self._constraints if self.careful else self._near
-        q = project(constraints, q[None], held=self._held, until=until, steps=4).q[0]
+        q = project(
+            constraints,
+            q[None],
+            held=self._held,
+            tolerances=self.robot.tolerances,
+            until=until,
+            steps=4,
+        ).q[0]
         rows = constraints.jacobian(q[None])[0]
         opening, rest = rows @ v, self._rest
         rows = rows if self._held is None else rows[:, rest]
         if self.careful:
-            change = np.linalg.pinv(rows, rcond=EXACT.singular) @ opening
+            change = np.linalg.pinv(rows, rcond=self.robot.tolerances.singular) @ opening
         else:
             change = rows.T @ np.linalg.solve(rows @ rows.T, opening)
         v = np.array(v)

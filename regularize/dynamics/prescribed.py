@@ -176,7 +176,8 @@ class Drives:
         constraints = RobotConstraints(robot, reference=q)
         start = np.zeros((1, robot.model.nv))
         goal = (target - q[self.positions])[None]
-        arrived = drive(Continuation(constraints), start, self.velocities.tolist(), goal)
+        along = Continuation(constraints, robot.tolerances)
+        arrived = drive(along, start, self.velocities.tolist(), goal)
         reached = constraints.configuration(arrived.q[0])
         if not arrived.reached[0]:
             listed = [

@@ -13,9 +13,11 @@ from regularize.adapters import adapters, read
 from regularize.adapters.common.edits import Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.as_designed.absorb import Absorbed
+from regularize.as_designed.idealise import idealise
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
-from regularize.fixing.moving import closed_in_file, moving_edits
+from regularize.fixing.designed_places import designed_places, other_places
+from regularize.fixing.moving import closed_in_file, moving_edits, placing_edits
 from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
@@ -106,6 +108,7 @@ def fix(
     source: str | PathLike[str] | Mechanism,
     joints: Mapping[str, str] | Cure | None = None,
     absorb_gaps: bool = False,
+    as_designed: bool = False,
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.
@@ -116,6 +119,8 @@ def fix(
             the smallest changes after which nothing is redundant and the motion is the same.
         absorb_gaps: Also close loops that contradict themselves in redundant directions, by the
             least change of the joint frames that the file can hold.
+        as_designed: Write the places and axes of the nearest mechanism that moves more freely, see
+            ``idealise``, and change no kinds.
         options: Of the reader, such as ``loops``.
 
     Raises:
@@ -126,8 +131,14 @@ def fix(
     patcher = _patcher(before, joints)
     closed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
     before = closed.mechanism
-    planned = plan(before, patcher, joints)
-    patch = patcher.patch(planned.wanted)
+    if as_designed:
+        if joints is not None or absorb_gaps:
+            raise ModelError("places and kinds are changed one after the other: call fix twice")
+        planned = _designed(before)
+        patch = Patch(placing_edits(patcher, planned.wanted))
+    else:
+        planned = plan(before, patcher, joints)
+        patch = patcher.patch(planned.wanted)
     if planned.slack is not None:
         more = patcher.slack(planned.slack)
         patch = Patch(patch.edits + more.edits, patch.findings + more.findings)
@@ -139,6 +150,13 @@ def fix(
     findings = (*planned.findings, *patch.findings, *closed.findings())
     slack = planned.slack or WantedSlack()
     return Fix(named, after, planned.wanted, findings, reduction, placing, slack, closed.moves)
+
+
+def _designed(before: Mechanism) -> FixPlan:
+    """The places of the nearest mechanism that moves more freely."""
+    meant = idealise(before)
+    wanted = designed_places(before, meant) if meant.changed else ()
+    return FixPlan(meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True)
 
 
 def _loaded(
@@ -217,7 +235,12 @@ def _verified(
                 f"{placing.main}: the changed file does not read: {error}; nothing is written"
             ) from error
         reduction = reduce(after)
-        wrong = unwanted(before, after, planned, reduction)
+        if planned.placed:
+            wrong = other_places(after, planned.wanted)
+            if reduction.finite_mobility != planned.reduction.finite_mobility:
+                wrong.append(f"the mobility is {reduction.finite_mobility}")
+        else:
+            wrong = unwanted(before, after, planned, reduction)
         if wrong:
             raise ModelError(
                 f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "

@@ -96,8 +96,8 @@ def clusters_of(machine: Machine, rows: Sequence[Row]) -> list[Cluster]:
         return part
 
     parents = [0, *(part.parent for part in machine.parts)]
-    for row in rows:
-        parts = sorted({owner[k] for k in row.columns})
+    for columns in {row.columns for row in rows}:
+        parts = sorted({owner[k] for k in columns})
         end = last_common(machine, [parents[part] for part in parts]) if parts else 0
         ways = [part for last in parts for part in way_up(machine, last, end)]
         for part in ways[1:]:

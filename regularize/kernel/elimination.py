@@ -13,15 +13,18 @@ minus a Schur complement of independent rows, and never zero.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from regularize.kernel.clusters import Cluster, Row, clusters_of, last_common, rows_of, way_up
+from regularize.kernel.deep import deep_program
 from regularize.kernel.loop_sets import loop_sections
 from regularize.kernel.machine import Machine
+from regularize.kernel.posing import posed_anyhow
+from regularize.kernel.programs import BodyPrograms, unknowns_of
 from regularize.kernel.sections import Tables
 
 
@@ -58,14 +61,14 @@ class Pattern:
             result += [len(columns), *entries, *(rank[k] for k in columns), *pairs]
         return result
 
-    def eliminate(self, adjacent: dict[int, set[int]], waiting: dict[int, set[int]]) -> None:
-        """Add a cluster.
+    def skip(self, unknowns: Sequence[int]) -> None:
+        """Add unknowns of a cluster that is eliminated in another way."""
+        self.order += unknowns
+        self.start += [len(self.below)] * len(unknowns)
 
-        Args:
-            adjacent: Neighbours of each of its unknowns; it is used up.
-            waiting: Columns of each of its rows; they are used up.
-        """
-        structs, first = _least_degree(adjacent, waiting), len(self.order)
+    def eliminate(self, structs: Mapping[int, set[int]]) -> None:
+        """Add a cluster: its unknowns in order, each with the neighbours that are left then."""
+        first = len(self.order)
         rank = {unknown: first + k for k, unknown in enumerate(structs)}
         sorted_structs = []
         for unknown, neighbours in structs.items():
@@ -92,7 +95,12 @@ def _join(adjacent: dict[int, set[int]], rows: dict[int, set[int]]) -> None:
 def _least_degree(
     adjacent: dict[int, set[int]], waiting: dict[int, set[int]]
 ) -> dict[int, set[int]]:
-    """Unknowns in an order of least degree, each with the neighbours that are left then."""
+    """Unknowns in an order of least degree, each with the neighbours that are left then.
+
+    Args:
+        adjacent: Neighbours of each unknown; it is used up.
+        waiting: Columns of each row; they are used up.
+    """
     heap = [(len(near), x) for x, near in adjacent.items() if not waiting.get(x)]
     heapq.heapify(heap)
     done: dict[int, set[int]] = {}
@@ -111,20 +119,48 @@ def _least_degree(
     return done
 
 
-def tables_of(machine: Machine) -> Tables:
-    """All tables of a machine."""
+def _least_work(machine: Machine, cluster: Cluster, rows: Sequence[Row]) -> int:
+    """About how many multiplications the entries in joint coordinates take."""
+    entries = sum(len(rows[index].columns) for index in cluster.rows)
+    return 7 * (entries + sum(1 for _ in _pairs(machine, cluster)))
+
+
+def _work(structs: Mapping[int, set[int]], rooted: bool) -> int:
+    """How many their elimination takes; on moving bodies there are six more right-hand sides."""
+    sides = 0 if rooted else 2
+    return sum(len(near) * ((len(near) + 1) // 2 + sides) for near in structs.values())
+
+
+def tables_of(machine: Machine) -> Tables | None:
+    """All tables of a machine; None where rows of large, deep clusters may be dependent."""
+    step = step_sections(machine)
+    if step is None:
+        return None
     sizes: dict[str, int] = {}
     sections: dict[str, Any] = {}
-    for part in (machine.sections(), step_sections(machine), loop_sections(machine)):
+    for part in (machine.sections(), step, loop_sections(machine)):
         sizes, sections = sizes | part[0], sections | part[1]
     return Tables.of(sizes, sections)
 
 
-def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
-    """Sizes and sections of the step: clusters, factors, and where their entries come from."""
+def step_sections(
+    machine: Machine, *, words: float = 0.18, dense: float = 2e5
+) -> tuple[dict[str, int], dict[str, Any]] | None:
+    """Sizes and sections of the step: clusters, factors, and where their entries come from.
+
+    Args:
+        machine: The machine.
+        words: Words of a program of body coordinates that are worth a multiplication in joint
+            coordinates: less than the time that they take, for joint coordinates are the safer.
+        dense: Multiplications for entries in joint coordinates beyond which dense algebra is as
+            quick.
+
+    Returns:
+        None where it is.
+    """
     rows = rows_of(machine)
     clusters = clusters_of(machine, rows)
-    pattern = Pattern()
+    pattern, programs, posed = Pattern(), BodyPrograms(), posed_anyhow(machine)
     lists: dict[str, list[int]] = {name: [] for name in ("part", "loop", "constant", "unknown")}
     ends: dict[str, list[int]] = {name: [0] for name in lists}
     h_place: list[int] = []
@@ -133,18 +169,33 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
     soft, loose = machine.rank < machine.rows, not machine.massive
     constants = [index for index, row in enumerate(rows) if row.loop < 0]
     for cluster in clusters:
-        adjacent, waiting = _graph(machine, cluster, rows)
-        if loose:
-            _join(adjacent, waiting)
-        pattern.eliminate(adjacent, waiting)
-        h_place += [pattern.place(*pair) for pair in _pairs(machine, cluster)]
+        program = None
+        if not (soft or loose) and len(cluster.rows) > 0:
+            program = deep_program(machine, cluster, rows, posed, len(pattern.order), programs)
+        structs, least = None, _least_work(machine, cluster, rows)
+        if program is None and least > dense:
+            return None
+        if program is None or words * least < len(program.code):
+            adjacent, waiting = _graph(machine, cluster, rows)
+            if loose:
+                _join(adjacent, waiting)
+            structs = _least_degree(adjacent, waiting)
+            work = least + _work(structs, cluster.parent == 0)
+            if program is not None and words * work > len(program.code):
+                structs = None
+        programs.add(program if structs is None else None)
         own = [index for index in cluster.rows if rows[index].loop < 0]
-        for loop in cluster.loops:
-            mine = [index for index in cluster.rows if rows[index].loop == loop]
-            j_place += [pattern.place(-1 - i, k) for k in rows[mine[0]].columns for i in mine]
-        j_place += [pattern.place(-1 - i, k) for i in own for k in rows[i].columns]
-        if loose:
-            stiff_place += pattern.pairs_of_rows([(i, rows[i].columns) for i in cluster.rows])
+        if structs is None:
+            pattern.skip(unknowns_of(machine, cluster))
+        else:
+            pattern.eliminate(structs)
+            h_place += [pattern.place(*pair) for pair in _pairs(machine, cluster)]
+            for loop in cluster.loops:
+                mine = [index for index in cluster.rows if rows[index].loop == loop]
+                j_place += [pattern.place(-1 - i, k) for k in rows[mine[0]].columns for i in mine]
+            j_place += [pattern.place(-1 - i, k) for i in own for k in rows[i].columns]
+            if loose:
+                stiff_place += pattern.pairs_of_rows([(i, rows[i].columns) for i in cluster.rows])
         lists["part"] += reversed(cluster.parts)
         lists["loop"] += cluster.loops
         lists["constant"] += [constants.index(index) for index in own]
@@ -157,6 +208,7 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
         "clusters": len(clusters),
         "unknowns": len(pattern.order),
         "values": len(pattern.below),
+        "cells": programs.cells[-1],
         "soft_unknowns": len(pattern.order) * soft,
         "soft_values": len(pattern.below) * soft,
         "constants": len(constants),
@@ -179,6 +231,7 @@ def step_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
         "coupling": np.cumsum([0, *(len(rows[i].columns) for i in constants)]),
         "coupled": [k for i in constants for k in rows[i].columns],
         "coefficient": [x for i in constants for x in rows[i].coefficients or ()],
+        **programs.sections(),
         "start": pattern.start,
         "below": pattern.below,
         "update": pattern.update,

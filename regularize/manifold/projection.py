@@ -92,7 +92,8 @@ def project(
         held: Velocities that stay zero, shape (n,).
         damped: Whether the configurations may be far away.
         tolerances: What counts as closed, and which singular values are noise.
-        until: Errors at which no further step is made; by default a tenth of what is closed.
+        until: Errors at which no further step is made; by default a tenth of what counts as closed
+            where numbers are exact.
         nearby: Lengths of the first corrections, scaled, beyond which a solution is another one
             than that wanted, shape (N,). Such projections are given up, and so are those whose
             corrections do not contract. By default none is.
@@ -104,7 +105,8 @@ def project(
     if damped:
         q = approach(constraints, q, held=held, tolerances=tolerances)
     N = len(q)
-    target = 0.1 * tolerances.closed if until is None else until
+    # Numbers that are off are no reason to stop where steps still bring something.
+    target = 0.1 * min(tolerances.closed, EXACT.closed) if until is None else until
     first, contraction, length = np.zeros((3, N))
     outcome = np.full(N, Convergence.OPEN, dtype=np.int8)
     idle, active = np.zeros(N, dtype=int), np.arange(N)
@@ -177,10 +179,12 @@ def approach(
         return q
     state = constraints.state(q)
     residual = constraints.residual(state)
-    jacobian = (constraints.residual_jacobian(state) * constraints.units)[..., free]
     square = np.sum(residual**2, axis=1)
     damping = np.full(len(q), 1e-2)
-    active = np.flatnonzero(np.isfinite(square))
+    active = np.flatnonzero(np.isfinite(square) & (square > tolerances.closed))
+    if not len(active):
+        return q
+    jacobian = (constraints.residual_jacobian(state) * constraints.units)[..., free]
     identity = np.eye(int(free.sum()))
     for _ in range(steps):
         # Newton's method takes over where the errors are small against their square root.

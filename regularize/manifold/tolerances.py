@@ -1,9 +1,10 @@
 r"""What counts as closed, the same, singular or dependent: decided once, from how exact a model is.
 
-Let :math:`\epsilon` be the noise of the closure equations, lengths scaled: rounding of the
-arithmetic for exact geometry, the last digits of a file where these are coarser. Where two
-solutions meet, an error :math:`\epsilon` of the equations moves them by
-:math:`\sqrt\epsilon`, and a singular value there is no more certain than that.
+Let :math:`\epsilon` be the noise of the closure equations, lengths scaled (``noise``): rounding of
+the arithmetic for exact geometry, and what the numbers of a file are off by where this is more.
+Where two solutions meet, an error :math:`\epsilon` of the equations moves them by
+:math:`\sqrt\epsilon`, and a singular value there is no more certain than that. Rounding is asked to
+be no more than that anywhere; of numbers that are off, singular values are as uncertain as they.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from regularize.errors import ModelError
 from regularize.lie.subalgebra import RTOL
 
 #: Rounding errors of the closure equations of a few dozen joints, lengths scaled.
@@ -27,13 +31,16 @@ class Tolerances:
         closed: Largest closure error of a configuration that fulfils the equations.
         same: Distance of configurations below which they are one and the same.
         singular: Singular values below this fraction of the largest are noise, not divided by.
-        rank: Singular values below this fraction of the largest do not count for a rank.
+        rank: Singular values below this fraction of the largest are no part of a rank that steps
+            are made with.
+        rtol: The tolerance of ranks and of geometric relations that was asked for.
     """
 
     closed: float
     same: float
     singular: float
     rank: float
+    rtol: float = RTOL
 
     @property
     def apart(self) -> float:
@@ -50,10 +57,20 @@ class Tolerances:
         Args:
             rtol: Tolerance of ranks and of geometric relations that the user asks for.
             noise: Errors of the closure equations that cannot be told from zero.
+
+        Raises:
+            ModelError: ``rtol`` is no positive number.
         """
-        closed = MARGIN * max(noise, ROUNDING)
-        same = math.sqrt(closed)
-        return cls(closed, same, math.sqrt(max(noise, ROUNDING)), max(rtol, same))
+        positive("rtol", rtol)
+        exact, closed = MARGIN * ROUNDING, MARGIN * max(noise, ROUNDING)
+        same = max(math.sqrt(exact), closed)
+        return cls(closed, same, max(math.sqrt(ROUNDING), closed), max(rtol, same), rtol)
+
+
+def positive(name: str, value: float) -> None:
+    """Raise a ``ModelError`` if a tolerance or a length is no positive number."""
+    if not (isinstance(value, (int, float, np.number)) and 0.0 < value < math.inf):
+        raise ModelError(f"{name} has to be a positive number, not {value}")
 
 
 #: Of geometry that is written exactly, and the default tolerance of ranks.

@@ -11,7 +11,6 @@ from regularize.errors import ModelError, NotClosed, SingularInputs
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import Assembly, assemble
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.tolerances import Tolerances
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.continuation import ActuatedLoops
 from regularize.metamodels.mass_properties import mass_properties
@@ -79,7 +78,7 @@ def reduced_model(
     loops = sized_loops(graph, q, tree=reduction.tree)
     reduced = ReducedLoops(loops, reduction.cuts)
     _require_closed(assembly)
-    tolerances = Tolerances.of(reduction.rtol)
+    tolerances = reduction.tolerances
     equations = ActuatedLoops(loops, reduced, columns, q, search=closed, tolerances=tolerances)
     if equations.clearance(q[None])[0] < tolerances.rank:
         joints = equations.moving_joints(q[None])

@@ -107,6 +107,8 @@ class Graph:
         freedoms: Number of joint coordinates.
         couplings: Linear relations between coordinates.
         rigid_loops: Fixed joints that join two bodies which other fixed joints join already.
+        missed: By which part of the distance of their frames axes miss each other that may be meant
+            to meet in one point; 0 where none do.
     """
 
     mechanism: Mechanism
@@ -119,6 +121,7 @@ class Graph:
     freedoms: int
     couplings: tuple[CouplingRow, ...] = ()
     rigid_loops: tuple[Joint, ...] = ()
+    missed: float = 0.0
 
     @cached_property
     def every_edge(self) -> tuple[EdgeId, ...]:

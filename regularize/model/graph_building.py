@@ -72,7 +72,7 @@ def build(mechanism: Mechanism) -> Graph:
             node, T_parent = child, IDENTITY
             column += screws.shape[1]
     position = np.concatenate([np.zeros(0), *(joint.position for joint in mechanism.joints)])
-    edges = near_each_other(edges, node_of[mechanism.ground], position)
+    edges, missed = near_each_other(edges, node_of[mechanism.ground], position)
     graph = Graph(
         mechanism=mechanism,
         nodes=tuple(nodes),
@@ -92,6 +92,7 @@ def build(mechanism: Mechanism) -> Graph:
             for c in mechanism.couplings
         ),
         rigid_loops=rigid_loops,
+        missed=missed,
     )
     reached = {graph.ground} | {node for _, node in breadth_first(graph, graph.ground)}
     for i, name in enumerate(nodes):

@@ -28,7 +28,9 @@ from regularize.model.joint_motion import motion
 FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
 
 
-def near_each_other(edges: Sequence[Edge], ground: NodeId, position: Array) -> list[Edge]:
+def near_each_other(
+    edges: Sequence[Edge], ground: NodeId, position: Array
+) -> tuple[list[Edge], float]:
     """The same joints, with frames that lie far off brought near along their axes.
 
     Args:
@@ -39,12 +41,15 @@ def near_each_other(edges: Sequence[Edge], ground: NodeId, position: Array) -> l
     Returns:
         The edges as they are where their frames are no further apart along the axes than thirty
         times what the axes are from each other; and where all axes meet in one point to a few parts
-        in ten thousand of that, as those of a spherical linkage do.
+        in ten thousand of that, as those of a spherical linkage do, or are one line, as those of a
+        door. And by which part of the way
+        along them axes miss each other whose frames were brought near, where they might be meant
+        to meet in one point; 0 elsewhere.
     """
     counts, axes = _free(edges)
     apart, along, side_by_side = _sizes(edges, counts, axes)
     if along <= 30.0 * apart:
-        return list(edges)
+        return list(edges), 0.0
     free = [
         np.eye(3) if count == 3 else axis[:, None][:, :count]
         for count, axis in zip(counts.tolist(), axes, strict=True)
@@ -59,13 +64,17 @@ def near_each_other(edges: Sequence[Edge], ground: NodeId, position: Array) -> l
         across += P
         moment += P @ (frame[:3, 3] - start)
     spread = np.linalg.eigvalsh(across)
-    if spread[0] > 1e-3 * spread[2] and apart < 4e-4 * along and side_by_side < 0.1 * apart:
-        return list(edges)
+    # What rounding leaves of a distance is none.
+    parallel = spread[0] <= 1e-3 * spread[2]
+    concurrent = not parallel and side_by_side <= max(0.1 * apart, 1e-12 * along)
+    if (parallel or concurrent) and apart < 4e-4 * along:
+        return list(edges), 0.0
     center = start + np.linalg.lstsq(across, moment, rcond=1e-9)[0]
-    return [
+    near = [
         _slid(edge, basis @ (basis.T @ (screw.inverse(frame) @ [*center, 1.0])[:3]))
         for edge, frame, basis in zip(edges, frames, free, strict=True)
     ]
+    return near, apart / along if concurrent else 0.0
 
 
 def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:

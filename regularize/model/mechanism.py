@@ -77,6 +77,7 @@ class Mechanism:
         files: Further files that were read, such as a sidecar.
         motions: Motions that the file prescribes for joints; they are offered, not imposed.
         actuators: Motors; they are listed, and never act by themselves.
+        digits: Significant digits of the numbers in the file; None where these are written in full.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Mechanism:
     files: tuple[str, ...] = ()
     motions: tuple[PrescribedMotion, ...] = ()
     actuators: tuple[Actuator, ...] = ()
+    digits: int | None = None
 
     def __post_init__(self) -> None:
         """Check that every name is unique and every reference resolves."""

@@ -127,8 +127,10 @@ def close_loops(robot: ActuatedTree, q: Array, *, hold: Sequence[str] = ()) -> A
     if robot.rank < robot.rows:
         # Rows that others imply on closed loops ask for long steps beside them.
         ranks = np.array([robot.rank])
-        start = project(constraints, start, held=mask, until=ROUNDING, ranks=ranks).q
-    found = project(constraints, start, held=mask, until=ROUNDING)
+        start = project(
+            constraints, start, held=mask, until=ROUNDING, ranks=ranks, tolerances=robot.tolerances
+        ).q
+    found = project(constraints, start, held=mask, until=ROUNDING, tolerances=robot.tolerances)
     if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
         raise _not_closed(robot, found.q[0])
     return np.asarray(found.q[0])
@@ -141,7 +143,10 @@ def follow(robot: ActuatedTree, q: Array, targets: Mapping[str, float]) -> Array
     constraints = RobotConstraints(robot, reference=np.asarray(q, dtype=np.float64))
     goal = np.array(list(targets.values())) - now
     found = drive(
-        Continuation(constraints), np.zeros((1, robot.model.nv)), columns.tolist(), goal[None]
+        Continuation(constraints, robot.tolerances),
+        np.zeros((1, robot.model.nv)),
+        columns.tolist(),
+        goal[None],
     )
     if not found.reached[0]:
         reached = dict(zip(targets, (now + found.q[0, columns]).tolist(), strict=True))

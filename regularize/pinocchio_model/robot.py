@@ -37,7 +37,6 @@ from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.tree import TreeJoint
-from regularize.reduction.reduce import Reduction
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,6 @@ class Robot(ActuatedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
 
     Attributes:
-        reduction: What it was made from.
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
@@ -53,7 +51,6 @@ class Robot(ActuatedTree):
         collision_model: The same of the shapes for collisions.
     """
 
-    reduction: Reduction
     q0: Array
     joints: tuple[TreeJoint, ...]
     findings: tuple[Diagnostic, ...]
@@ -162,8 +159,12 @@ class Robot(ActuatedTree):
             damping: :math:`\zeta`; 1 lets errors decay without oscillation.
         """
         terms = Stabilization(self.residual(q), frequency, damping)
+        wanted = terms.of(self.jacobian(q) @ np.asarray(v))
+        found = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
+        if found is not None:
+            return np.asarray(found)
         jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
-        bias = bias + terms.of(jacobian @ v)
+        bias = bias + wanted
         if self.massive and self.rank == self.rows:
             model, data = self.model, self.data
             return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))

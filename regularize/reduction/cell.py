@@ -55,6 +55,7 @@ def reduce_cell(
         numerical: Whether to remove rows on numerical evidence as well.
         configurations: Number of configurations for the certificate.
     """
+    setting = setting.of_cell(edges)
     blocks = [block for block in setting.graph.blocks if set(block) <= set(edges)]
     rtol = setting.rtol
     certify = Certifier(setting, edges, configurations)
@@ -93,7 +94,7 @@ def _unreduced(
     visited = np.zeros((0, 0, loops.freedoms))
     if closed:
         q = setting.assembly.q[loops.columns]
-        visited = generic_configurations(loops, q, rtol=setting.rtol, rng=setting.rng())
+        visited = generic_configurations(loops, q, setting.tolerances, rng=setting.rng())
     mobility = _mobility(setting, edges, parts, visited)
     return Cell(
         mobility,
@@ -122,4 +123,4 @@ def _mobility(
     loops, _ = setting.loops(edges, _cuts(parts))
     q = setting.assembly.q[loops.columns]
     cycles = [cycle for part in parts for cycle in part.cycles]
-    return cell_mobility(loops, q, visited, cycles, rtol=setting.rtol, rng=setting.rng())
+    return cell_mobility(loops, q, visited, cycles, setting.tolerances, rng=setting.rng())

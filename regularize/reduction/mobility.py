@@ -9,7 +9,7 @@ the mechanism is shaky: tangent directions that no motion follows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,11 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.local_mobility import LocalBranch, LocalMobility
 from regularize.manifold.projection import moved
 from regularize.manifold.tolerances import EXACT, Tolerances
-from regularize.model.cycles import Cycle
+from regularize.model.cycles import MANY_LOOPS, Cycle
 from regularize.model.graph import EdgeId
+from regularize.reduction.many_loops import LoopRanks
 
-#: Loops of one cell above which the rank is taken at a few configurations only.
-MANY_LOOPS = 40
+#: Configurations at which the rank of many loops is taken.
 FEW = 3
 
 
@@ -35,7 +35,7 @@ class Rank:
 
     Attributes:
         rank: The decision.
-        singular_values: Largest first, shape (k,).
+        singular_values: Largest first, shape (k,); none where the ranks of many loops add up.
         gap: Ratio of the last singular value counted to the first one not counted (inf: none).
         lowest: Rank with a tolerance a hundred times larger.
         highest: Rank with a tolerance a hundred times smaller.
@@ -73,6 +73,7 @@ class CellMobility:
         modes: Mobility of each kind of configuration found and the number of walkers on it.
         branches: Those that meet at the assembled pose, where there may be more than one.
         configurations: Those that were visited, the assembled one first, shape (N, n).
+        tolerances: What counted as closed and as dependent.
     """
 
     edges: tuple[EdgeId, ...]
@@ -84,6 +85,7 @@ class CellMobility:
     modes: tuple[tuple[int, int], ...]
     branches: tuple[LocalBranch, ...]
     configurations: Array
+    tolerances: Tolerances = EXACT
 
     @property
     def finite(self) -> int | None:
@@ -150,8 +152,8 @@ def cell_mobility(
     q: Array,
     configurations: Array,
     cycles: Sequence[Cycle],
+    tolerances: Tolerances,
     *,
-    rtol: float,
     rng: np.random.Generator,
 ) -> CellMobility:
     """Mobility of the loops of one cell.
@@ -161,9 +163,10 @@ def cell_mobility(
         q: Assembled configuration of the cell, shape (n,).
         configurations: Closed configurations of walkers, shape (steps, walkers, n).
         cycles: Its short independent loops.
-        rtol: Relative tolerance of ranks.
+        tolerances: What counts as closed and as dependent.
         rng: Source of the random directions.
     """
+    rtol = tolerances.rtol
     walkers, small = configurations.shape[1], len(loops.chords) <= MANY_LOOPS
     if not small:
         # A few generic configurations tell the rank as well, and each costs seconds here.
@@ -173,13 +176,16 @@ def cell_mobility(
     # Where walkers come to rest that cannot move at all is the assembled pose and rounding.
     away = np.max(np.abs(flat - q) / loops.units, axis=1, initial=0.0) > EXACT.apart
     flat[~away] = q
+    added = None if small else _added_up(loops, flat, cycles, rtol, rng)
+    if added is not None:
+        return added
     values = singular_values(loops, flat, cycles)
     clearest, rank = _clearest(values, rtol)
-    local = local_mobility(loops, flat[clearest], rank, cycles, rtol, rng)
+    local = local_mobility(loops, flat[clearest], rank, cycles, tolerances, rng)
     here = decide_rank(values[0], rtol)
     branches: tuple[LocalBranch, ...] = ()
     if small and local.mobility != loops.freedoms - here.rank:
-        local, branches = meeting(loops, q, here.rank, local, cycles, rtol, rng)
+        local, branches = meeting(loops, q, here.rank, local, cycles, tolerances, rng)
     if branches:
         near = np.concatenate([branch.ends for branch in branches])
         far = np.array([branch.local.q for branch in branches])
@@ -198,7 +204,51 @@ def cell_mobility(
         modes=tuple(sorted({m: found.count(m) for m in found}.items())),
         branches=branches,
         configurations=read_only(flat),
+        tolerances=tolerances,
     )
+
+
+def _added_up(
+    loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], rtol: float, rng: np.random.Generator
+) -> CellMobility | None:
+    """Mobility of many loops from the ranks of each, at configurations (N, n), the pose first.
+
+    None where they do not add up everywhere: at the pose, on the walks, and beside a configuration
+    of the walks, off the closed ones too.
+    """
+    found = [LoopRanks(loops, cycles, at, rtol) for at in q]
+    clear = [0.0 if each.factors is None else each.factors.clearness for each in found]
+    generic = int(np.argmax(clear))
+    beside = moved(loops, np.repeat(q[[generic]], 3, axis=0), _aside(loops, rng))
+    ranks = {each.rank for each in found} | {
+        LoopRanks(loops, cycles, at, rtol).rank for at in beside
+    }
+    if len(ranks) > 1 or None in ranks:
+        return None
+    rank = found[generic].rank or 0
+    evidence = Rank(rank, read_only(np.zeros(0)), float("inf"), rank, rank)
+    return CellMobility(
+        edges=loops.edges,
+        freedoms=loops.freedoms,
+        equations=6 * len(loops.chords) + len(loops.coupling),
+        here=evidence,
+        generic=evidence,
+        local=_counted(loops, q[generic], loops.freedoms - rank),
+        modes=((loops.freedoms - rank, min(FEW, len(q) - 1)),),
+        branches=(),
+        configurations=read_only(q),
+    )
+
+
+def _aside(loops: LoopKinematics, rng: np.random.Generator) -> Array:
+    """Small steps to three configurations off the closed ones, scaled, shape (3, n)."""
+    return 0.05 * rng.normal(size=(3, loops.freedoms))
+
+
+def _counted(loops: LoopKinematics, q: Array, mobility: int) -> LocalMobility:
+    """What counting says of the motions at a configuration."""
+    nothing = np.zeros((loops.freedoms, 0))
+    return LocalMobility(mobility, "counted", read_only(q), nothing, nothing)
 
 
 def _clearest(values: Array, rtol: float) -> tuple[int, int]:
@@ -221,7 +271,7 @@ def meeting(
     rank: int,
     local: LocalMobility,
     cycles: Sequence[Cycle],
-    rtol: float,
+    tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> tuple[LocalMobility, tuple[LocalBranch, ...]]:
     """What is known of the motions at a pose where more than one component may meet.
@@ -232,7 +282,7 @@ def meeting(
         rank: Rank of the closure equations there.
         local: What is known of the motions of walkers.
         cycles: Short independent loops.
-        rtol: Relative tolerance of ranks.
+        tolerances: What counts as closed and as dependent.
         rng: Source of random directions.
 
     Returns:
@@ -243,9 +293,9 @@ def meeting(
 
     def ranks(q: Array) -> NDArray[np.intp]:
         values = singular_values(loops, q, cycles)
-        return np.asarray(np.sum(values > rtol * values[:, :1], axis=1))
+        return np.asarray(np.sum(values > tolerances.rtol * values[:, :1], axis=1))
 
-    here = BranchPoint(loops, q, rank, Tolerances.of(rtol), ranks, rng)
+    here = BranchPoint(loops, q, rank, tolerances, ranks, rng)
     if here.single(local.mobility):
         return local, ()
     branches = here.branches()
@@ -258,25 +308,27 @@ def meeting(
 def generic_configurations(
     loops: LoopKinematics,
     q: Array,
+    tolerances: Tolerances,
     *,
-    rtol: float,
     rng: np.random.Generator,
     walkers: int = 8,
     steps: int = 4,
 ) -> Array:
     """Configurations met on random walks, shape (steps, walkers, n).
 
-    Where no walker can move although velocities are allowed, the geometry may be special only up
-    to the rounding of the file; the walk is then repeated with errors up to ``rtol`` accepted.
+    Args:
+        loops: The loops.
+        q: Where the walkers start, shape (n,).
+        tolerances: What counts as closed and as dependent.
+        rng: Source of the random directions.
+        walkers: Number of walkers.
+        steps: Steps of each.
     """
-    exact = Tolerances.of(rtol)
-    for tolerances in (exact, replace(exact, closed=rtol, singular=rtol)):
-        along = Continuation(loops, tolerances)
-        visited = random_walks(along, q, walkers=walkers, steps=steps, rng=rng)
-        if np.any(np.abs(visited[-1] - q) > tolerances.apart * loops.units):
-            return visited
-    # Nothing moves: the assembled configuration is the only one.
-    visited[:] = q
+    along = Continuation(loops, tolerances)
+    visited = random_walks(along, q, walkers=walkers, steps=steps, rng=rng)
+    if np.all(np.abs(visited[-1] - q) <= tolerances.apart * loops.units):
+        # Nothing moves: the assembled configuration is the only one.
+        visited[:] = q
     return visited
 
 
@@ -285,7 +337,7 @@ def local_mobility(
     q: Array,
     rank: int,
     cycles: Sequence[Cycle],
-    rtol: float,
+    tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> LocalMobility:
     """Dimension of the set of configurations near a generic one, and what it rests on.
@@ -295,21 +347,20 @@ def local_mobility(
     Elsewhere some velocities may not be followed by any motion.
     """
     k = loops.freedoms - rank
-    steps = 0.05 * rng.normal(size=(3, loops.freedoms))
+    steps = _aside(loops, rng)
     start = np.repeat(q[None], 3, axis=0)
     settled = k == 0
     if not settled:
         nearby = singular_values(loops, moved(loops, start, steps), cycles)
-        settled = max(decide_rank(s, rtol).rank for s in nearby) == rank
+        settled = max(decide_rank(s, tolerances.rtol).rank for s in nearby) == rank
     if not settled:
-        along = Continuation(loops, Tolerances.of(rtol))
+        along = Continuation(loops, tolerances)
         steps = 0.05 * along.tangents(start, steps)
         ranks = np.full(3, rank)
         reached = along.corrected(steps, moved(loops, start, steps), along.held, ranks)
         settled = bool(reached.good.all())
     if settled:
-        nothing = np.zeros((loops.freedoms, 0))
-        return LocalMobility(k, "counted", read_only(q), nothing, nothing)
+        return _counted(loops, q, k)
     from regularize.local_geometry.finite import finite_mobility  # where counts do not settle it
 
-    return finite_mobility(loops, q, rank, Tolerances.of(rtol), rng)
+    return finite_mobility(loops, q, rank, tolerances, rng)

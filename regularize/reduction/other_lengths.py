@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.manifold.extent import sized_loops
+from regularize.manifold.tolerances import Tolerances
 from regularize.model.cycles import minimum_cycle_basis
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
@@ -82,7 +83,7 @@ def _redundant(mechanism: Mechanism, rtol: float, rng: np.random.Generator) -> i
     q = np.zeros(graph.freedoms)
     loops = sized_loops(graph, q)
     cycles = [c for block in graph.blocks for c in minimum_cycle_basis(graph, block)]
-    visited = generic_configurations(loops, q, rtol=rtol, rng=rng, walkers=3, steps=2)
+    visited = generic_configurations(loops, q, Tolerances.of(rtol), rng=rng, walkers=3, steps=2)
     every = np.concatenate([q[None], visited.reshape(-1, graph.freedoms)])
     values = singular_values(loops, every, cycles)
     return 6 * graph.loops - int(np.max(np.sum(values > rtol * values[:, :1], axis=1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -13,7 +13,8 @@ from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly
 from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.manifold.tolerances import Tolerances
+from regularize.manifold.noise import noise_of
+from regularize.manifold.tolerances import ROUNDING, Tolerances
 from regularize.model.graph import EdgeId, Graph, NodeId, spanning_tree
 from regularize.reduction.cuts import Cut
 
@@ -35,6 +36,7 @@ class Setting:
         seed: Seed of all random choices.
         sampler: Where many configurations come from, or None to walk to all of them.
         groups: Whether bodies may be held in groups by rows of their own.
+        noise: Errors of the closure equations that cannot be told from zero, lengths scaled.
     """
 
     graph: Graph
@@ -45,6 +47,7 @@ class Setting:
     seed: int
     sampler: Sampler | None = None
     groups: bool = True
+    noise: float = ROUNDING
 
     @cached_property
     def whole(self) -> LoopKinematics:
@@ -59,7 +62,14 @@ class Setting:
     @cached_property
     def tolerances(self) -> Tolerances:
         """What counts as closed, singular or dependent."""
-        return Tolerances.of(self.rtol)
+        return Tolerances.of(self.rtol, self.noise)
+
+    def of_cell(self, edges: Sequence[EdgeId]) -> Setting:
+        """The same with the noise of some loops, and no finer tolerance than it allows."""
+        loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
+        noise = noise_of(loops, self.assembly.q[loops.columns])
+        rtol = max(self.rtol, Tolerances.of(self.rtol, noise).closed)
+        return replace(self, noise=noise, rtol=rtol)
 
     def rng(self) -> np.random.Generator:
         """A fresh generator: every part sees the same random numbers whatever came before."""
@@ -77,8 +87,12 @@ class Setting:
     def scaled_screws(
         self, edges: Iterable[EdgeId], center: Array, length: float
     ) -> dict[EdgeId, Array]:
-        """World screws of edges at the assembled pose, about the centre, shape (6, f) each."""
-        screws = self.whole.measured(length, center).scaled(self.reference.screws[0])
+        """World screws of edges at the assembled pose, about the centre, shape (6, f) each.
+
+        Those of slides are of order one as well, whatever the length is.
+        """
+        whole = self.whole.measured(length, center)
+        screws = whole.scaled(self.reference.screws[0]) * whole.units[:, None]
         return {e: screws[self.whole.local(e)].T for e in edges}
 
     def loops(

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from regularize.as_designed.idealise import Idealised, idealise
 from regularize.lie.directions import SLIGHT
+from regularize.manifold.tolerances import positive
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.idle import IdleBody, idle_bodies
@@ -143,7 +144,11 @@ class Analysis:
             began: When the work began, by ``time.perf_counter``; by default now.
             tolerance: Of the joints; see ``misfit``.
             stiffness: Of the joints; see ``misfit``.
+
+        Raises:
+            ModelError: ``near`` is no positive number.
         """
+        positive("near", near)
         began = time.perf_counter() if began is None else began
         reduction = with_other_lengths(reduction)
         loops = tuple(loop_reports(reduction))

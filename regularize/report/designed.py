@@ -13,6 +13,17 @@ from regularize.report.words import counted, degrees, millimetres, names
 def as_designed(meant: Idealised) -> Iterator[Diagnostic]:
     """The findings that a mechanism next to the written one moves more freely, or may do so."""
     for candidate in meant.undecided:
+        if candidate.meeting:
+            yield Diagnostic(
+                "REG223",
+                "note",
+                f"the axes of {names(candidate.joints)} miss one point by {candidate.size:.1g} of "
+                "the distances of their frames from it: lengths are measured between axes, and "
+                "whether they are meant to meet there is not decided",
+                joints=candidate.joints,
+                help=("write the frames where the axes are near each other, or the axes exactly",),
+            )
+            continue
         one = candidate.motions == 1
         found = "was not found nearby" if candidate.searched else "is too far off to be looked for"
         yield Diagnostic(
@@ -39,9 +50,13 @@ def as_designed(meant: Idealised) -> Iterator[Diagnostic]:
         f"{'is' if after.redundant == 1 else 'are'} redundant; `{joint}` is the furthest off",
         joints=tuple(meant.moves),
         source=mechanism.joint(joint).source,
-        help=tuple(
-            f"{relation.kind}: {names(relation.joints)}, missed by {_miss(relation)}"
-            for relation in meant.relations
+        help=(
+            *(
+                f"{relation.kind}: {names(relation.joints)}, missed by {_miss(relation)}"
+                for relation in meant.relations
+            ),
+            f"built as it is written, it binds unless its joints give way by as much, `{joint}` "
+            "the most; go on with what was meant: --as-designed",
         ),
     )
 

@@ -7,6 +7,7 @@ stays on one revolute screw, its coupler fills the planar algebra.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +20,13 @@ from regularize.lie.screw import Array
 from regularize.local_geometry.second_order import second_order
 from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import ColumnId, NodeId
+from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.report.words import point_words
-from regularize.statics.equilibrium import node_incidence
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
@@ -100,7 +102,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     if not reduction.assembly.closed or not reduction.graph.edges:
         return ()
     graph, loops = reduction.graph, reduction.loops
-    q, velocities = _samples(reduction)
+    q, blocks = _samples(reduction)
     state = loops.state(q)
     center, length = center_and_length(loops, reduction.q)
     scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
@@ -108,11 +110,11 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     shaky = reduction.finite_mobility != reduction.mobility
     algebras: dict[NodeId, Array] = {}
     found: dict[NodeId, BodyMotion] = {}
-    signs = node_incidence(loops)
+    twists = _twists(reduction, scaled, blocks)
     for node in graph.every_node:
         if not graph.members[node] or node == graph.ground:
             continue
-        own = (signs[loops.row(node)] * scaled) @ velocities
+        own = twists[node]
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
         freedoms = max(np.linalg.matrix_rank(entry, tol=TOLERANCE * size) for entry in own)
         columns = np.concatenate(list(own), axis=1)
@@ -144,8 +146,45 @@ def _at_joint(
     return entry
 
 
-def _samples(reduction: Reduction) -> tuple[Array, Array]:
-    """Configurations, shape (N, n), and a basis of the velocities at each, shape (N, n, m)."""
+def _twists(
+    reduction: Reduction, scaled: Array, blocks: Sequence[tuple[list[ColumnId], Array]]
+) -> dict[NodeId, Array]:
+    """Columns that span the twists of every node at each sample, shape (N, 6, k).
+
+    Args:
+        reduction: From ``reduce``.
+        scaled: Scaled screws at the samples, shape (N, 6, n).
+        blocks: Columns that move together, and a basis of their velocities at each sample.
+    """
+    graph, loops = reduction.graph, reduction.loops
+    rates = {
+        column: (which, bases[:, [row]])
+        for which, (columns, bases) in enumerate(blocks)
+        for row, column in enumerate(columns)
+    }
+    nothing = np.zeros((len(scaled), 6, 0))
+    reached: dict[NodeId, dict[int, Array]] = {root: {} for root in loops.roots}
+    for index, node in loops.tree:
+        edge = graph.edges[index]
+        twists = dict(reached[edge.other(node)])
+        sign = 1.0 if node == edge.child else -1.0
+        for column in edge.columns:
+            if column in rates:
+                which, rate = rates[column]
+                own = sign * scaled[:, :, [column]] * rate
+                twists[which] = twists[which] + own if which in twists else own
+        if not graph.couplings and sum(own.shape[2] for own in twists.values()) > 6 * len(scaled):
+            # Beyond their own part blocks add no more than a space of twists.
+            current = {rates[c][0] for c in edge.columns if c in rates}
+            rest = np.concatenate([own for k, own in twists.items() if k not in current], axis=2)
+            u, s, _ = np.linalg.svd(rest, full_matrices=False)
+            twists = {-1: u * s[:, None], **{k: twists[k] for k in current}}
+        reached[node] = twists
+    return {node: np.concatenate([nothing, *own.values()], axis=2) for node, own in reached.items()}
+
+
+def _samples(reduction: Reduction) -> tuple[Array, list[tuple[list[ColumnId], Array]]]:
+    """Configurations, shape (N, n), and what moves together: columns, a basis (N, columns, m)."""
     loops = reduction.loops
     rng = np.random.default_rng(reduction.seed)
     many = max((len(cell.branches) for cell in reduction.cells), default=0)
@@ -166,12 +205,7 @@ def _samples(reduction: Reduction) -> tuple[Array, Array]:
         moved = 0.5 * rng.normal(size=(samples, len(columns))) * loops.units[columns]
         q[:, columns] += moved
         blocks.append((columns, np.tile(np.eye(len(columns)), (samples, 1, 1))))
-    velocities = np.zeros((samples, loops.freedoms, sum(b.shape[2] for _, b in blocks)))
-    start = 0
-    for columns, bases in blocks:
-        velocities[:, columns, start : start + bases.shape[2]] = bases
-        start += bases.shape[2]
-    return q, velocities
+    return q, blocks
 
 
 def floating(reduction: Reduction) -> set[int]:
@@ -198,10 +232,33 @@ def _cell(
     shaky = cell.finite is not None and cell.finite < cell.actual
     if shaky or len(cell.branches) > 1:
         return columns, *_followed(loops, cell, q, reduction.rtol)
+    if len(loops.chords) > MANY_LOOPS:
+        velocities = _random_velocities(reduction, cell, loops, q)
+        if velocities is not None:
+            return columns, q, velocities
     jacobian = loops.jacobian(loops.state(q)) * loops.units
     _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
     null = np.swapaxes(vt[:, loops.freedoms - cell.actual :], 1, 2) * loops.units[:, None]
     return columns, q, null
+
+
+def _random_velocities(
+    reduction: Reduction, cell: CellMobility, loops: LoopKinematics, q: Array
+) -> Array | None:
+    """As many velocities as a body can have twists at each sample, shape (N, n, k).
+
+    None where many loops by themselves do not tell the velocities of all.
+    """
+    rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
+    shape = (loops.freedoms, min(6, cell.actual))
+    found = []
+    for at in q:
+        factors = LoopRanks(loops, cycles, at, reduction.rtol).factors
+        if factors is None:
+            return None
+        velocities, _ = np.linalg.qr(factors.allowed(rng.normal(size=shape)))
+        found.append(velocities * loops.units[:, None])
+    return np.array(found)
 
 
 def _followed(

@@ -19,7 +19,6 @@ from regularize.lie.screw import Array
 from regularize.local_geometry.finite import finite_mobility
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.reduction.mobility import CellMobility, decide_rank
 from regularize.reduction.part import Part
@@ -80,8 +79,8 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
     elsewhere = np.max(np.abs(local.q - q) / loops.units) > TOLERANCE
     if elsewhere and cell.here.rank == cell.generic.rank and not cell.branches:
         # The assembled pose is the one that the user knows.
-        rng, tolerances = np.random.default_rng(reduction.seed), Tolerances.of(reduction.rtol)
-        local = finite_mobility(loops, q, cell.generic.rank, tolerances, rng)
+        rng = np.random.default_rng(reduction.seed)
+        local = finite_mobility(loops, q, cell.generic.rank, cell.tolerances, rng)
     state = loops.state(local.q)
     # Twists and wrenches of the loops are in the frame of the root, words in that of the world.
     root = reduction.reference.T_world_node[0, reduction.loops.row(loops.roots[0])]

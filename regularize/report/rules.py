@@ -23,6 +23,7 @@ class Rule:
         example: A case that an engineer knows.
         fix: What to do.
         reference: Where to read more.
+        theorem: Headings of the proof that it rests on; see ``proofs.words``.
     """
 
     code: str
@@ -33,6 +34,7 @@ class Rule:
     example: str
     fix: str
     reference: str = ""
+    theorem: tuple[str, ...] = ()
 
 
 _MUELLER = "Müller, Archive of Mechanical Engineering 61 (2014)"
@@ -184,6 +186,7 @@ RULES: tuple[Rule, ...] = (
         "Change the joints in your own file as the report says: regularize fix MODEL. Or drop the "
         "equations in the simulation model: regularize reduce MODEL.",
         _MUELLER,
+        ("Setting", "Groups", "Seen spaces", "Cut", "Rigid", "Theorem"),
     ),
     Rule(
         "REG202",
@@ -396,6 +399,16 @@ RULES: tuple[Rule, ...] = (
         "Write the numbers with all their digits, or look further with --near.",
     ),
     Rule(
+        "REG224",
+        "taken-as-designed",
+        "note",
+        "Joints were moved, so that the mechanism moves as it was meant to.",
+        "It was asked for: `--as-designed`, or load(..., as_designed=True).",
+        "A Schmidt coupling saved with seven digits.",
+        "Compare with what is said without it; `regularize fix MODEL --as-designed` writes the "
+        "numbers.",
+    ),
+    Rule(
         "REG225",
         "gaps-absorbed",
         "note",
@@ -432,6 +445,7 @@ RULES: tuple[Rule, ...] = (
         "Stay away from such poses (simulate says when it comes near one, REG228). Styles other "
         "than rows keep all rows of the cuts instead.",
         "Kong and Gosselin, Type Synthesis of Parallel Mechanisms (2007)",
+        ("Setting", "Groups", "Held", "Theorem"),
     ),
     Rule(
         "REG228",

@@ -45,7 +45,7 @@ class Follower:
         self._sure = self._home = self.pose
         self._limit = GOOD * min(self.pose.condition, WELL)
         self._flat = kinematics.robot.model.nq == kinematics.robot.model.nv
-        self._continuation = Continuation(kinematics.constraints)
+        self._continuation = Continuation(kinematics.constraints, kinematics.robot.tolerances)
         self._crossings = Crossings(kinematics)
         self._branch: ModelBranch | None = None
         self._solved = 0

@@ -143,7 +143,13 @@ class PartitionedKinematics:
         Raises:
             ClosureLost: The guess is too far away, or there is no such configuration.
         """
-        found = project(self.constraints, displacement[None], held=self.held, until=ROUNDING)
+        found = project(
+            self.constraints,
+            displacement[None],
+            held=self.held,
+            tolerances=self.robot.tolerances,
+            until=ROUNDING,
+        )
         if not found.closed[0]:
             raise ClosureLost(
                 f"the loops do not close for the given {self._given}: the mechanism is at a limit "
@@ -196,7 +202,7 @@ class PartitionedKinematics:
             goal = (target - self.positions(self.reference, columns))[None]
             held = self.held.copy()
             held[columns] = False
-            way = Continuation(self.constraints, held=held)
+            way = Continuation(self.constraints, self.robot.tolerances, held)
             arrived = drive(way, start[None], columns, goal)
             if not arrived.reached[0]:
                 raise ClosureLost(

@@ -20,7 +20,6 @@ from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.tolerances import Tolerances
 from regularize.model.graph import Edge, coordinate_names
 from regularize.reduction.reduce import Reduction
 
@@ -69,7 +68,7 @@ class Curve:
         graph = reduction.graph
         self.loops = sized_loops(graph, reduction.q, tree=reduction.tree)
         self.n, self.units = self.loops.freedoms, self.loops.units
-        self.tolerances = Tolerances.of(reduction.rtol)
+        self.tolerances = reduction.tolerances
         self.groups = [edge for edge in graph.edges if edge.group and edge.freedoms]
         grouped = {column for edge in self.groups for column in edge.columns}
         #: Columns whose coordinates are lengths or angles of their own.

@@ -13,79 +13,20 @@
 #include "algebra.h"
 #include "tables.h"
 
-/* Twist of a closure's row frame point x as a point of what column k of part b moves. */
-static inline void twist_at(const Workspace *w, int b, int k, const double *x, double *twist) {
-    double arm[3];
-    subtract(x, w->pose + 12 * b + 9, arm);
-    copy(w->motion + 6 * k, twist);
-    copy(w->motion + 6 * k + 3, twist + 3);
-    add_cross(twist + 3, arm, twist);
-}
-
-/* Entries of a closure's rows at the columns from a part down to another one. */
-static void load_way(const Tables *t, Workspace *w, int c, int b, double sign, const double *x,
-                     Reading *at) {
-    for (; b != t->last_common[c]; b = t->parent[b]) {
-        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-            double twist[6];
-            twist_at(w, b, k, x, twist);
-            for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
-                const double *g = w->covectors + 6 * r;
-                w->entry[*at->j++] = sign * (dot(g, twist) + dot(g + 3, twist + 3));
-            }
-        }
-    }
-}
-
-/* Velocity and acceleration of a part at a point, while no column accelerates. */
-static inline void motion_at(const Workspace *w, int b, const double *x, double *v, double *a) {
-    const double *V = w->twist + 6 * b, *A = w->drift + 6 * b;
-    double arm[3], swept[3];
-    subtract(x, w->pose + 12 * b + 9, arm);
-    cross(V + 3, arm, swept);
-    for (int i = 0; i < 3; ++i) v[i] = V[i] + swept[i], a[i] = A[i];
-    add_cross(A + 3, arm, a);
-    add_cross(V + 3, swept, a);
-}
-
-/* Rows of a closure: covectors in ground axes, entries, and right-hand sides.
- *
- * In a frame that moves with the first part, the relative velocity u = v2 - v1 at its origin and
- * the relative rate have the rates a2 - a1 - (O1 + O2) x u and alpha2 - alpha1 - O1 x O2. */
-static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
-    const int one = t->first[c], two = t->second[c];
-    const double *O1 = w->twist + 6 * one + 3, *O2 = w->twist + 6 * two + 3;
-    double frame[12], v1[3], a1[3], v2[3], rate[6], u[3], both[3];
-    compose(w->pose + 12 * one, t->row_frame + 12 * c, frame);
-    motion_at(w, one, frame + 9, v1, a1);
-    motion_at(w, two, frame + 9, v2, rate);
-    subtract(v1, v2, u);
-    for (int i = 0; i < 3; ++i) {
-        both[i] = O1[i] + O2[i];
-        rate[i] -= a1[i];
-        rate[3 + i] = w->drift[6 * two + 3 + i] - w->drift[6 * one + 3 + i];
-    }
-    add_cross(both, u, rate);
-    add_cross(O2, O1, rate + 3);
-    for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
-        double *g = w->covectors + 6 * r;
-        rotate(frame, t->covector + 6 * r, g);
-        rotate(frame, t->covector + 6 * r + 3, g + 3);
-        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3);
-    }
-    load_way(t, w, c, two, 1.0, frame + 9, at);
-    load_way(t, w, c, one, -1.0, frame + 9, at);
-}
-
 /* Entries of inertia at the columns of part b, and their right-hand sides. */
 static void load_columns(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
                          Reading *at) {
     const double *rigid = w->rigid + 10 * b, *wrench = w->wrench + 6 * b;
+    const int hinge = is_hinge(t, b);
     for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
         const double *J = w->motion + 6 * k;
         const int unknown = t->column_unknown[k];
         double f[6], d[3];
-        act_rigid(rigid, J, f);
+        if (hinge) {
+            act_spin(rigid, J + 3, f);
+        } else {
+            act_rigid(rigid, J, f);
+        }
         if (t->dense[b]) {
             const double *M = w->spatial + 36 * b;
             for (int i = 0; i < 6; ++i) f[i] += dot(M + 6 * i, J) + dot(M + 6 * i + 3, J + 3);
@@ -113,6 +54,36 @@ static void load_columns(const Tables *t, Workspace *w, int b, const double *tau
             add_cross(d, f, f + 3);
             for (int i = 0; i < 6; ++i) F[i] = f[i];
         }
+    }
+}
+
+/* The same where every velocity has the inertia of one and parts have none. */
+static void load_unit_columns(const Tables *t, Workspace *w, int b, Reading *at) {
+    int others = 0;
+    for (int a = b; t->inner[a]; a = t->parent[a]) {
+        const int p = t->parent[a];
+        others += t->column[p + 1] - t->column[p];
+    }
+    for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+        const int unknown = t->column_unknown[k];
+        at->h += k - t->column[b] + 1 + others;
+        w->entry[t->start[unknown]] += t->armature[k];
+        w->solution[unknown] = 0.0;
+    }
+}
+
+/* Keep the mean square of rows for their pivots, where every velocity has the inertia of one. */
+static void note_row_weight(const Tables *t, Workspace *w, int begin, int end) {
+    double sum = 0.0;
+    int rows = 0;
+    for (int u = begin; u < end; ++u) {
+        rows += t->is_row[u];
+        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
+            if (t->is_row[t->below[i]] && !t->is_row[u]) sum += w->entry[i] * w->entry[i];
+        }
+    }
+    for (int u = begin; u < end; ++u) {
+        if (t->is_row[u]) w->pivot[u] = sum / rows;
     }
 }
 
@@ -160,15 +131,18 @@ static void stiffen(const Tables *t, Workspace *w, int c, Reading *at) {
 
 /* What a cluster takes from the inertia of the part that it moves against, and adds to its wrench. */
 static void yield_to(const Tables *t, Workspace *w, int begin, int end, int parent) {
-    double *M = w->spatial + 36 * parent, *f = w->wrench + 6 * parent;
+    double *restrict M = w->spatial + 36 * parent, *restrict f = w->wrench + 6 * parent;
     for (int u = begin; u < end; ++u) {
         const double *Y = w->border + 6 * u, inverse = w->entry[t->start[u]];
         const double share = inverse * w->solution[u];
         for (int i = 0; i < 6; ++i) {
             const double x = inverse * Y[i];
-            for (int j = 0; j < 6; ++j) M[6 * i + j] -= x * Y[j];
+            for (int j = i; j < 6; ++j) M[6 * i + j] -= x * Y[j];
             f[i] += share * Y[i];
         }
+    }
+    for (int i = 1; i < 6; ++i) {
+        for (int j = 0; j < i; ++j) M[6 * i + j] = M[6 * j + i];
     }
 }
 
@@ -176,10 +150,15 @@ static void yield_to(const Tables *t, Workspace *w, int begin, int end, int pare
 static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
     const int parent = t->cluster_parent[c], rooted = parent == 0;
+    if (t->deep[c]) return is_unit(t) || eliminate_deep(t, w, c, tau, at);
     fill(0.0, t->start[end] - t->start[begin], w->entry + t->start[begin]);
     if (!rooted) fill(0.0, 6 * (end - begin), w->border + 6 * begin);
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
         const int b = t->part_list[i];
+        if (is_unit(t)) {
+            load_unit_columns(t, w, b, at);
+            continue;
+        }
         load_columns(t, w, b, tau, rooted, at);
         if (t->inner[b] || !rooted) hand_on(t, w, b);
     }
@@ -188,7 +167,7 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
     }
     for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
         const int row = t->constant_list[i];
-        w->solution[t->row_unknown[t->size[loop_rows_size] + row]] = 0.0;
+        load_constant(t, w, row);
         for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
             w->entry[*at->j++] = t->coefficient[k];
         }
@@ -200,6 +179,7 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
         return 0;
     }
     if (!t->massive[0]) note_pivots(t, w, begin, end);
+    if (is_unit(t)) note_row_weight(t, w, begin, end);
     if (factorise(t, w, c, &at->update)) return 1;
     if (!rooted) yield_to(t, w, begin, end, parent);
     return 0;
@@ -209,6 +189,10 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
 static void solve_cluster(const Tables *t, Workspace *w, int c) {
     const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
     const double *A = w->acceleration + 6 * parent;
+    if (t->deep[c]) {
+        solve_deep(t, w, c);
+        return;
+    }
     for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
         const int first = t->start[u], last = t->start[u + 1];
         double y = w->solution[u];
@@ -238,9 +222,10 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
 
 /* Accelerations of all columns and multipliers of all rows, after velocities(). */
 static int solve_step(const Tables *t, Workspace *w, const double *tau) {
-    Reading at = {t->h_place, t->j_place, t->update, t->stiff_place};
+    Reading at = {t->h_place, t->j_place, t->update, t->stiff_place,
+                  t->deep_body, t->deep_row, t->deep_entry};
     for (int b = 1; b < t->size[parts_size]; ++b) {
-        load_part(t, w, b);
+        if (!is_unit(t)) load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
     for (int c = 0; c < t->size[clusters_size]; ++c) {
@@ -251,16 +236,47 @@ static int solve_step(const Tables *t, Workspace *w, const double *tau) {
     return 0;
 }
 
-/* Acceleration of the velocities under joint forces; 1 where masses or rows do not determine it. */
-static int forward_dynamics(const Tables *t, Workspace *w, const double *const *in,
-                            double *const *out) {
+/* Accelerations of the velocities after solve_step(). */
+static void write_solution(const Tables *t, const Workspace *w, double *a) {
+    for (int k = 0; k < t->size[columns_size]; ++k) {
+        if (t->own[k]) a[t->rate[k]] = w->solution[t->column_unknown[k]];
+    }
+}
+
+/* Acceleration under joint forces, with what is wanted of the rows beside their rates. */
+static int accelerate_under(const Tables *t, Workspace *w, const double *const *in, double *a) {
     const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
     positions(t, w, in[0]);
     velocities(t, w, in[1], against);
     if (solve_step(t, w, in[2])) return 1;
-    for (int k = 0; k < t->size[columns_size]; ++k) {
-        if (t->own[k]) out[0][t->rate[k]] = w->solution[t->column_unknown[k]];
-    }
+    write_solution(t, w, a);
+    return 0;
+}
+
+/* Acceleration of the velocities under joint forces; 1 where masses or rows do not determine it. */
+static int forward_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                            double *const *out) {
+    fill(0.0, t->size[rows_size], w->wanted);
+    return accelerate_under(t, w, in, out[0]);
+}
+
+/* The same with numbers that are added to the rates of the rows. */
+static int stabilized_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                               double *const *out) {
+    for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = in[3][r];
+    return accelerate_under(t, w, in, out[0]);
+}
+
+/* The shortest step (nv,) that takes errors (rows,) away to first order, after positions(): the
+ * acceleration at rest of a tree whose parts have no inertia, but every velocity has that of one.
+ * 1 where rows depend on each other. */
+static int shortest_step(const Tables *t, Workspace *w, const double *errors, double *step) {
+    Tables unit = *t;
+    if (t->size[soft_unknowns_size]) return 1;
+    unit.inertia = t->no_inertia, unit.armature = t->unit;
+    for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = errors[r];
+    if (solve_step(&unit, w, NULL)) return 1;
+    write_solution(t, w, step);
     return 0;
 }
 

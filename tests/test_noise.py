@@ -1,0 +1,212 @@
+"""Where frames lie, how large a model is and how its numbers are rounded changes no statement."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mechanisms
+import noise_table
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.adapters.common.digits import significant_digits
+from regularize.cli import main
+from regularize.errors import UnsupportedExport
+from regularize.manifold.tolerances import EXACT, ROUNDING, Tolerances
+from regularize.model.body import Inertia
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+SLID = {
+    name: noise_table.MECHANISMS[name]()
+    for name in (
+        *("planar_fourbar", "spherical_fourbar", "slider_crank", "bennett", "bricard", "sarrus"),
+        *("three_prrr", "three_cranks", "delta_parallelograms"),
+    )
+}
+RIGID = mechanisms.single_loop(
+    "rigid",
+    "RRRRRR",
+    np.random.default_rng(5).normal(size=(6, 3)),
+    np.random.default_rng(6).normal(size=(6, 3)),
+)
+
+
+def said(mechanism: Mechanism) -> tuple[Any, ...]:
+    """What is said of a mechanism, without lengths."""
+    reduction = rg.reduce(mechanism, configurations=4)
+    counts = (reduction.kept, reduction.removed, reduction.redundant, reduction.assembly.closed)
+    return *counts, reduction.mobility, reduction.finite_mobility, reduction.finite_evidence
+
+
+def slid(mechanism: Mechanism, sizes: float, seed: int) -> Mechanism:
+    """Every hinge's frame moved along its axis, and every slide's anywhere."""
+    rng, far = np.random.default_rng(seed), sizes * noise_table.size(mechanism)
+    joints = []
+    for joint in mechanism.joints:
+        turning, way = joint.screws[3:], far * rng.uniform(-1, 1, size=3)
+        if joint.kind in ("revolute", "cylindrical", "helical"):
+            way = far * rng.choice([-1.0, 1.0]) * turning.sum(axis=1)
+        T = np.eye(4)
+        T[:3, 3] = 0.0 if joint.kind in ("spherical", "universal", "fixed") else way
+        joints.append(
+            replace(
+                joint,
+                T_parent_joint=joint.T_parent_joint @ T,
+                T_child_joint=joint.T_child_joint @ T,
+            )
+        )
+    return replace(mechanism, joints=tuple(joints))
+
+
+@pytest.mark.parametrize("name", SLID)
+def test_frames_slid_along_their_axes_change_nothing(name: str) -> None:
+    mechanism = SLID[name]
+    assert said(slid(mechanism, 1000.0, 1)) == said(mechanism)
+
+
+@pytest.mark.parametrize("sizes", [40.0, 1000.0])
+def test_a_rigid_loop_stays_rigid_wherever_its_frames_lie(sizes: float) -> None:
+    report = rg.check(slid(RIGID, sizes, 7), configurations=4)
+    assert report.as_dict()["mobility"]["finite"] == 0
+    assert not {d.code for d in report.diagnostics} & {"REG204", "REG219"}
+
+
+def test_frames_near_each_other_are_left_where_they_are() -> None:
+    mechanism = SLID["delta_parallelograms"]
+    for edge in build(mechanism).edges:
+        assert np.array_equal(edge.T_parent, edge.joint.T_parent_joint)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+@pytest.mark.parametrize("name", ["slider_crank", "bennett", "three_prrr", "three_cranks"])
+def test_size_changes_nothing(name: str, factor: float) -> None:
+    report = rg.check(mechanisms.scaled(SLID[name], factor), configurations=4)
+    assert said(report.mechanism) == said(SLID[name])
+
+
+@pytest.mark.parametrize("sizes", [1e3, 1e5])
+@pytest.mark.parametrize("name", ["spherical_fourbar", "bennett", "delta_parallelograms"])
+def test_far_from_the_origin(name: str, sizes: float) -> None:
+    T = np.eye(4)
+    T[:3, 3] = sizes * np.array([1.0, 0.3, -0.7])
+    assert said(mechanisms.moved(SLID[name], T)) == said(SLID[name])
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1e-5, float("nan"), float("inf"), "1e-5", None])
+def test_tolerances_are_positive_numbers(wrong: Any) -> None:
+    for call, argument in (
+        (rg.reduce, "rtol"),
+        (rg.check, "rtol"),
+        (rg.check, "near"),
+        (rg.idealise, "near"),
+        (rg.idealise, "rtol"),
+    ):
+        with pytest.raises(rg.ModelError, match=argument):
+            call(SLID["bennett"], **{argument: wrong})
+    if wrong is not None:
+        with pytest.raises(rg.ModelError, match="length_scale"):
+            rg.reduce(SLID["bennett"], length_scale=wrong)
+
+
+def test_tolerances_grow_with_the_noise() -> None:
+    assert Tolerances.of(1e-5, ROUNDING) == EXACT
+    rough = Tolerances.of(1e-5, 1e-6)
+    assert rough.closed == rough.singular == rough.rank == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "digits"),
+    [
+        (b'xyz="0.270001 0.5 0.123456" rpy="0 1.570796 0.333333"', 6),
+        (b'xyz="0.27 0.5 0.12" rpy="0 1.5708 0.3333"', None),
+        (b'xyz="0.270001 0.1234567890123456 0.123456"', None),
+        (b'mesh="part_v1.234567.stl" file="1.234567.8" a="1.2345678"', None),
+    ],
+)
+def test_digits_of_numbers_that_are_rounded(text: bytes, digits: int | None) -> None:
+    assert significant_digits(text) == digits
+
+
+def test_rounded_numbers_make_noise(tmp_path: Path) -> None:
+    text = (ASSETS / "planar_fourbar.urdf").read_text()
+    path = tmp_path / "rounded.urdf"
+    path.write_text(re.sub(r"\d+\.\d+", lambda m: f"{float(m[0]) + 1e-7:.7f}", text))
+    mechanism = rg.load(path)
+    assert mechanism.digits in (7, 8)
+    reduction = rg.reduce(mechanism)
+    assert EXACT.closed < reduction.tolerances.closed < 1e-5
+    assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
+
+
+def rounded_schmidt() -> Mechanism:
+    """A Schmidt coupling off by what a CAD solver leaves open, with mass."""
+    noisy = noise_table.noisy(noise_table.schmidt(), 5e-7)
+    inertia = Inertia(1.0, np.zeros(3), 1e-2 * np.eye(3))
+    bodies = [b if b.name == noisy.ground else replace(b, inertia=inertia) for b in noisy.bodies]
+    return replace(noisy, bodies=tuple(bodies), gravity=np.zeros(3))
+
+
+def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
+    reduction = rg.reduce(rounded_schmidt())
+    assert reduction.assembly.closed
+    assert 1e-8 < reduction.assembly.worst_after[1] < 1e-5
+    assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
+    motion = rg.simulate(reduction, duration=1.1, rates={"in": 6.0})
+    assert np.ptp(motion.q, axis=0).max() > 2 * np.pi
+    assert motion.as_dict()["closure_drift"] < 1e-4
+
+
+def test_one_of_three_cranks_is_off() -> None:
+    exact = mechanisms.three_cranks()
+    for off in (1e-7, 1e-4):
+        *others, last = exact.joints
+        T = np.array(last.T_parent_joint)
+        T[0, 3] += off
+        report = rg.check(replace(exact, joints=(*others, replace(last, T_parent_joint=T))))
+        answers = {report.reduction.finite_mobility}
+        if report.meant is not None:
+            found = report.meant.reduction
+            assert (found.mobility, found.finite_mobility) == (1, 1)
+            assert off / 10 < report.meant.distance[0] < off
+            answers = {1}
+        assert answers == {1}, off
+
+
+def test_as_designed_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = ASSETS / "nearly_planar_fourbar.urdf"
+    assert rg.reduce(rg.load(path)).finite_mobility == 0
+    meant = rg.load(path, as_designed=True)
+    assert "REG224" in {finding.code for finding in meant.findings}
+    assert rg.reduce(meant).finite_mobility == 1
+    for command in (
+        ["check", str(path), "--as-designed", "--fail-on", "error"],
+        ["reduce", str(path), "--as-designed", "-o", str(tmp_path / "reduced"), "--fail-on=error"],
+        ["simulate", str(path), "--as-designed", "--duration", "0.05"],
+        ["fix", str(path), "--as-designed", "-o", str(tmp_path / "fixed.urdf")],
+    ):
+        assert main(command) == 0, capsys.readouterr()
+    assert rg.reduce(rg.load(tmp_path / "fixed.urdf")).finite_mobility == 1
+
+
+def test_fix_writes_what_was_meant(tmp_path: Path) -> None:
+    source = tmp_path / "model.json"
+    rg.save(noise_table.noisy(mechanisms.bennett(), 1e-4), source)
+    fix = rg.fix(source, as_designed=True)
+    assert [change.joint.name for change in fix.changes] == ["A", "B", "C", "D"]
+    assert rg.reduce(rg.load(fix.write(tmp_path / "meant.json"))).finite_mobility == 1
+    with pytest.raises(rg.ModelError, match="one after the other"):
+        rg.fix(source, {"A": "spherical"}, as_designed=True)
+
+
+def test_files_that_do_not_say_where_joints_are(tmp_path: Path) -> None:
+    source = tmp_path / "model.usda"
+    pytest.importorskip("pxr")
+    rg.save(noise_table.noisy(mechanisms.planar_fourbar(), 1e-4), source)
+    with pytest.raises(UnsupportedExport, match="export MODEL --as-designed"):
+        rg.fix(source, as_designed=True)
