@@ -23,6 +23,7 @@ from regularize.render import html
 from regularize.render.animation import motions
 from regularize.render.drawing import draw
 from regularize.render.picture import picture, svg
+from regularize.report.rules import rule
 
 ASSETS = Path(__file__).parents[1] / "assets"
 #: Links of a four-bar: crank, coupler, rocker, frame; and a point of the coupler.
@@ -207,6 +208,7 @@ def test_components_of_different_mobility_are_called_kinematotropic() -> None:
         "branch 1, 1 (rank 6, counted) on branch 2: `A`,"
     )
     assert "True mobility 2 or 1, by the branch that is taken (kinematotropic)," in str(report)
+    assert rule("kinematotropic") is rule(found.code)
     moves = {body.body: body.words for body in report.moving}
     assert moves["A_D1_D2"] == "rotates about A (axis along Y)"  # on the second branch alone
     assert moves["C1_D1"] == "moves in the plane normal to Y"

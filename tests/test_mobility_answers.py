@@ -81,6 +81,13 @@ def test_a_walk_in_small_steps_judges_alike(name: str) -> None:
     assert judgement.finite == max(map(int, answer["components"].split()))
 
 
+@pytest.mark.slow
+def test_a_walk_in_longer_steps_sees_branches_that_part_at_fourth_order() -> None:
+    judgement = judge(load("wren_platform"), samples=6, away=0.3)
+    assert judgement.infinitesimal == 3
+    assert set(judgement.dimensions) == {1, 2}
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_random_networks_move_as_the_walk_finds(seed: int) -> None:
     mechanism = random_network(np.random.default_rng(seed))

@@ -13,7 +13,9 @@ from regularize.report.rules import RULES, rule
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("code", nargs="?", help="for example REG201; without it all are listed")
+    parser.add_argument(
+        "code", nargs="?", help="for example REG201, or its name; without it all are listed"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

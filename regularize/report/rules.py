@@ -749,5 +749,6 @@ BY_CODE = {rule.code: rule for rule in RULES}
 
 
 def rule(code: str) -> Rule | None:
-    """The rule of a code, or None."""
-    return BY_CODE.get(code.upper())
+    """The rule of a code or of a name, or None."""
+    named = (entry for entry in RULES if entry.name == code.lower())
+    return BY_CODE.get(code.upper()) or next(named, None)
