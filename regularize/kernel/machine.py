@@ -167,6 +167,8 @@ class Machine:
                 0.0 if part.follows else self.armature[i]
                 for part, i in zip(owner, rate, strict=True)
             ],
+            "no_inertia": np.zeros(10 * (len(parts) + 1)),
+            "unit": [0.0 if part.follows else 1.0 for part in owner],
             "gravity": self.gravity,
             "first": [loop.first for loop in loops],
             "second": [loop.second for loop in loops],
@@ -176,6 +178,7 @@ class Machine:
             "row_frame": _poses(inverse(turned[x.first]) @ x.row_frame for x in loops)[12:],
             "first_frame": _poses(inverse(turned[x.first]) @ x.first_frame for x in loops)[12:],
             "second_frame": _poses(inverse(turned[x.second]) @ x.second_frame for x in loops)[12:],
+            "closing_frame": _poses(inverse(x.row_frame) @ x.first_frame for x in loops)[12:],
             "closing_screw": np.cumsum([0, *(loop.screws.shape[1] for loop in loops)]),
             "closing_screws": np.concatenate([np.zeros((0, 6)), *(x.screws.T for x in loops)]),
             "covector": np.concatenate([np.zeros((0, 6)), *(loop.covectors for loop in loops)]),

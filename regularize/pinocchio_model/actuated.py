@@ -19,13 +19,18 @@ from regularize.lie.screw import Array
 from regularize.pinocchio_model.actuation import (
     Actuation,
     ActuatorSplit,
-    InverseDynamicsDerivatives,
     actuator_split,
     frame_jacobian,
-    inverse_dynamics_derivatives,
 )
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
+from regularize.pinocchio_model.inverse_derivatives import (
+    CompiledMotionForces,
+    InverseDynamicsDerivatives,
+    MotionForces,
+    fully_actuated,
+    inverse_dynamics_derivatives,
+)
 from regularize.pinocchio_model.lifting import (
     Lift,
     lifted_derivatives,
@@ -79,6 +84,19 @@ class ActuatedTree(ConstrainedTree, ABC):
     @abstractmethod
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""
+
+    @cached_property
+    def _known_actuators(self) -> dict[tuple[str, ...] | None, Actuation]:
+        return {}
+
+    def _actuators(self, names: Sequence[str] | None, weights: ArrayLike | None) -> Actuation:
+        """``actuation``, remembered where all count alike."""
+        if weights is not None:
+            return self.actuation(names, weights)
+        key, known = None if names is None else tuple(names), self._known_actuators
+        if key not in known:
+            known[key] = self.actuation(names)
+        return known[key]
 
     def position_index(self, velocity: int) -> int:
         """Index in q of the coordinate whose rate is an entry of v.
@@ -135,7 +153,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
         given = self.passive_forces(q, v) if passive else np.zeros(self.model.nv)
-        return inverse_dynamics(self, q, v, a, self.actuation(actuated, weights), given)
+        return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
 
     def inverse_dynamics_derivatives(
         self,
@@ -147,11 +165,18 @@ class ActuatedTree(ConstrainedTree, ABC):
         weights: ArrayLike | None = None,
     ) -> InverseDynamicsDerivatives:
         """``inverse_dynamics`` and its derivatives; arguments as there."""
+        if self.kernel is not None:
+            actuation = self._actuators(actuated, weights)
+            found = fully_actuated(self, q, v, a, actuation)
+            if found is not None:
+                return found
+            return inverse_dynamics_derivatives(CompiledMotionForces(self, q, v, a), actuation)
         tree, lift = self.expanded, self.lift(q, v)
         actuation = tree.actuation(actuated, weights)
         if lift is not None:
             return lifted_inverse_derivatives(lift, a, actuation)
-        return inverse_dynamics_derivatives(tree, tree.world_rows, q, v, a, actuation)
+        motion = MotionForces(tree, tree.world_rows, q, v, a)
+        return inverse_dynamics_derivatives(motion, actuation)
 
     def actuator_jacobian(
         self,
@@ -210,7 +235,8 @@ class ActuatedTree(ConstrainedTree, ABC):
         """``forward_dynamics`` and its derivatives at a state with closed loops, always exact.
 
         Along the loops, for steps of q and v that keep them closed, they are the changes of the
-        acceleration.
+        acceleration. Where rows depend on each other, as many as are independent count, the
+        clearest ones at the state.
 
         Args:
             q: Configuration, shape (nq,).

@@ -168,8 +168,9 @@ def _constraint_models(model: Any, closures: Sequence[ClosureRows], style: str) 
     if style not in ("anchors", "legacy"):
         raise UnsupportedExport(f"unknown style {style!r}; known: rows, anchors, legacy")
     if len(model.mimicking_joints):
+        names = ", ".join(repr(model.names[int(i)]) for i in model.mimicking_joints)
         raise UnsupportedExport(
-            "Pinocchio's constraint models refuse mimic joints; use the style 'rows'"
+            f"Pinocchio's constraint models refuse mimic joints ({names}); use the style 'rows'"
         )
     holds = [hold for closure in closures for hold in holds_of(closure)]
     return (anchors if style == "anchors" else rigid_constraints)(model, holds)

@@ -71,7 +71,7 @@ static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Rea
     }
     for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
         const int row = t->constant_list[i];
-        w->solution[t->row_unknown[t->size[loop_rows_size] + row]] = 0.0;
+        load_constant(t, w, row);
         for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
             w->cell[*at->constant++] = t->coefficient[k];
         }

@@ -149,8 +149,8 @@ static int factor_mass(double *H, int d) {
     return 0;
 }
 
-/* M N (nv, free) and the factor of N^T M N; 1 where a free velocity moves no mass. */
-static int condense(const Tables *t, Workspace *w, const double *M) {
+/* M N (nv, free). */
+static void multiply_mass(const Tables *t, Workspace *w, const double *M) {
     const int nv = t->size[nv_size], d = t->size[free_size], sets = t->size[sets_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
     Set set;
@@ -166,6 +166,36 @@ static int condense(const Tables *t, Workspace *w, const double *M) {
                 if (entry != 0.0) add_times(-entry, X, count, T + set.loose);
             }
         }
+    }
+}
+
+/* N itself (nv, free), as if M were the unit matrix. */
+static void write_basis(const Tables *t, Workspace *w) {
+    const int d = t->size[free_size];
+    const int *bound = bound_velocities(w), *loose = free_velocities(w);
+    Set set;
+    fill(0.0, t->size[basis_values_size], w->basis);
+    for (int k = 0; k < d; ++k) w->basis[d * loose[k] + k] = 1.0;
+    for (int s = 0; s < t->size[sets_size]; ++s) {
+        begin_set(t, w, s, &set);
+        for (int k = 0; k < set.rank; ++k) {
+            const double *X = set.pivots + set.columns * k + set.rank;
+            double *row = w->basis + d * bound[set.done + k] + set.loose;
+            add_times(-1.0, X, set.columns - set.rank, row);
+        }
+    }
+}
+
+/* M N and the factor of N^T M N, M (nv, nv) being the unit matrix where none is given; 1 where a
+ * free velocity moves no mass. */
+static int condense(const Tables *t, Workspace *w, const double *M) {
+    const int d = t->size[free_size], sets = t->size[sets_size];
+    const int *bound = bound_velocities(w), *loose = free_velocities(w);
+    Set set;
+    if (M == NULL) {
+        write_basis(t, w);
+    } else {
+        multiply_mass(t, w, M);
     }
     for (int k = 0; k < d; ++k) {
         for (int i = 0; i < d; ++i) w->reduced[d * k + i] = w->basis[d * loose[k] + i];

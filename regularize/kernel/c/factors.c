@@ -9,6 +9,9 @@
 
 /* Pivots below this part of what they were before elimination are rounding. */
 static const double lost = 1e-11;
+/* The same for pivots of rows, as a part of what rows weigh, where every velocity has a mass of one:
+ * squares of the singular values that are not divided by. */
+static const double singular_square = 1e-13;
 
 /* Keep the pivots of columns before elimination. */
 static void note_pivots(const Tables *t, Workspace *w, int begin, int end) {
@@ -17,7 +20,7 @@ static void note_pivots(const Tables *t, Workspace *w, int begin, int end) {
 
 /* Whether a pivot has the sign that independent rows and positive masses give it. */
 static inline int sound(const Tables *t, const Workspace *w, int u, double pivot) {
-    if (t->is_row[u]) return pivot < 0.0;
+    if (t->is_row[u]) return is_unit(t) ? -pivot > singular_square * w->pivot[u] : pivot < 0.0;
     return t->massive[0] ? pivot > 0.0 : pivot > lost * w->pivot[u];
 }
 

@@ -21,6 +21,7 @@
 #include "responses.c"
 #include "residual.c"
 #include "projection.c"
+#include "inverse.c"
 
 /* Poses of all parts. */
 static int part_poses(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
@@ -59,9 +60,10 @@ typedef struct {
 
 /* What can be called. */
 #define ENTRIES(X)                                                                                 \
-    X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics) X(jacobian) X(bias)  \
-    X(dynamics_derivatives) X(stabilized_derivatives) X(residual) X(newton_step) X(project)        \
-    X(project_velocity)
+    X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)                      \
+    X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
+    X(residual) X(newton_step) X(project) X(project_velocity) X(inverse_terms) X(force_changes)    \
+    X(row_changes) X(actuated_derivatives)
 
 #define PLACE(name) entry_##name,
 enum { ENTRIES(PLACE) number_of_entries };
@@ -69,6 +71,7 @@ enum { ENTRIES(PLACE) number_of_entries };
 
 #define CONFIGURATION {1, nq_size, one_size}
 #define VELOCITY {1, nv_size, one_size}
+#define ROWS {1, rows_size, nv_size}
 #define ERRORS {1, rows_size, one_size}
 #define BY_VELOCITY {1, nv_size, nv_size}
 
@@ -79,7 +82,9 @@ static const Entry entries[number_of_entries] = {
     {"forward_dynamics", forward_dynamics, 3, 1, {CONFIGURATION, VELOCITY, VELOCITY}, {VELOCITY}},
     {"constrained_dynamics", constrained_dynamics, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
      {VELOCITY, {1, rows_size, one_size}}},
-    {"jacobian", jacobian, 1, 1, {CONFIGURATION}, {{1, rows_size, nv_size}}},
+    {"stabilized_dynamics", stabilized_dynamics, 4, 1,
+     {CONFIGURATION, VELOCITY, VELOCITY, ERRORS}, {VELOCITY}},
+    {"jacobian", jacobian, 1, 1, {CONFIGURATION}, {ROWS}},
     {"bias", bias, 2, 1, {CONFIGURATION, VELOCITY}, {ERRORS}},
     {"dynamics_derivatives", dynamics_derivatives, 3, 4, {CONFIGURATION, VELOCITY, VELOCITY},
      {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
@@ -91,4 +96,12 @@ static const Entry entries[number_of_entries] = {
     {"project", project, 3, 1, {CONFIGURATION, VELOCITY, {5, one_size, one_size}},
      {CONFIGURATION}},
     {"project_velocity", project_velocity, 2, 1, {CONFIGURATION, VELOCITY}, {VELOCITY}},
+    {"inverse_terms", inverse_terms, 3, 3, {CONFIGURATION, VELOCITY, VELOCITY},
+     {VELOCITY, BY_VELOCITY, ROWS}},
+    {"force_changes", force_changes, 4, 1, {CONFIGURATION, VELOCITY, VELOCITY, ERRORS},
+     {{2, nv_size, nv_size}}},
+    {"row_changes", row_changes, 2, 1, {CONFIGURATION, VELOCITY}, {ROWS}},
+    {"actuated_derivatives", actuated_derivatives, 4, 5,
+     {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY},
+     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
 };

@@ -65,23 +65,34 @@ static void integrate(const Tables *t, const double *step, double *configuration
     }
 }
 
-/* The shortest step (nv,) that takes errors (rows,) away to first order, at most of length one in
- * each entry; velocities that are held, where any are given, stay zero. */
-static int correct(const Tables *t, Workspace *w, const double *errors, const double *held,
-                   double singular, double *step) {
+/* The shortest step by elimination, for dependent rows and where velocities are held. */
+static int eliminated_step(const Tables *t, Workspace *w, const double *errors, const double *held,
+                           double singular, double *step) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
-    double largest = 1.0;
     place_columns(t, w);
     place_covectors(t, w);
     place_rows(t, w, w->rows);
-    fill(0.0, nv * nv, w->mass);
-    fill(0.0, nv, w->forces);
     for (int i = 0; i < nv; ++i) {
-        w->mass[(nv + 1) * i] = 1.0;
-        for (int r = 0; held != NULL && held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
+        for (int r = 0; held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
     }
-    if (eliminate(t, w, w->rows, singular) || condense(t, w, w->mass)) return 1;
+    if (eliminate(t, w, w->rows, singular) || condense(t, w, NULL)) return 1;
+    fill(0.0, nv, w->forces);
     solve(t, w, w->forces, errors, step);
+    return 0;
+}
+
+/* The shortest step (nv,) that takes errors (rows,) away to first order, after positions(), at most
+ * of length one in each entry; velocities that are held stay zero. */
+static int correct(const Tables *t, Workspace *w, const double *errors, const double *held,
+                   double singular, double *step) {
+    const int nv = t->size[nv_size];
+    int free = 1;
+    double largest = 1.0;
+    for (int i = 0; i < nv; ++i) free &= held[i] == 0.0;
+    if (!(free && shortest_step(t, w, errors, step) == 0) &&
+        eliminated_step(t, w, errors, held, singular, step)) {
+        return 1;
+    }
     for (int i = 0; i < nv; ++i) largest = fmax(largest, fabs(step[i]));
     for (int i = 0; i < nv; ++i) step[i] /= largest;
     return 0;
@@ -91,8 +102,10 @@ static int correct(const Tables *t, Workspace *w, const double *errors, const do
 static int newton_step(const Tables *t, Workspace *w, const double *const *in,
                        double *const *out) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
+    fill(0.0, t->size[nv_size], w->line);
     positions(t, w, in[0]);
-    if (row_errors(t, w, in[0], out[1]) || correct(t, w, out[1], NULL, DEPENDENT, w->correction)) return 1;
+    if (row_errors(t, w, in[0], out[1])) return 1;
+    if (correct(t, w, out[1], w->line, DEPENDENT, w->correction)) return 1;
     integrate(t, w->correction, out[0]);
     return 0;
 }

@@ -190,24 +190,22 @@ static int closing_motion(const Tables *t, int i, const double *pose, double *mo
 
 /* Twist of the second part against the first that opened a loop, in its row frame. */
 static int loop_error(const Tables *t, const Workspace *w, int i, double *error) {
-    double first[12], second[12], frame[12], pose[12], motion[12], expected[12], left[12];
-    double twist[6], lever[3];
+    static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
+    double first[12], second[12], pose[12], back[12], motion[12], left[12], twist[6], lever[3];
     compose(w->pose + 12 * t->first[i], t->first_frame + 12 * i, first);
     compose(w->pose + 12 * t->second[i], t->second_frame + 12 * i, second);
-    compose(w->pose + 12 * t->first[i], t->row_frame + 12 * i, frame);
     if (t->sign[i] > 0) {
         between(first, second, pose);
         if (closing_motion(t, i, pose, motion)) return 1;
     } else {
-        static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
-        between(second, first, pose);
-        if (closing_motion(t, i, pose, left)) return 1;
+        between(second, first, back);
+        if (closing_motion(t, i, back, left)) return 1;
         between(left, still, motion);
+        between(back, still, pose);
     }
-    compose(first, motion, expected);
-    between(expected, second, left);
+    between(motion, pose, left);
     logarithm(left, twist);
-    between(frame, expected, pose);
+    compose(t->closing_frame + 12 * i, motion, pose);
     rotate(pose, twist, error);
     rotate(pose, twist + 3, error + 3);
     cross(pose + 9, error + 3, lever);

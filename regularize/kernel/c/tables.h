@@ -22,8 +22,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 
 /* Numbers that lengths of arrays are multiples of; "one" is 1. */
 #define SIZES(X)                                                                                   \
-    X(one) X(parts) X(nq) X(nv) X(columns) X(closures) X(rows)         \
-    X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)                             \
+    X(one) X(parts) X(nq) X(nv) X(columns) X(closures) X(rows)                                     \
+    X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)                                    \
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses)
@@ -67,9 +67,10 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   rows' entries */
 #define INTEGERS(X)                                                                                \
     X(size) X(parent) X(kind) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
-    X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent) X(cluster_part) X(part_list)       \
+    X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent)                   \
+    X(cluster_part) X(part_list)                                                                   \
     X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
-    X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(update)        \
+    X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(update) \
     X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)                           \
     X(deep) X(deep_cell) X(deep_operation) X(deep_start) X(deep_code) X(deep_body) X(deep_row)     \
     X(deep_entry)                                                                                  \
@@ -84,12 +85,15 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   armature: of each column; gravity: acceleration (3)
  *   row_frame: pose of each closure's row frame in its first part
  *   first_frame, second_frame: poses of the closing joint's frames in both parts
+ *   closing_frame: pose of the closing joint on the first part in the row frame
  *   closing_screws: freedoms of closing joints, linear part first
  *   covector: each row of the closures in the row frame, linear part first, divided by a length
+ *   no_inertia, unit: for steps without mass: zeros, and 1 for each column that is v itself
  *   coefficient: entries of the constant rows; target: right-hand sides of the couplings */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
-    X(row_frame) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)        \
+    X(row_frame) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
+    X(no_inertia) X(unit) X(closing_frame)                                                         \
     X(target)
 
 /* What a computation writes to: name, numbers for each, of what.
@@ -99,12 +103,12 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   acceleration of all columns; acceleration: the same at the accelerations found
  * and, for the step: rigid: inertia of each part with what is rigidly behind it, as in the table;
  *   spatial: what moving parts behind it add; wrench: what its motion needs at zero acceleration;
- *   entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
+ *   wanted: what is added to the rates of the rows; entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
  *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
  *   missing: right-hand sides, solutions and what is left of the former, of clusters with
  *   dependent rows; cell: inertias, vectors and numbers of clusters in body coordinates; carried:
- *   their columns about one point
+ *   their columns about one point;
  * and, for derivatives, in ground axes about one point: screw: twist of each column; swept,
  *   swept_twice, bent, push, lean, by_q, by_v: see derivatives.c; V, A, F, moving: twist,
  *   acceleration, and wrench and bodies of all that hangs on each part; row_wrench: rows of the
@@ -113,20 +117,21 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 #define WORKSPACE(X)                                                                               \
     X(pose, 12, parts) X(motion, 6, columns) X(twist, 6, parts) X(drift, 6, parts)                 \
     X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
-    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows)\
+    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows) \
     X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
-    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns) X(cell, 1, cells)                      \
-    X(carried, 6, columns)                                                                         \
+    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns)                                        \
+    X(cell, 1, cells) X(carried, 6, columns)                                                         \
     X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
     X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
     X(by_v, 6, columns) X(V, 6, parts) X(A, 6, parts) X(F, 6, parts) X(moving, 22, parts)          \
-    X(part_by_q, 6, parts) X(part_by_v, 6, parts) X(row_wrench, 6, rows) X(values, 1, rows)         \
+    X(part_by_q, 6, parts) X(part_by_v, 6, parts) X(row_wrench, 6, rows) X(values, 1, rows)        \
     X(forces, 1, nv) X(line, 3, nv) X(mass, 1, squares) X(by_state, 2, squares)                    \
     X(rows, 1, row_values) X(rows_by_state, 2, row_values) X(values_by_q, 1, row_values)           \
-    X(set_factors, 1, set_values)                                                                       \
+    X(set_factors, 1, set_values)                                                                  \
     X(row_response, 1, set_rates) X(basis, 1, basis_values) X(reduced, 1, basis_values)            \
-    X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows) X(swapped, 1, nv)      \
-    X(correction, 1, nv) X(trial, 1, nq)
+    X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows)                    \
+    X(swapped, 1, nv)                                                                              \
+    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
