@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mechanisms import n_fourbar
 
 import regularize as rg
-from mechanisms import n_fourbar
 from regularize.manifold.extent import sized_loops
 from regularize.model.connections import DisjointSets, biconnected
 from regularize.model.cycles import minimum_cycle_basis
