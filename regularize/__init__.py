@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from regularize.building import build_model as build_model
     from regularize.checking import Report as Report
     from regularize.checking import check as check
+    from regularize.checking import check_each as check_each
     from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
     from regularize.dynamics.one_freedom.building import path as path
     from regularize.dynamics.one_freedom.path import Path as Path
@@ -84,6 +85,7 @@ _HOME = {
     "augment": "pinocchio_model.augmenting",
     "build_model": "building",
     "check": "checking",
+    "check_each": "checking",
     "closed_form": "assembly_modes.closed_form",
     "configurations": "assembly_modes.configurations",
     "cure": "statics.cures",

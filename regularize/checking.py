@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor, as_completed
+from typing import Any
 
+from regularize.errors import RegularizeError
 from regularize.lie import subalgebra
 from regularize.lie.directions import SLIGHT
 from regularize.model.mechanism import Mechanism
@@ -67,3 +70,35 @@ def check(
         seed=seed,
     )
     return Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
+
+
+def check_each(
+    sources: Iterable[Any], *, executor: Executor | None = None, **options: Any
+) -> Iterator[tuple[Any, Report | RegularizeError]]:
+    """Check many models and give each result as it is ready.
+
+    Args:
+        sources: Files or folders for ``load``, or mechanisms.
+        executor: Where the work is done: processes of ``concurrent.futures``, the executor of a
+            dask client, any other; by default here, one after the other.
+        options: Passed on to ``check``.
+
+    Yields:
+        The source, and its report or why it cannot be read.
+    """
+    if executor is None:
+        for source in sources:
+            yield source, _checked(source, options)
+        return
+    running = {executor.submit(_checked, source, options): source for source in sources}
+    for future in as_completed(running):
+        yield running[future], future.result()
+
+
+def _checked(source: Any, options: Mapping[str, Any]) -> Report | RegularizeError:
+    from regularize.files import load  # adapters are needed where files are read
+
+    try:
+        return check(source if isinstance(source, Mechanism) else load(source), **options)
+    except RegularizeError as error:
+        return error

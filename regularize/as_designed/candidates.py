@@ -113,7 +113,7 @@ def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float
     Measured by its own size no loop has a singular value that noise may keep from zero, and the
     loops are clearly independent of each other.
     """
-    each = LoopRanks(loops, cycles, q, EXACT.rank)
+    each = LoopRanks(loops, cycles, loops.state(q), EXACT.rank)
     sizes = [own.values / own.values[:, :1] for own in each.own]
     noisy = any(np.any((values > EXACT.closed) & (values <= SHOWN**2 * near)) for values in sizes)
     return not noisy and each.rank is not None

@@ -113,7 +113,18 @@ class Checking:
 
             console = Console(stderr=True)
             entries = track(entries, "checking", total=len(paths), console=console, transient=True)
-        return [outcome for _, outcome in sorted(entries, key=lambda entry: entry[0])]
+        found = []
+        for index, outcome in entries:
+            if self.streams and outcome.line.error is None:
+                sys.stdout.write(_line(outcome.data))
+                sys.stdout.flush()
+            found.append((index, outcome))
+        return [outcome for _, outcome in sorted(found, key=lambda entry: entry[0])]
+
+    @property
+    def streams(self) -> bool:
+        """Whether results are written as they come, in the order in which they are ready."""
+        return self.arguments.output == "jsonl" and self.arguments.out is None
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
@@ -169,6 +180,8 @@ class Checking:
             return self._pages(read, out)
         if output == "json":
             return {out: _json(_reports([outcome.data for outcome in read]))}
+        if self.streams:
+            return {}
         if output == "jsonl":
             return {out: "".join(_line(outcome.data) for outcome in read)}
         if output == "sarif":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -77,6 +78,12 @@ def directions(space: Array) -> list[Direction]:
         space: Columns of covectors, lengths scaled to order one, shape (6, k).
     """
     basis = subalgebra.span(space, TOLERANCE)
+    return list(_directions(np.round(basis @ basis.T, 12).tobytes()))
+
+
+@lru_cache  # mechanisms repeat themselves
+def _directions(projector: bytes) -> tuple[Direction, ...]:
+    basis = subalgebra.span(np.frombuffer(projector).reshape(6, 6), TOLERANCE)
     linear = subalgebra.intersection(basis, np.eye(6)[:, :3], TOLERANCE)
     angular = subalgebra.intersection(basis, np.eye(6)[:, 3:], TOLERANCE)
     found = [Direction("linear", np.concatenate([axis, np.zeros(3)])) for axis in _axes(linear[:3])]
@@ -86,7 +93,7 @@ def directions(space: Array) -> list[Direction]:
     pure = np.hstack([linear, angular])
     rest = subalgebra.span(subalgebra.residual(pure, basis), TOLERANCE)
     found += [Direction("mixed", column) for column in _axes(rest)]
-    return found
+    return tuple(found)
 
 
 def _axes(vectors: Array) -> Iterator[Array]:

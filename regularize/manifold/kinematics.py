@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.joint_motion import JointMotions
 from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.model.loop_tree import LoopTree
+
+Indices: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ class LoopKinematics(LoopTree):
         self._child = np.array([self.row(joint.child) for joint in joints], dtype=int)
         counts = [joint.freedoms for joint in joints]
         self._edge_of_column = np.repeat(np.arange(len(joints)), counts)
-        self._levels = self._by_level()
+        self._levels, self._ways = self._by_level(), self._along_tree()
         self._joint_screws = np.zeros((self.freedoms, 6))
         for joint in joints:
             self._joint_screws[self.local(joint.index)] = joint.screws.T
@@ -140,11 +142,22 @@ class LoopKinematics(LoopTree):
         moved, carried = self.motions.poses(q)
         T_world = np.zeros((len(q), len(self.nodes), 4, 4))
         T_world[:, [self._row[root] for root in self.roots]] = np.eye(4)
-        for edges, onward, start, end in self._levels:
-            step = self._T_parent[edges] @ moved[:, edges] @ self._back[edges]
-            if not onward.all():
-                step[:, ~onward] = screw.inverse(step[:, ~onward])
-            T_world[:, end] = T_world[:, start] @ step
+        edges, onward, start, end = self._ways
+        step = self._T_parent[edges] @ moved[:, edges] @ self._back[edges]
+        if not onward.all():
+            step[:, ~onward] = screw.inverse(step[:, ~onward])
+        T_world[:, end] = step
+        rounds, levels = len(self._levels).bit_length(), len(self._levels)
+        if levels**2 > rounds * len(q) * len(self.nodes):
+            # Long ways are put together from halves: in each round they double.
+            before = np.arange(len(self.nodes))
+            before[end] = start
+            for _ in range(rounds):
+                T_world = T_world[:, before] @ T_world
+                before = before[before]
+        else:
+            for start, end in self._levels:
+                T_world[:, end] = T_world[:, start] @ T_world[:, end]
         on_parent = T_world[:, self._parent] @ self._T_parent
         frames = on_parent[:, self._edge_of_column] @ carried
         chords = [self._place[chord] for chord in self.chords]
@@ -155,28 +168,30 @@ class LoopKinematics(LoopTree):
         screws = np.concatenate([v + screw.cross(frames[..., :3, 3], w), w], axis=-1)
         return State(q, T_world, screws, T_chord, T_target)
 
-    def _by_level(
-        self,
-    ) -> list[tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]]:
-        """Edges of the tree at the same distance from its root, followed together.
-
-        Their places in ``edges``, whether they lead from parent to child, and the rows of the nodes
-        that they start from and lead to.
-        """
+    def _by_level(self) -> list[tuple[Indices, Indices]]:
+        """Rows of nodes at the same distance from the root, those before them first."""
         level = dict.fromkeys(self.roots, 0)
-        found: list[list[tuple[int, bool, int, int]]] = []
+        found: list[tuple[list[int], list[int]]] = []
         for index, node in self.tree:
-            edge = self.graph.edges[index]
-            before = edge.other(node)
+            before = self.graph.edges[index].other(node)
             level[node] = level[before] + 1
             if level[node] > len(found):
-                found.append([])
-            way = (self._place[index], node == edge.child, self.row(before), self.row(node))
-            found[level[node] - 1].append(way)
-        return [
-            (np.array(edges), np.array(onward), np.array(start), np.array(end))
-            for edges, onward, start, end in (zip(*ways, strict=True) for ways in found)
-        ]
+                found.append(([], []))
+            found[level[node] - 1][0].append(self.row(before))
+            found[level[node] - 1][1].append(self.row(node))
+        return [(np.array(start), np.array(end)) for start, end in found]
+
+    def _along_tree(self) -> tuple[Indices, NDArray[np.bool_], Indices, Indices]:
+        """Edges of the tree: places, whether they lead to the child, rows of their two nodes."""
+        edges = [self.graph.edges[index] for index, _ in self.tree]
+        nodes = [node for _, node in self.tree]
+        ways = list(zip(edges, nodes, strict=True))
+        return (
+            np.array([self._place[edge.index] for edge in edges], dtype=int),
+            np.array([node == edge.child for edge, node in ways], dtype=bool),
+            np.array([self.row(edge.other(node)) for edge, node in ways], dtype=int),
+            np.array([self.row(node) for node in nodes], dtype=int),
+        )
 
     def residual(self, state: State) -> Array:
         """Closure errors, shape (N, 6 L + C).

@@ -79,6 +79,14 @@ class LoopTree:
         """Position of a node in ``nodes``."""
         return self._row[node]
 
+    @cached_property
+    def root_of(self) -> dict[NodeId, NodeId]:
+        """Where the tree begins that each node is on."""
+        found = {root: root for root in self.roots}
+        for e, node in self.tree:
+            found[node] = found[self.graph.edges[e].other(node)]
+        return found
+
     def path_to_root(self, node: NodeId) -> list[tuple[EdgeId, int]]:
         """(edge, sign) from the node to the root; sign +1 where the node is on the child side."""
         path = []

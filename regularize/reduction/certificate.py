@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.batches import CHUNK, in_parts
+from regularize.manifold.block_rows import BlockRows
+from regularize.manifold.constraints import ConstraintSet
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.least_norm import least_norm
@@ -23,8 +26,10 @@ from regularize.manifold.tolerances import Tolerances
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.many_loops import ManyReducedLoops
 from regularize.reduction.setting import Sampler, Setting
+from regularize.reduction.short_loops import ShortLoops
+
+Rows: TypeAlias = ReducedLoops | ShortLoops
 
 #: Steps of each walker.
 STEPS = 2
@@ -80,7 +85,7 @@ class Certifier:
         """
         loops, ordered = self.setting.loops(self.edges, cuts)
         large = len(loops.chords) > MANY_LOOPS
-        rows = (ManyReducedLoops if large else ReducedLoops)(loops, ordered)
+        rows = (ShortLoops if large else ReducedLoops)(loops, ordered)
         sampler = self.setting.sampler
         many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
@@ -121,12 +126,13 @@ class Certifier:
         return worst <= 20.0 * self.setting.rtol
 
     def _walked(
-        self, loops: LoopKinematics, rows: ReducedLoops, count: int, rng: np.random.Generator
+        self, loops: LoopKinematics, rows: Rows, count: int, rng: np.random.Generator
     ) -> Array:
         # Even without a certificate the rank needs a few generic configurations.
         walkers = max(4, -(-count // STEPS))
         start = self.setting.assembly.q[loops.columns]
-        continuation = Continuation(rows, self.setting.tolerances)
+        # Sparse rows are asked for no more than what steps of a walk need.
+        continuation = Continuation(cast(ConstraintSet, rows), self.setting.tolerances)
         sizes = [min(CHUNK, walkers - first) for first in range(0, walkers, CHUNK)]
         parts = [random_walks(continuation, start, walkers=n, steps=STEPS, rng=rng) for n in sizes]
         return np.concatenate(parts, axis=1)
@@ -154,12 +160,16 @@ def _closure_error(loops: LoopKinematics, visited: Array) -> float:
 
 
 def _velocity_error(
-    rows: ReducedLoops, q: Array, tolerances: Tolerances, rng: np.random.Generator
+    rows: Rows, q: Array, tolerances: Tolerances, rng: np.random.Generator
 ) -> float:
     """Largest closure error, or its rate at random velocities that the kept rows allow."""
     loops = rows.loops
     state = loops.state(q)
-    kept = rows.residual_jacobian(state) * loops.units
+    kept: Array | BlockRows
+    if isinstance(rows, ShortLoops):
+        kept = rows.residual_jacobian(rows.state(q)) * loops.units
+    else:
+        kept = rows.residual_jacobian(state) * loops.units
     velocities = rng.normal(size=q.shape)
     velocities -= least_norm(kept, (kept @ velocities[..., None])[..., 0], tolerances.singular)
     rates = (loops.jacobian(state) * loops.units) @ velocities[..., None]

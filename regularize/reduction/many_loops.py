@@ -1,4 +1,4 @@
-"""Rows of many loops as sparse matrices: those that are kept, and ranks of all.
+"""Ranks, velocities and self-stress of many loops, from those of each.
 
 Each loop by itself has a small matrix, whose singular values tell what its own joints leave
 dependent. What is left of all loops together is independent where the factors of its Gram matrix
@@ -21,46 +21,8 @@ from regularize.manifold.block_rows import BlockRows, Blocks, GramFactors
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId
-from regularize.reduction.cuts import Cut, ReducedLoops
 
 Key = TypeVar("Key")
-
-
-class ManyReducedLoops(ReducedLoops):
-    """The reduced closure equations of many loops, whose derivative is a sparse matrix.
-
-    Errors are those of the chords over the spanning tree, as everywhere. Their rates are taken
-    around the short loop that each cut closed: over the tree the way may be as long as the
-    mechanism. Both are the same while the loops hold that were closed before.
-    """
-
-    def __init__(self, loops: LoopKinematics, cuts: Sequence[Cut]) -> None:
-        """Sort the loops by how many rows and coordinates they have."""
-        super().__init__(loops, cuts)
-        sizes = [len(rows) for rows in self._projections]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-        self._size = int(starts[-1]) + len(loops.coupling)
-        #: Loops of one size: which, their rows, columns, signs and projections.
-        self._alike = []
-        passed = [_columns(loops, _around(loops, cut)) for cut in cuts]
-        for chosen in _alike([(sizes[i], len(passed[i][0])) for i in range(len(cuts))]):
-            rows = np.array([np.arange(starts[i], starts[i + 1]) for i in chosen])
-            columns = np.array([passed[i][0] for i in chosen])
-            signs = np.array([passed[i][1] for i in chosen])
-            projections = np.array([self._projections[i] for i in chosen])
-            self._alike.append((chosen, rows, columns, signs, projections))
-
-    def residual_jacobian(self, state: State) -> BlockRows:  # type: ignore[override]
-        """Kept rows on velocities, shape (N, m, n)."""
-        to_cuts = self.to_cuts(state)
-        blocks = []
-        for chosen, rows, columns, signs, projections in self._alike:
-            twists = np.swapaxes(signs[..., None] * state.screws[:, columns], 2, 3)
-            values = projections @ to_cuts[:, chosen] @ twists
-            blocks.append(Blocks(rows, columns, values))
-        last = self._size - len(self.loops.coupling)
-        blocks += _couplings(self.loops, last, len(state.q))
-        return BlockRows((self._size, self.loops.freedoms), blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +51,7 @@ class LoopRanks:
     Args:
         loops: Kinematics of the loops.
         cycles: Their short independent loops.
-        q: The configuration, shape (n,).
+        state: Their state at the configuration.
         rtol: Relative tolerance of ranks.
         couplings: Whether couplings count as equations.
     """
@@ -98,7 +60,7 @@ class LoopRanks:
         self,
         loops: LoopKinematics,
         cycles: Sequence[Cycle],
-        q: Array,
+        state: State,
         rtol: float,
         *,
         couplings: bool = True,
@@ -106,12 +68,11 @@ class LoopRanks:
         """Decompose the equations of every loop."""
         self.loops, self.cycles, self.rtol = loops, cycles, rtol
         self._coupled = len(loops.coupling) if couplings else 0
-        state = loops.state(q)
         screws = loops.scaled(state.screws[0])
-        passed = [_columns(loops, _directed(loops, cycle)) for cycle in cycles]
+        passed = [columns_of(loops, _directed(loops, cycle)) for cycle in cycles]
         own = self._own_measures(state)
         self.own: list[OwnRows] = []
-        for chosen in _alike([len(columns) for columns, _ in passed]):
+        for chosen in alike([len(columns) for columns, _ in passed]):
             columns = np.array([passed[i][0] for i in chosen], dtype=int)
             signs = np.array([passed[i][1] for i in chosen])
             twists = own[chosen] @ np.swapaxes(signs[..., None] * screws[columns], 1, 2)
@@ -164,7 +125,7 @@ class LoopRanks:
                 start += rows.size
                 blocks.append(Blocks(rows, own.columns[alike], own.right[None, alike, :rank]))
         if self._coupled:
-            for b in _couplings(self.loops, start, 1):
+            for b in coupling_blocks(self.loops, start, 1):
                 row = b.values * self.loops.units[b.columns]
                 blocks.append(Blocks(b.rows, b.columns, row / np.linalg.norm(row)))
             start += self._coupled
@@ -198,7 +159,7 @@ class LoopRanks:
         return found
 
 
-def _alike(keys: Sequence[Key]) -> list[NDArray[np.intp]]:
+def alike(keys: Sequence[Key]) -> list[NDArray[np.intp]]:
     """Positions of equal keys."""
     found: dict[Key, list[int]] = {}
     for i, key in enumerate(keys):
@@ -206,17 +167,11 @@ def _alike(keys: Sequence[Key]) -> list[NDArray[np.intp]]:
     return [np.array(chosen) for chosen in found.values()]
 
 
-def _around(loops: LoopKinematics, cut: Cut) -> list[tuple[EdgeId, int]]:
-    """How the loop that a cut closed passes its edges, the cut from child to parent."""
-    turn = -cut.cycle.direction(loops.graph, cut.edge.index)
-    return [(e, turn * sign) for e, sign in _directed(loops, cut.cycle)]
-
-
 def _directed(loops: LoopKinematics, cycle: Cycle) -> list[tuple[EdgeId, int]]:
     return [(e, cycle.direction(loops.graph, e)) for e in cycle.edges]
 
 
-def _columns(
+def columns_of(
     loops: LoopKinematics, passed: Sequence[tuple[EdgeId, int]]
 ) -> tuple[list[int], list[int]]:
     """Coordinates of the edges that a loop passes, and their signs."""
@@ -228,7 +183,7 @@ def _columns(
     return columns, signs
 
 
-def _couplings(loops: LoopKinematics, start: int, configurations: int) -> list[Blocks]:
+def coupling_blocks(loops: LoopKinematics, start: int, configurations: int) -> list[Blocks]:
     """The couplings as rows from a place on."""
     blocks = []
     for k, row in enumerate(loops.coupling):

@@ -216,13 +216,13 @@ def _added_up(
     None where they do not add up everywhere: at the pose, on the walks, and beside a configuration
     of the walks, off the closed ones too.
     """
-    found = [LoopRanks(loops, cycles, at, rtol) for at in q]
+    found = _each(loops, q, cycles, rtol)
     clear = [0.0 if each.factors is None else each.factors.clearness for each in found]
     generic = int(np.argmax(clear))
-    beside = moved(loops, np.repeat(q[[generic]], 3, axis=0), _aside(loops, rng))
-    ranks = {each.rank for each in found} | {
-        LoopRanks(loops, cycles, at, rtol).rank for at in beside
-    }
+    # Along a tree that passes all loops small steps add up: what counts is their size there.
+    steps = _aside(loops, rng) / len(loops.chords)
+    beside = moved(loops, np.repeat(q[[generic]], 3, axis=0), steps)
+    ranks = {each.rank for each in [*found, *_each(loops, beside, cycles, rtol)]}
     if len(ranks) > 1 or None in ranks:
         return None
     rank = found[generic].rank or 0
@@ -238,6 +238,12 @@ def _added_up(
         branches=(),
         configurations=read_only(q),
     )
+
+
+def _each(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], rtol: float) -> list[LoopRanks]:
+    """What the loops say one by one at configurations (N, n)."""
+    state = loops.state(q)
+    return [LoopRanks(loops, cycles, state[i : i + 1], rtol) for i in range(len(q))]
 
 
 def _aside(loops: LoopKinematics, rng: np.random.Generator) -> Array:

@@ -246,13 +246,14 @@ def thinned(setting: Setting, part: Part) -> Part:
 
 def _self_locking(setting: Setting, part: Part) -> Iterator[list[int]]:
     """Sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
+    edges = setting.graph.edges
+    if not part.locked and all(edges[e].freedoms for e in part.edges):
+        return
     loops, cuts = setting.loops(part.edges, part.cuts)
     movable = np.ones(loops.freedoms, dtype=bool)
     movable[[column for e in part.locked for column in loops.local(e)]] = False
     seen = loops.incidence != 0.0
     still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
-    if not still:
-        return
     together = DisjointSets(still)
     for column in seen[still].T:
         together.union(*np.array(still)[column])

@@ -252,8 +252,9 @@ def _random_velocities(
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
     shape = (loops.freedoms, min(6, cell.actual))
     found = []
-    for at in q:
-        factors = LoopRanks(loops, cycles, at, reduction.rtol).factors
+    state = loops.state(q)
+    for i in range(len(q)):
+        factors = LoopRanks(loops, cycles, state[i : i + 1], reduction.rtol).factors
         if factors is None:
             return None
         velocities, _ = np.linalg.qr(factors.allowed(rng.normal(size=shape)))

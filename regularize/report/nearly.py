@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.lie import subalgebra
+from regularize.lie import screw, subalgebra
 from regularize.lie.directions import SLIGHT
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.model.cycles import Cycle
+from regularize.model.cycles import MANY_LOOPS, Cycle
 from regularize.model.graph import Graph
 from regularize.reduction.reduce import Part
 
@@ -52,11 +52,21 @@ def nearly_special(
         rtol: Tolerance at which geometry counts as special already.
     """
     found = []
+    regular: set[tuple[bytes, tuple[int, ...]]] = set()
     for cycle in part.cycles:
         screws = [part.screws[e] for e in cycle.edges]
+        center, length = np.zeros(3), 1.0
+        if len(part.cycles) > MANY_LOOPS:
+            # Beside many others a loop is small: what is near is told by its own size.
+            center, length = _place(screws)
+            screws = [_seen(s, center, length) for s in screws]
+        key = (np.round(np.hstack(screws), 9).tobytes(), tuple(s.shape[1] for s in screws))
+        if key in regular:
+            continue
         own = subalgebra.lie_closure(np.hstack(screws), rtol).shape[1]
         candidates = _families(screws, own, near, rtol)
         if not candidates:
+            regular.add(key)
             continue
         family = min(candidates, key=lambda f: f.shape[1])
         offsets = [_offset(s, family) for s in screws]
@@ -64,13 +74,30 @@ def nearly_special(
         found.append(
             NearlySpecial(
                 cycle,
-                motion_type(family, near),
+                in_world(motion_type(family, near), center, length),
                 graph.edges[cycle.edges[k]].joint.name,
                 offsets[k][0],
-                offsets[k][1] * part.length,
+                offsets[k][1] * length * part.length,
             )
         )
     return found
+
+
+def _place(screws: Sequence[Array]) -> tuple[Array, float]:
+    """Centre and size of a loop, from points of its axes in the measure of its part."""
+    axes = [screw.axis_of(column)[1] for columns in screws for column in columns.T]
+    points = np.array([point for point in axes if point is not None]).reshape(-1, 3)
+    if not len(points):
+        return np.zeros(3), 1.0
+    center = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    return center, float(np.max(np.linalg.norm(points - center, axis=1))) or 1.0
+
+
+def _seen(screws: Array, center: Array, length: float) -> Array:
+    """Screws (6, f) about another centre, lengths divided by another size."""
+    linear = screws[:3] + np.cross(screws[3:].T, center).T
+    turns = screws[3:].any(axis=0)
+    return np.vstack([np.where(turns, linear / length, linear), screws[3:]])
 
 
 def _families(screws: Sequence[Array], own: int, near: float, rtol: float) -> list[Array]:

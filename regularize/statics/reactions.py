@@ -15,9 +15,8 @@ import numpy as np
 
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array
-from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.cycles import MANY_LOOPS
-from regularize.model.graph import EdgeId, NodeId
+from regularize.model.graph import EdgeId
 from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
@@ -51,11 +50,11 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
         singular = cell.here.rank < cell.generic.rank
         q = cell.configurations[-1] if singular else reduction.q[graph.columns(cell.edges)]
         equilibrium = Equilibrium(reduction, q, cell.edges)
-        for e, field in _fields(reduction, cell, equilibrium, q):
+        for e, field in _fields(reduction, cell, equilibrium):
             if np.max(np.abs(field), initial=0.0) < 1e-6:
                 continue
             edge = graph.edges[e]
-            root = _root(equilibrium.loops, edge.parent)
+            root = equilibrium.loops.root_of[edge.parent]
             R = reduction.reference.T_world_node[0, every.row(root), :3, :3]
             wrenches = equilibrium.about(field, equilibrium.origin(e)[:3, 3])
             found[edge.joint.name] = tuple(directions(np.kron(np.eye(2), R) @ wrenches))
@@ -67,21 +66,14 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
 
 
 def _fields(
-    reduction: Reduction, cell: CellMobility, equilibrium: Equilibrium, q: Array
+    reduction: Reduction, cell: CellMobility, equilibrium: Equilibrium
 ) -> Iterator[tuple[EdgeId, Array]]:
     """Every edge of a cell with the wrenches of self-stress in it, shape (6, states)."""
     loops = equilibrium.loops
     if len(loops.chords) > MANY_LOOPS:
         cycles = reduction.cycles(cell)
-        each = LoopRanks(loops, cycles, q, reduction.rtol)
+        each = LoopRanks(loops, cycles, equilibrium.state, reduction.rtol)
         if each.rank is not None:
             yield from ((e, each.self_stress(e)) for e in loops.edges)
             return
     yield from zip(loops.edges, equilibrium.fields(equilibrium.self_stress), strict=True)
-
-
-def _root(loops: LoopKinematics, node: NodeId) -> NodeId:
-    """Node in whose frame the wrenches in the joints of a node are."""
-    for e, _ in loops.path_to_root(node):
-        node = loops.graph.edges[e].other(node)
-    return node

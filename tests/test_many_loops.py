@@ -1,0 +1,93 @@
+"""Many loops: what is told loop by loop is what the whole equations say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanisms import n_fourbar
+
+import regularize as rg
+from regularize.manifold.extent import sized_loops
+from regularize.model.connections import DisjointSets, biconnected
+from regularize.model.cycles import minimum_cycle_basis
+from regularize.model.graph_building import build
+from regularize.reduction import mobility
+from regularize.reduction.many_loops import LoopRanks
+from regularize.reduction.short_loops import ShortLoops
+from regularize.statics.reactions import reactions
+
+WINDOWS = 45
+
+
+@pytest.fixture(scope="module")
+def report() -> rg.Report:
+    return rg.check(n_fourbar(WINDOWS))
+
+
+def test_many_windows_are_what_few_are(report: rg.Report) -> None:
+    reduction = report.reduction
+    assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
+    assert (reduction.redundant, reduction.removed) == (3 * WINDOWS, 3 * WINDOWS)
+    assert reduction.certificate.holds and reduction.certificate.distinct == 50
+    few = rg.check(n_fourbar(3))
+    codes = {d.code for d in few.diagnostics}
+    assert {d.code for d in report.diagnostics} == codes
+    assert report.loops[7].removed[0].label == few.loops[1].removed[0].label
+    moves = {body.body: body.words for body in report.moving}
+    assert moves["crank 7"].startswith("rotates about A7")
+    assert moves["rod 7"] == {b.body: b.words for b in few.moving}["rod 1"]
+
+
+def test_ranks_and_self_stress_add_up(report: rg.Report) -> None:
+    graph = build(n_fourbar(WINDOWS))
+    (block,) = graph.blocks
+    cycles = minimum_cycle_basis(graph, block)
+    loops = sized_loops(graph, graph.position, block)
+    state = loops.state(graph.position[loops.columns])
+    ranks = LoopRanks(loops, cycles, state, 1e-5)
+    dense = loops.jacobian(state, mobility.cycle_incidence(loops, cycles))[0] * loops.units
+    assert ranks.rank == np.linalg.matrix_rank(dense, tol=1e-6) == 3 * WINDOWS
+    screws = loops.scaled(state.screws[0])
+    for e in block:
+        # Nothing gives way: the wrenches do no work on what the joint frees.
+        np.testing.assert_allclose(
+            ranks.self_stress(e).T @ screws[loops.local(e)].T, 0.0, atol=1e-12
+        )
+    assert ranks.factors is not None
+    velocity = ranks.factors.allowed(np.ones((loops.freedoms, 1)))
+    np.testing.assert_allclose(dense @ velocity, 0.0, atol=1e-10)
+    assert np.linalg.norm(velocity) > 0.1
+    few = {r.joint: r for r in reactions(rg.reduce(n_fourbar(3)))}
+    many = {r.joint: r for r in report.reactions}
+    assert [d.kind for d in many["B7"].indeterminate] == [d.kind for d in few["B1"].indeterminate]
+
+
+def test_short_loops_have_the_derivatives_of_their_errors(report: rg.Report) -> None:
+    reduction = report.reduction
+    cuts = {cut.edge.index: cut for cut in reduction.cuts}
+    loops = reduction.loops
+    short = ShortLoops(loops, [cuts[chord] for chord in loops.chords])
+    rng = np.random.default_rng(0)
+    q = reduction.q[None] + 0.0
+    velocity = rng.normal(size=q.shape)
+    step = 1e-6
+    ahead, behind = (
+        short.residual(short.state(short.integrate(q, sign * step * velocity)))
+        for sign in (1.0, -1.0)
+    )
+    rates = (short.residual_jacobian(short.state(q)) @ velocity[..., None])[..., 0]
+    np.testing.assert_allclose((ahead - behind) / (2 * step), rates, atol=1e-7)
+    dense = short.residual_jacobian(short.state(q)).dense()
+    np.testing.assert_allclose(dense @ velocity[..., None], rates[..., None], atol=1e-12)
+
+
+def test_biconnected_parts_and_disjoint_sets() -> None:
+    # Two triangles that share a corner, a pair of parallel edges, a bridge.
+    ends = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 2), (4, 5), (5, 4), (5, 6)]
+    parts = sorted(sorted(part) for part in biconnected(ends))
+    assert parts == [[0, 1, 2], [3, 4, 5], [6, 7], [8]]
+    sets = DisjointSets("abcd")
+    sets.union("a", "c")
+    sets.union("c", "e")
+    assert sets["e"] == sets["a"] != sets["b"]
+    assert sets.groups() == [["a", "c", "e"], ["b"], ["d"]]
