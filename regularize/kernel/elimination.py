@@ -133,12 +133,14 @@ def _work(structs: Mapping[int, set[int]], rooted: bool) -> int:
 
 def tables_of(machine: Machine) -> Tables | None:
     """All tables of a machine; None where rows of large, deep clusters may be dependent."""
-    more = step_sections(machine)
-    if more is None:
+    step = step_sections(machine)
+    if step is None:
         return None
-    sizes, sections = machine.sections()
-    loops = loop_sections(machine)
-    return Tables.of({**sizes, **more[0], **loops[0]}, {**sections, **more[1], **loops[1]})
+    sizes: dict[str, int] = {}
+    sections: dict[str, Any] = {}
+    for part in (machine.sections(), step, loop_sections(machine)):
+        sizes, sections = sizes | part[0], sections | part[1]
+    return Tables.of(sizes, sections)
 
 
 def step_sections(

@@ -14,12 +14,12 @@ static const double growing = 1e7;
 
 static inline double dot6(const double *a, const double *b) { return dot(a, b) + dot(a + 3, b + 3); }
 
-static inline void add6(double factor, const double *a, double *b) {
+static inline void add6(double factor, const double *a, double *restrict b) {
     for (int i = 0; i < 6; ++i) b[i] += factor * a[i];
 }
 
 /* c += M a, or M^T a */
-static inline void act6(const double *M, int straight, const double *a, double *c) {
+static inline void act6(const double *M, int straight, const double *a, double *restrict c) {
     if (straight) {
         for (int i = 0; i < 6; ++i) c[i] += dot6(M + 6 * i, a);
     } else {
@@ -27,7 +27,7 @@ static inline void act6(const double *M, int straight, const double *a, double *
     }
 }
 
-static inline void add_matrix(const double *M, int straight, double *sum) {
+static inline void add_matrix(const double *M, int straight, double *restrict sum) {
     if (straight) {
         for (int i = 0; i < 36; ++i) sum[i] += M[i];
     } else {
@@ -48,7 +48,7 @@ static void load_bodies(const Tables *t, Workspace *w, int c, const double *x, c
         if (t->dense[b]) add_spatial(w->spatial + 36 * b, d, M);
         add_cross(d, f, f + 3);
         for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-            double *J = w->moved + 6 * k;
+            double *J = w->carried + 6 * k;
             for (int n = 0; n < 6; ++n) J[n] = w->motion[6 * k + n];
             add_cross(d, J + 3, J);
         }
@@ -88,7 +88,7 @@ static const int *replace_body(const Tables *t, Workspace *w, const double *tau,
     for (int n = 0; n < scalars; ++n) {
         const double *mine = cell + *code++;
         const int theirs = *code++;
-        for (int k = first; k < last; ++k) cell[*code++] += dot6(mine, w->moved + 6 * k);
+        for (int k = first; k < last; ++k) cell[*code++] += dot6(mine, w->carried + 6 * k);
         if (theirs >= 0) add6(1.0, mine, cell + theirs);
     }
     const int bodies = *code++;
@@ -96,17 +96,17 @@ static const int *replace_body(const Tables *t, Workspace *w, const double *tau,
         const double *mine = cell + *code++;
         const int rows_are_others = *code++, theirs = *code++, same = *code++;
         for (int k = first; k < last; ++k) {
-            act6(mine, rows_are_others, w->moved + 6 * k, cell + *code++);
+            act6(mine, rows_are_others, w->carried + 6 * k, cell + *code++);
         }
         if (theirs >= 0) add_matrix(mine, rows_are_others == same, cell + theirs);
     }
     for (int k = first; k < last; ++k) {
-        const double *J = w->moved + 6 * k;
+        const double *J = w->carried + 6 * k;
         double force[6] = {0};
         act6(M, 1, J, force);
         w->solution[*code++] = (t->own[k] ? tau[t->rate[k]] : 0.0) - dot6(J, f);
         cell[*code++] += dot6(J, force) + t->armature[k];
-        for (int i = first; i < k; ++i) cell[*code++] += dot6(w->moved + 6 * i, force);
+        for (int i = first; i < k; ++i) cell[*code++] += dot6(w->carried + 6 * i, force);
         const int on_parent = *code++;
         if (on_parent >= 0) {
             add6(1.0, force, cell + on_parent);
@@ -153,9 +153,11 @@ static const int *eliminate_scalar(const Tables *t, Workspace *w, int outside, c
         for (int j = 0; j < bodies; ++j) add6(-share, cell + body[3 * j], cell + *code++);
     }
     for (int i = 0; i < bodies; ++i) {
-        const double *mine = cell + body[3 * i];
-        double share[6], *M = cell + body[3 * i + 2], *f = w->wrench + 6 * body[3 * i + 1];
-        for (int n = 0; n < 6; ++n) share[n] = inverse * mine[n];
+        double mine[6], share[6], *M = cell + body[3 * i + 2], *f = w->wrench + 6 * body[3 * i + 1];
+        for (int n = 0; n < 6; ++n) {
+            mine[n] = cell[body[3 * i] + n];
+            share[n] = inverse * mine[n];
+        }
         for (int n = 0; n < 6; ++n) add6(-share[n], mine, M + 6 * n);
         add6(y, share, f);
         for (int j = i + 1; j < bodies; ++j) {
@@ -205,7 +207,7 @@ static void solve_deep(const Tables *t, Workspace *w, int c) {
             double *a = w->acceleration + 6 * b;
             for (int n = 0; n < 6; ++n) a[n] = w->acceleration[6 * t->parent[b] + n];
             for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-                add6(w->solution[t->column_unknown[k]], w->moved + 6 * k, a);
+                add6(w->solution[t->column_unknown[k]], w->carried + 6 * k, a);
             }
             continue;
         }

@@ -9,7 +9,7 @@
 /* Inertia in ground axes and the wrench of the motion at zero acceleration, of one part. */
 static inline void load_part(const Tables *t, Workspace *w, int b) {
     const double *own = t->inertia + 10 * b, *R = w->pose + 12 * b, *I = own + 4;
-    double *rigid = w->rigid + 10 * b, *f = w->wrench + 6 * b;
+    double *restrict rigid = w->rigid + 10 * b, *restrict f = w->wrench + 6 * b;
     const double *a = w->drift + 6 * b, *alpha = a + 3, *omega = w->twist + 6 * b + 3;
     if (own[0] == 0.0 && I[0] == 0.0 && I[3] == 0.0 && I[5] == 0.0) {
         fill(0.0, 10, rigid), fill(0.0, 6, f);
@@ -38,7 +38,7 @@ static inline void load_part(const Tables *t, Workspace *w, int b) {
 }
 
 /* Wrench that an acceleration needs. */
-static inline void act_rigid(const double *rigid, const double *a, double *f) {
+static inline void act_rigid(const double *rigid, const double *a, double *restrict f) {
     const double *mc = rigid + 1, *S = rigid + 4, *alpha = a + 3;
     for (int i = 0; i < 3; ++i) f[i] = rigid[0] * a[i];
     add_cross(alpha, mc, f);
@@ -48,8 +48,17 @@ static inline void act_rigid(const double *rigid, const double *a, double *f) {
     add_cross(mc, a, f + 3);
 }
 
+/* Wrench that an angular acceleration needs. */
+static inline void act_spin(const double *rigid, const double *alpha, double *restrict f) {
+    const double *S = rigid + 4;
+    cross(alpha, rigid + 1, f);
+    f[3] = S[0] * alpha[0] + S[1] * alpha[1] + S[2] * alpha[2];
+    f[4] = S[1] * alpha[0] + S[3] * alpha[1] + S[4] * alpha[2];
+    f[5] = S[2] * alpha[0] + S[4] * alpha[1] + S[5] * alpha[2];
+}
+
 /* Add a rigid inertia to another one whose origin it has the lever d from. */
-static inline void add_rigid(const double *rigid, const double *d, double *sum) {
+static inline void add_rigid(const double *rigid, const double *d, double *restrict sum) {
     const double m = rigid[0], *mc = rigid + 1;
     double *S = sum + 4;
     /* Sum of the inertia's shift: with e = mc + m d / 2 it is (2 e.d) 1 - e d^T - d e^T. */
@@ -66,14 +75,14 @@ static inline void add_rigid(const double *rigid, const double *d, double *sum) 
 }
 
 /* Add a wrench to another one whose origin it has the lever d from. */
-static inline void add_wrench(const double *f, const double *d, double *sum) {
+static inline void add_wrench(const double *f, const double *d, double *restrict sum) {
     add(f, sum);
     add(f + 3, sum + 3);
     add_cross(d, f, sum + 3);
 }
 
 /* Add the 6 x 6 matrix of a rigid inertia. */
-static inline void add_dense(const double *rigid, double *M) {
+static inline void add_dense(const double *rigid, double *restrict M) {
     const double m = rigid[0], *c = rigid + 1, *S = rigid + 4;
     M[0] += m, M[7] += m, M[14] += m;
     M[4] += c[2], M[5] -= c[1], M[9] -= c[2], M[11] += c[0], M[15] += c[1], M[16] -= c[0];
@@ -83,7 +92,7 @@ static inline void add_dense(const double *rigid, double *M) {
 }
 
 /* Add a 6 x 6 inertia to another one whose origin it has the lever d from. */
-static inline void add_spatial(const double *M, const double *d, double *sum) {
+static inline void add_spatial(const double *M, const double *d, double *restrict sum) {
     double B[3][3], row[3];
     /* With the blocks A, B, C and the cross matrix X of d: A, B - A X, C + X (B - A X) - B^T X. */
     for (int i = 0; i < 3; ++i) {

@@ -9,6 +9,11 @@
 #include "algebra.h"
 #include "tables.h"
 
+/* Whether a part only turns about a point of its parent. */
+static inline int is_hinge(const Tables *t, int b) {
+    return t->kind[b] <= CIRCLE && t->pitch[b] == 0.0;
+}
+
 /* Turn about z of what follows: the rotation placed, its first two columns mixed. */
 static inline void turn(const double *R, double c, double s, double *out) {
     for (int i = 0; i < 9; i += 3) {
@@ -38,7 +43,14 @@ static inline void circle(const Tables *t, int b, const double *q, double *c, do
 static inline void place_part(const Tables *t, Workspace *w, int b, const double *configuration) {
     const double *parent = w->pose + 12 * t->parent[b], *q = configuration + t->coordinate[b];
     double placed[12], R[9], *pose = w->pose + 12 * b, c, s, value;
-    compose(parent, t->placement + 12 * b, placed);
+    const double *placement = t->placement + 12 * b;
+    if (placement[0] == 1.0 && placement[4] == 1.0 && placement[8] == 1.0) {
+        for (int i = 0; i < 9; ++i) placed[i] = parent[i];
+        rotate(parent, placement + 9, placed + 9);
+        add(parent + 9, placed + 9);
+    } else {
+        compose(parent, placement, placed);
+    }
     copy(placed + 9, pose + 9);
     switch (t->kind[b]) {
     case TURN:
@@ -133,10 +145,25 @@ static inline void relative_twist(const Tables *t, const Workspace *w, int b, co
 static inline void carry_part(const Tables *t, Workspace *w, int b, const double *rates) {
     const int p = t->parent[b];
     const double *V = w->twist + 6 * p, *A = w->drift + 6 * p;
-    double d[3], own[6], swept[3], *v = w->twist + 6 * b, *a = w->drift + 6 * b;
+    double d[3], own[6], swept[3];
+    double *restrict v = w->twist + 6 * b, *restrict a = w->drift + 6 * b;
     subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
-    relative_twist(t, w, b, rates, own);
     cross(V + 3, d, swept);
+    if (is_hinge(t, b)) {
+        const int k = t->column[b];
+        const double rate = t->pace[k] * rates[t->rate[k]], *axis = w->motion + 6 * k + 3;
+        for (int i = 0; i < 3; ++i) {
+            own[3 + i] = rate * axis[i];
+            v[i] = V[i] + swept[i];
+            v[3 + i] = V[3 + i] + own[3 + i];
+            a[i] = A[i], a[3 + i] = A[3 + i];
+        }
+        add_cross(A + 3, d, a);
+        add_cross(V + 3, swept, a);
+        add_cross(V + 3, own + 3, a + 3);
+        return;
+    }
+    relative_twist(t, w, b, rates, own);
     for (int i = 0; i < 3; ++i) {
         v[i] = V[i] + swept[i] + own[i];
         v[3 + i] = V[3 + i] + own[3 + i];

@@ -17,11 +17,16 @@
 static void load_columns(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
                          Reading *at) {
     const double *rigid = w->rigid + 10 * b, *wrench = w->wrench + 6 * b;
+    const int hinge = is_hinge(t, b);
     for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
         const double *J = w->motion + 6 * k;
         const int unknown = t->column_unknown[k];
         double f[6], d[3];
-        act_rigid(rigid, J, f);
+        if (hinge) {
+            act_spin(rigid, J + 3, f);
+        } else {
+            act_rigid(rigid, J, f);
+        }
         if (t->dense[b]) {
             const double *M = w->spatial + 36 * b;
             for (int i = 0; i < 6; ++i) f[i] += dot(M + 6 * i, J) + dot(M + 6 * i + 3, J + 3);
@@ -126,15 +131,18 @@ static void stiffen(const Tables *t, Workspace *w, int c, Reading *at) {
 
 /* What a cluster takes from the inertia of the part that it moves against, and adds to its wrench. */
 static void yield_to(const Tables *t, Workspace *w, int begin, int end, int parent) {
-    double *M = w->spatial + 36 * parent, *f = w->wrench + 6 * parent;
+    double *restrict M = w->spatial + 36 * parent, *restrict f = w->wrench + 6 * parent;
     for (int u = begin; u < end; ++u) {
         const double *Y = w->border + 6 * u, inverse = w->entry[t->start[u]];
         const double share = inverse * w->solution[u];
         for (int i = 0; i < 6; ++i) {
             const double x = inverse * Y[i];
-            for (int j = 0; j < 6; ++j) M[6 * i + j] -= x * Y[j];
+            for (int j = i; j < 6; ++j) M[6 * i + j] -= x * Y[j];
             f[i] += share * Y[i];
         }
+    }
+    for (int i = 1; i < 6; ++i) {
+        for (int j = 0; j < i; ++j) M[6 * i + j] = M[6 * j + i];
     }
 }
 

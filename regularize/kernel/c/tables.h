@@ -107,7 +107,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
  *   missing: right-hand sides, solutions and what is left of the former, of clusters with
- *   dependent rows; cell: inertias, vectors and numbers of clusters in body coordinates; moved:
+ *   dependent rows; cell: inertias, vectors and numbers of clusters in body coordinates; carried:
  *   their columns about one point;
  * and, for derivatives, in ground axes about one point: screw: twist of each column; swept,
  *   swept_twice, bent, push, lean, by_q, by_v: see derivatives.c; V, A, F, moving: twist,
@@ -119,8 +119,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
     X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows) \
     X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
-    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns)                                        \
-    X(cell, 1, cells) X(moved, 6, columns)                                                         \
+    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns) X(cell, 1, cells)                      \
+    X(carried, 6, columns)                                                                         \
     X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
     X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
     X(by_v, 6, columns) X(V, 6, parts) X(A, 6, parts) X(F, 6, parts) X(moving, 22, parts)          \
