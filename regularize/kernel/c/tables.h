@@ -103,7 +103,9 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   acceleration of all columns; acceleration: the same at the accelerations found
  * and, for the step: rigid: inertia of each part with what is rigidly behind it, as in the table;
  *   spatial: what moving parts behind it add; wrench: what its motion needs at zero acceleration;
- *   wanted: what is added to the rates of the rows; entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
+ *   wanted: what is added to the rates of the rows;
+ *   doubt: 1 where their pivots are small;
+ *   entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
  *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
  *   missing: right-hand sides, solutions and what is left of the former, of clusters with
@@ -131,7 +133,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(row_response, 1, set_rates) X(basis, 1, basis_values) X(reduced, 1, basis_values)            \
     X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows)                    \
     X(swapped, 1, nv)                                                                              \
-    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows)
+    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
