@@ -29,6 +29,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_adapter_contract import FORMATS, write_fixture
+
 import regularize as rg
 from regularize.adapters import registry
 from regularize.errors import ReadError, RegularizeError
@@ -101,6 +105,21 @@ STRINGS = (
 )
 
 
+XACRO = b"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:property name="l" value="0.4"/><xacro:arg name="n" default="2"/>
+<xacro:macro name="bar" params="name parent *origin mass:=1"><link name="${name}"><inertial>
+<mass value="${mass}"/><inertia ixx="${l*l}" iyy="${l**2/3}" izz="0.1"
+ ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="${name}_joint" type="continuous"><parent link="${parent}"/><child link="${name}"/>
+<xacro:insert_block name="origin"/><axis xyz="0 1 0"/></joint></xacro:macro>
+<link name="base"/><xacro:bar name="a" parent="base"><origin xyz="${l/2} 0 0"/></xacro:bar>
+<xacro:if value="${l &gt; 0.1}">
+<xacro:bar name="b" parent="a" mass="2"><origin xyz="0 0 ${sin(l)}"/></xacro:bar></xacro:if>
+<loop name="c" type="revolute"><predecessor link="b"><origin xyz="0 0 ${l}"/></predecessor>
+<successor link="base">
+<origin xyz="${l} 0 ${l}"/></successor><axis xyz="0 1 0"/></loop></robot>"""
+
+
 @dataclass(frozen=True)
 class Seed:
     """A model that inputs are made from."""
@@ -123,6 +142,10 @@ def seeds(corpus: Path | None) -> list[Seed]:
                 except RegularizeError:
                     continue
                 found.append(Seed(format.rstrip("+"), path.name, target.read_bytes()))
+        for format in FORMATS:
+            path = write_fixture(format, "slider_crank", Path(folder))
+            found.append(Seed(format, path.name, path.read_bytes()))
+    found.append(Seed("xacro", "hinge.xacro", XACRO))
     paths = [*ASSETS.glob("*.FCStd")]
     paths += [] if corpus is None else sorted(path for path in corpus.rglob("*") if path.is_file())
     for path in paths:
@@ -300,6 +323,12 @@ def resident() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def used(process: int | None) -> float:
+    """CPU seconds that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def outcomes(
     numbers: Sequence[int], options: argparse.Namespace, found: Sequence[Seed]
 ) -> Iterator[tuple[int, tuple[str, str, str, float, int]]]:
@@ -313,7 +342,7 @@ def outcomes(
         process = context.Process(target=work, args=(rest, options, found, far), daemon=True)
         process.start()
         far.close()
-        workers[near] = (process, rest, time.monotonic())
+        workers[near] = (process, rest, used(process.pid))
 
     for queue in queues:
         if queue:
@@ -327,7 +356,7 @@ def outcomes(
             if near in ready:
                 try:
                     number, outcome = near.recv()
-                    workers[near] = (process, rest, time.monotonic())
+                    workers[near] = (process, rest, used(process.pid))
                     current[near] = number
                     if outcome is not None:
                         yield number, outcome
@@ -336,7 +365,7 @@ def outcomes(
                 except EOFError:
                     process.join()
                     dead = "crash" if near in current else "done"
-            elif time.monotonic() - since > 12 * SECONDS:
+            elif used(process.pid) - since > 2 * SECONDS:
                 process.kill()
                 process.join()
                 dead = "hang"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -67,8 +68,8 @@ def test_loops_close_and_move(
     assert (reduction.redundant, reduction.removed) == (redundant, removed)
 
 
-@pytest.mark.parametrize(("longer", "across"), [(1e-3, 1e-3), (0.3, 0.0)])
-def test_what_cannot_be_assembled_stays_open(across: float, longer: float) -> None:
+def test_what_cannot_be_assembled_stays_open() -> None:
+    longer, across = 1e-3, 1e-3
     stretched = mechanisms.single_loop(
         "stretched", "RRRR", [mechanisms.Z] * 4, [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0)]
     )
@@ -162,17 +163,25 @@ def test_a_file_is_closed_and_made_isostatic(tmp_path: Path) -> None:
     assert fix.reduction.redundant == 0 and fix.reduction.assembly.closed
 
 
+def across(folder: Path) -> Path:
+    """The FreeCAD assembly of a crank and a slider, one hinge 2 mm off across the plane."""
+    path = folder / "crank_slider.FCStd"
+    with zipfile.ZipFile(ASSETS / path.name) as old, zipfile.ZipFile(path, "w") as new:
+        for member in old.namelist():
+            data = old.read(member)
+            if member == "Document.xml":
+                head, name, text = data.decode().partition('<Object name="C"><Properties')
+                data = (head + name + text.replace('Py="12.0"', 'Py="14.0"', 1)).encode()
+            new.writestr(member, data)
+    return path
+
+
 def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
-    site = '<site name="end1" pos="0.01 -0.51 0"/>'
-    text = MJCF.replace(site, f"<frame>{site}</frame>")
-    for name in ("crank", "coupler", "rocker"):
-        text = text.replace(f' name="{name}"', "")
-    path = tmp_path / "unnamed.xml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(
-        UnsupportedExport, match=r"stay open at joint 'D', and no joint frame can be"
-    ):
+    path = across(tmp_path)
+    with pytest.raises(UnsupportedExport, match=r"2 mm and 0° .* at joint 'D', and no joint frame"):
         rg.fix(path, absorb_gaps=True)
+    reduction = rg.reduce(rg.load(path, absorb_gaps=True))
+    assert (reduction.mobility, reduction.redundant, reduction.removed) == (1, 3, 3)
 
 
 def test_every_verb_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,10 +195,6 @@ def test_every_verb_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     folder = f"{tmp_path / 'reduced'}/"
     assert main(["reduce", path, "-o", folder, "--absorb-gaps"]) == 0
     assert "REG225" in capsys.readouterr().err
-    assert (
-        main(["export", path, "--to", "json", "-o", str(tmp_path / "a.json"), "--absorb-gaps"]) == 0
-    )
-    assert main(["simulate", path, "--duration", "0.05", "--absorb-gaps"]) == 0
     assert main(["fix", path, "--in-place", "--absorb-gaps"]) == 0
     assert "D: frame moved by 0.4 mm" in capsys.readouterr().out
     assert rg.reduce(rg.load(path)).assembly.closed

@@ -15,7 +15,7 @@ from simulation_cases import (
 )
 
 import regularize as rg
-from regularize.errors import MissingExtra, ReadError
+from regularize.errors import MissingExtra, ModelError, ReadError
 from regularize.lie.screw import transform
 from regularize.model.mechanism import joint_in_world
 
@@ -83,7 +83,7 @@ def test_nothing_is_computed_without_shapes() -> None:
 
 @pytest.mark.parametrize("density", [0.0, -1.0, float("nan"), float("inf")])
 def test_density_is_positive(density: Any) -> None:
-    with pytest.raises(ValueError, match="positive number"):
+    with pytest.raises(ModelError, match="positive number"):
         with_density(mechanism(), density)
 
 

@@ -187,6 +187,12 @@ BALL = """  <drake:ball_constraint>
         ),
         (
             "",
+            "pin_loops:\n- {parent: rocker, child: ground, parent_xyz: [-0.3, 0, -0.9], "
+            "child_xyz: [1.2, 0, 0], axis: [0, 1, 0]}\n",
+            3,
+        ),
+        (
+            "",
             "ball_loops:\n- {parent: rocker, child: ground, parent_xyz: [-0.3, 0, -0.9], "
             "child_xyz: [1.2, 0, 0]}\n",
             1,
@@ -218,14 +224,80 @@ def test_slack_links_stand_where_a_dialect_has_too_few_kinds(
     assert two == pytest.approx(one, abs=1e-7)
 
 
-def test_a_closure_that_others_imply_is_taken_out(tmp_path: Path) -> None:
-    """Two closing balls at one place: the second one follows, the first one needs a slack link."""
-    ball = LOOP.replace("revolute", "spherical")
-    fix = rg.fix(robot(tmp_path, ball + ball.replace('"D"', '"E"')))
-    assert [joint.name for joint in fix.slack.removed] == ["E"]
-    assert [links.joint.name for links in fix.slack.links] == ["D"]
-    assert '-  <loop name="E" type="spherical">' in fix.diff
+@pytest.mark.parametrize(
+    ("kind", "changes", "slack"),
+    [
+        ("revolute", ["point_on_line"], 0),
+        ("point_on_line", [], 0),
+        ("spherical", ["point_on_line"], 0),
+        ("cylindrical", [], 2),
+    ],
+)
+def test_a_closure_that_others_imply_is_taken_out(
+    kind: str, changes: list[str], slack: int, tmp_path: Path
+) -> None:
+    """Three closing joints of a kind at one place: one stays, as it would without the others."""
+    loop = LOOP.replace("revolute", kind)
+    path = robot(tmp_path, "".join(loop.replace('"D"', f'"{name}"') for name in "DEF"))
+    fix = rg.fix(path)
+    assert {joint.name for joint in fix.slack.removed} == {"E", "F"}
+    assert [(change.joint.name, change.kind) for change in fix.changes] == [
+        ("D", kind) for kind in changes
+    ]
+    assert sum(len(links.joints) for links in fix.slack.links) == slack
+    assert f'-  <loop name="E" type="{kind}">' in fix.diff
     assert (fix.reduction.redundant, fix.reduction.mobility) == (0, 1)
+    fix.write(path)
+    assert rg.fix(path).diff == ""
+
+
+PIN = "{parent: rocker, child: ground, parent_xyz: [-0.3, 0, -0.9], child_xyz: [1.2, 0, 0]"
+
+
+@pytest.mark.parametrize(
+    ("loop", "sidecar", "left"),
+    [
+        ("", f"ball_loops:\n- {PIN}}}\n# the same\n- {PIN}}}\n", b"# the same\n"),
+        ("", f"pin_loops:\n- {PIN}, axis: [0, 1, 0]}}\n- {PIN}, axis: [0, 1, 0]}}\n", b"pin_loops"),
+        (LOOP, f"ball_loops:\n- {PIN}}}\npin_loops: []\n", b"ball_loops: []\npin_loops: []\n"),
+    ],
+)
+def test_an_implied_closure_of_a_file_beside_the_model_is_taken_out(
+    loop: str, sidecar: str, left: bytes, tmp_path: Path
+) -> None:
+    path = robot(tmp_path, loop)
+    (tmp_path / "loop_closures.yaml").write_text(sidecar)
+    fix = rg.fix(path)
+    assert len(fix.slack.removed) == 1
+    fix.write(path)
+    assert left in (tmp_path / "loop_closures.yaml").read_bytes()
+    after = rg.reduce(rg.load(path))
+    assert (after.redundant, after.mobility) == (0, 1)
+
+
+def test_marked_frames_stay_and_the_other_closure_goes(tmp_path: Path) -> None:
+    frames = (
+        '  <link name="closing_x_1"/><link name="closing_x_2"/>\n'
+        '  <joint name="f1" type="fixed"><parent link="rocker"/><child link="closing_x_1"/>\n'
+        '    <origin xyz="-0.3 0 -0.9"/></joint>\n'
+        '  <joint name="f2" type="fixed"><parent link="ground"/><child link="closing_x_2"/>\n'
+        '    <origin xyz="1.2 0 0"/></joint>\n'
+    )
+    fix = rg.fix(robot(tmp_path, frames + LOOP))
+    assert [joint.name for joint in fix.slack.removed] == ["D"]
+    assert fix.reduction.redundant == 0
+
+
+def test_the_end_of_a_loop_moves_to_a_slack_link_that_stands_elsewhere() -> None:
+    """Its origin is seen from the slack link, whose frame is where that turns."""
+    path = CORPUS / "traps" / "locked_5134.urdf"
+    if not path.exists():
+        pytest.skip("needs the corpus")
+    fix = rg.fix(path)
+    [links] = fix.slack.links
+    assert links.carrier == "b5" and len(links.joints) == 1
+    assert '+    <successor link="b5_slack1"><origin xyz=' in fix.diff
+    assert (fix.reduction.redundant, fix.reduction.mobility) == (0, 3)
 
 
 def test_slack_links_need_mass_to_share(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pinocchio as pin
 import pytest
-from parallel_robots import ROBOTS
+from parallel_robots import ASSETS, ROBOTS
 
 import regularize as rg
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.tolerances import Tolerances
+from regularize.cli import main
+from regularize.dynamics.proof_limits import near_limits
 from regularize.reduction.descent import Descent
 from regularize.reduction.reduce import Reduction
+from regularize.render.sarif import as_sarif
 
 
 @cache
@@ -23,14 +25,9 @@ def reduced(name: str) -> Reduction:
 def descent(reduction: Reduction) -> tuple[Descent, list[np.ndarray]]:
     """A descent over the only cell, and configurations to begin at."""
     (cell,) = reduction.cells
-    tree = [e for e in cell.edges if e in reduction.tree]
-    loops, plain = (
-        sized_loops(graph, reduction.q, cell.edges, tree)
-        for graph in (reduction.coupled, reduction.graph)
-    )
-    cuts = {cut.edge.index: cut for cut in reduction.cuts}
-    chosen = [cuts[chord] for chord in loops.chords]
-    found = Descent(loops, chosen, plain, cell.generic.rank, Tolerances.of(reduction.rtol))
+    rank, rtol = cell.generic.rank, reduction.rtol
+    graphs = reduction.graph, reduction.coupled
+    found = Descent.of(*graphs, reduction.q, cell.edges, reduction.cuts, rank, rtol)
     return found, [*cell.configurations[-3:]]
 
 
@@ -70,6 +67,57 @@ def test_a_fixed_choice_of_legs_fails_where_two_couples_align() -> None:
     places = [found.from_start(q) for q in starts]
     place = min(places, key=lambda place: place.ratio)
     assert place.ratio < 0.02 and place.smallest > 0.2
+
+
+def test_numerical_reductions_say_where_rows_are_missed() -> None:
+    """Bricard's linkage: no four fixed rows will do everywhere on its way round."""
+    reduction = rg.reduce(rg.load(ASSETS / "bricard.urdf"), numerical=True)
+    assert reduction.weakest is not None and reduction.weakest.ratio < 0.01
+    rows = rg.to_pinocchio(reduction)
+    (finding,) = [f for f in rows.findings if f.code == "REG304"]
+    assert "near A = " in finding.message
+    proved = reduced("4-PRRRR").weakest
+    assert proved is not None and proved.ratio > 0.4
+
+
+def test_a_simulation_says_when_it_comes_near_the_end() -> None:
+    """All horizontal axes parallel: the legs of the 4-RUU hold one couple together."""
+    reduction = reduced("4-RUU")
+    q = np.array(reduction.q)
+    for k in range(4):
+        q[
+            reduction.graph.columns(
+                [e.index for e in reduction.graph.edges if e.name == f"B{k + 1}"]
+            )
+        ] -= 1.45 * k
+    time, coordinates = np.array([0.0, 1.0]), np.array([reduction.q, q])
+    assert list(near_limits(reduction, time[:1], coordinates[:1])) == []
+    (finding,) = near_limits(reduction, time, coordinates)
+    assert finding.code == "REG228" and finding.message.startswith("at 1 s")
+
+
+def test_every_removed_row_names_its_claim() -> None:
+    report = rg.check(ROBOTS["Orthoglide"][0]())
+    document = rg.prove(report.reduction)
+    steps = [s for part in document["parts"] for s in part["steps"]]
+    known = {f"{s['because']} {s.get('joint', '')}" for s in steps}
+    for loop in report.as_dict()["loops"]:
+        claims = [row["claim"] for row in loop["removed_directions"]]
+        assert set(claims) <= known and len(claims) == loop["removed"]
+        assert loop["claims"][0] == claims[0]
+        assert [c.split()[0] for c in loop["claims"][1:]] == ["parallelogram"] * 3
+    results = as_sarif([report])["runs"][0]["results"]
+    found = [r["properties"]["claims"][0] for r in results if r["ruleId"] == "REG201"]
+    assert found == [loop.claims[0] for loop in report.loops]
+
+
+@pytest.mark.parametrize("code", ["REG201", "REG227"])
+def test_the_words_of_the_theorem_are_explained(
+    code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", code]) == 0
+    told = capsys.readouterr().out
+    assert "The theorem" in told and "By induction over the cuts" in " ".join(told.split())
 
 
 def test_the_file_s_own_closures_lose_as_many_rows() -> None:
@@ -118,3 +166,25 @@ def test_the_report_names_the_group_its_row_and_its_end() -> None:
     assert held["motion_algebra"]["type"] == "Schoenflies" and held["rank"] == 16
     loops = rg.check(ROBOTS["Orthoglide"][0]()).as_dict()["reduction"]["parallelograms"]
     assert sorted(map(sorted, loops))[0] == ["G1", "H1", "J1", "K1"]
+
+
+def test_a_model_of_the_caller_is_held_by_its_own_joints() -> None:
+    """Continuous joints about oblique axes, whose axes Pinocchio does not show."""
+    mechanism = ROBOTS["4-RUU"][0]()
+    model = pin.buildModelFromUrdf(str(ASSETS / "mobility" / "four_ruu.urdf"))
+    closures = [
+        rg.Closure(
+            j.parent,
+            pin.SE3(j.T_parent_joint),
+            j.child,
+            pin.SE3(j.T_child_joint),
+            kind="revolute",
+            axis=tuple(j.screws[3:, 0]),
+        )
+        for j in mechanism.joints
+        if j.closure
+    ]
+    robot = rg.augment(model, closures)
+    assert robot.model is model and (robot.rows, robot.rank) == (13, 13)
+    assert np.linalg.matrix_rank(robot.jacobian(robot.q0)) == 13
+    assert np.max(np.abs(robot.residual(robot.q0))) < 1e-12

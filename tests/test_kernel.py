@@ -19,6 +19,7 @@ from regularize.errors import UnsupportedExport
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
 from regularize.lie.screw import Array
+from regularize.model.mechanism import joint_in_world, mechanism_of
 from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
@@ -164,6 +165,23 @@ def test_accelerations_and_forces_are_those_of_dense_algebra(name: str) -> None:
 @pytest.mark.parametrize("name", ["planar_fourbar", "walker"])
 def test_a_floating_base_is_one_more_body(name: str) -> None:
     assert_equal_to_dense(robot_of(name, floating=True))
+
+
+@pytest.mark.parametrize("base", ["ground", "carriage"])
+def test_deep_loops_are_solved_in_body_coordinates(base: str) -> None:
+    """A scissor of crossed bars: the bars near its end hang on all before them."""
+    joints = [joint_in_world("slide", "ground", "carriage", "prismatic", (0, 0, 1))]
+    joints.append(joint_in_world("foot", base, "up 0", "revolute", (0, 0, 1), (-0.4, -0.3, 0)))
+    for k in range(16):
+        pins = [(f"middle {k}", f"up {k}", f"down {k}", (0.8 * k, 0, 0))]
+        if k < 15:
+            end = 0.8 * (k + 0.5)
+            pins.append((f"top {k}", f"up {k}", f"down {k + 1}", (end, 0.3, 0)))
+            pins.append((f"bottom {k}", f"down {k}", f"up {k + 1}", (end, -0.3, 0)))
+        joints += [joint_in_world(*p[:3], "revolute", (0, 0, 1), p[3]) for p in pins]
+    robot = rg.to_pinocchio(rg.reduce(weighed(mechanism_of("scissor", joints[base == "ground" :]))))
+    assert robot.tables is not None and robot.tables.sizes["cells"] > 0
+    assert_equal_to_dense(robot)
 
 
 def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:

@@ -101,4 +101,13 @@ def test_the_reduction_stands_on_its_own() -> None:
     code = "import sys, regularize.reduction.reduce; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[1] for name in run.stdout.split() if name.startswith("regularize.")}
-    assert loaded == {"displayed", "errors", "lie", "manifold", "model", "reduction", "version"}
+    assert loaded == {
+        "displayed",
+        "door",
+        "errors",
+        "lie",
+        "manifold",
+        "model",
+        "reduction",
+        "version",
+    }

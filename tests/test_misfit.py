@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import mechanisms
 import numpy as np
 import pytest
@@ -14,10 +16,11 @@ from perturbed_loops import CASES, STIFFNESS, TOLERANCE, compare
 import regularize as rg
 from regularize.cli import main
 from regularize.lie import screw
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOURBAR = ASSETS / "planar_fourbar.urdf"
+SCHEMA = json.loads((ASSETS.parent / "regularize/schema/report-1.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -72,17 +75,40 @@ def moved(mechanism: Mechanism, slide: float) -> Mechanism:
     return replace(mechanism, joints=tuple(joints))
 
 
-@pytest.mark.parametrize("make", [mechanisms.bennett, mechanisms.spherical_fourbar])
-def test_frames_slid_on_their_axes_change_nothing(make: object) -> None:
-    mechanism = make()  # type: ignore[operator]
-    here, there = (
-        rg.misfit(each, TOLERANCE, STIFFNESS) for each in (mechanism, moved(mechanism, 3.0))
-    )
-    total = [sum(e.energy or 0.0 for e in found.entries) for found in (here, there)]
-    assert total[1] == pytest.approx(total[0], rel=1e-6)
-    assert [load.force_std for load in here.loads] == pytest.approx(
-        [load.force_std for load in there.loads], rel=1e-6
-    )
+@pytest.mark.parametrize("make", [mechanisms.planar_fourbar, mechanisms.sarrus])
+@pytest.mark.parametrize("slide", [0.5, 1e3])
+def test_where_frames_lie_on_parallel_axes_changes_nothing(
+    make: Callable[[], Mechanism], slide: float
+) -> None:
+    here, there = (rg.misfit(each, TOLERANCE, STIFFNESS) for each in (make(), moved(make(), slide)))
+    for name in ("std", "worst", "force_std"):
+        one, other = ([getattr(e, name) for e in found.entries] for found in (here, there))
+        assert other == pytest.approx(one, rel=1e-6)
+
+
+def test_two_hinges_of_a_door() -> None:
+    height, (t, r), (k, c) = 2.0, TOLERANCE, STIFFNESS
+    hinges = [
+        joint_in_world(name, "wall", "door", "revolute", mechanisms.Z, (0, 0, z))
+        for name, z in (("low", 0.0), ("high", height))
+    ]
+    found = rg.misfit(rg.reduce(mechanism_of("door", hinges, ground="wall")), (t, r), (k, c))
+    # Both hinges' errors and compliances seen from the upper one; the door may turn about Z.
+    errors, soft = np.zeros((2, 6, 6))
+    for z in (height, 0.0):
+        seen = screw.adjoint(screw.transform(None, (0, 0, -z)))
+        errors += seen @ np.diag(np.repeat([t, r], 3) ** 2) @ seen.T
+        soft += seen @ np.diag(1.0 / np.repeat([k, c], 3)) @ seen.T
+    expected = 0.5 * np.trace(np.linalg.solve(soft[:5, :5], errors[:5, :5]))
+    assert sum(entry.energy or 0.0 for entry in found.entries) == pytest.approx(expected)
+
+
+def test_a_tilt_moves_the_axis_where_it_is_needed() -> None:
+    t, r = 1e-4, 1e-3
+    found = rg.misfit(mechanisms.spherical_fourbar(), (t, r))
+    # Axes have to meet at the centre, at a distance of sqrt(3) from all frames.
+    total = sum(entry.std**2 for entry in found.entries)
+    assert total == pytest.approx(4 * (3 * t**2 + 2 * 3.0 * r**2))
 
 
 def test_nothing_redundant_nothing_misfits() -> None:
@@ -90,9 +116,10 @@ def test_nothing_redundant_nothing_misfits() -> None:
     assert found.as_dict() == [] and found.stress() is None
 
 
-def test_a_singular_pose_has_the_directions_of_the_others() -> None:
-    flat = rg.reduce(mechanisms.spherical_fourbar_flat())
-    assert len(rg.misfit(flat, TOLERANCE).entries) == flat.redundant == 3
+@pytest.mark.parametrize("name", ["spherical_fourbar_flat", "mobility/squares_folded"])
+def test_a_singular_pose_has_the_directions_of_the_others(name: str) -> None:
+    flat = rg.reduce(rg.load(ASSETS / f"{name}.urdf"), configurations=0)
+    assert len(rg.misfit(flat, TOLERANCE).entries) == flat.redundant
 
 
 TABLES = {
@@ -172,6 +199,7 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     options = ["--tolerance", "0.05mm,0.1deg", "--stiffness", "50N/um,2000Nm/rad"]
     main(["check", str(FOURBAR), *options, "--output", "json"])
     report = json.loads(capsys.readouterr().out)
+    jsonschema.validate(report, SCHEMA)
     assert len(report["misfit"]) == report["mobility"]["redundant"]
     assert {*report["misfit"][0]} == {"loop", "joint", "direction", "covector", "std", "worst"}
     assert len(report["stress"]["joints"]) == 4
@@ -179,6 +207,6 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert "Misfit of redundant directions" in capsys.readouterr().out
     page = tmp_path / "page.html"
     main(["check", str(FOURBAR), *options, "--output", "html", "-o", str(page)])
-    assert "closing force, N" in page.read_text(encoding="utf-8")
+    assert "closing force, N; the longest bar is" in page.read_text(encoding="utf-8")
     assert main(["check", str(FOURBAR), "--tolerance", "0.05mm,-1deg"]) == 2
     assert main(["check", str(FOURBAR), "--stiffness", "1,1"]) == 2

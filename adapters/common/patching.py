@@ -76,9 +76,15 @@ class Patcher(ABC):
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """The edits that put slack links in and take idle closing joints out; refused here."""
+        if wanted.links:
+            raise UnsupportedExport(
+                "links that take redundant equations away are not put into "
+                f"{self.mechanism.format} files"
+            )
+        names = listed(joint.name for joint in wanted.removed)
         raise UnsupportedExport(
-            f"links that take redundant equations away are not put into {self.mechanism.format} "
-            "files"
+            f"closing joints are not taken out of {self.mechanism.format} files: take out {names} "
+            "by hand, for others do what they do"
         )
 
     def references(self, text: EditedText) -> Iterator[FileReference]:

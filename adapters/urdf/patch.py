@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from regularize.adapters.urdf import frames_patch, sidecar_patch
 from regularize.adapters.urdf.gepetto import KEY
 from regularize.adapters.urdf.loop_element import axes_of, loop_element
 from regularize.adapters.urdf.slack import urdf_slack
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.model.higher_pairs import HIGHER_PAIRS
 from regularize.model.mechanism import Joint
 
@@ -91,6 +91,20 @@ class UrdfPatcher(XmlPatcher):
     def slack(self, wanted: WantedSlack) -> Patch:
         """Slack links, and closing elements taken out."""
         return urdf_slack(self, wanted)
+
+    def taken_out(self, joints: Iterable[Joint]) -> Iterator[Edit]:
+        """Elements, and entries of the file of closing joints; marked frames stay."""
+        for joint in joints:
+            if joint.source is not None and joint.source.path != self.path:
+                yield sidecar_patch.taken_out(joint, self.text(joint.source.path))
+                continue
+            place = self.element(joint)
+            if place is not None and place.tag == "link":
+                raise UnsupportedExport(
+                    f"closing joint `{joint.name}` is marked by frames: take these out by hand, "
+                    "for other joints do what it does"
+                )
+            yield from super().taken_out([joint])
 
     @property
     def way_out(self) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.edits import Edit, Patch, SlackLinks, WantedSlack
+from regularize.adapters.common.edits import Edit, MovedJoint, Patch, SlackLinks, WantedSlack
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.slack_links import hung, slack_patch
 from regularize.adapters.common.write import add
 from regularize.adapters.common.xml_places import Place
-from regularize.adapters.urdf import sidecar_patch
+from regularize.adapters.urdf import frames_patch, sidecar_patch
 from regularize.adapters.urdf.elements import add_inertial, add_limit
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, transform
@@ -41,18 +42,37 @@ def urdf_slack(patcher: XmlPatcher, wanted: WantedSlack) -> Patch:
         old, new = getattr(joint, side), getattr(links.moved, side)
         if joint.source is not None and joint.source.path != patcher.path:
             text = patcher.text(joint.source.path)
-            yield sidecar_patch.hung(joint, text, old, new, at_root=not np.any(last))
+            yield from sidecar_patch.hung(joint, text, old, new, last)
             return
         place = patcher.element(joint)
         if place is not None and place.tag == "joint" and joint.kind != links.moved.kind:
             return  # a <loop> takes its place, which names the link
-        if place is None or np.any(last):
-            raise UnsupportedExport(
-                f"the end of joint `{joint.name}` cannot be moved to a slack link in this file"
-            )
+        if place is None:
+            raise UnsupportedExport(f"joint `{joint.name}` is not written out in {patcher.path}")
         yield hung(place, old, new)
+        if np.any(last):
+            yield from _seen_from(last, place, joint, side)
 
     return slack_patch(patcher, wanted, elements, ends)
+
+
+def _seen_from(last: Array, place: Place, joint: Joint, side: str) -> Iterator[Edit]:
+    """The edits of a joint's frame where the frame of its slack link stands off that of the body.
+
+    Raises:
+        UnsupportedExport: The joint is no closing element that says where it is on both links.
+    """
+    if frames_patch.movable(place, closure=joint.closure) != (True, True):
+        raise UnsupportedExport(
+            f"this <{place.tag}> cannot say where joint `{joint.name}` is on a slack link"
+        )
+    shift = transform(None, -last)
+    moved = (
+        replace(joint, T_parent_joint=shift @ joint.T_parent_joint)
+        if side == "parent"
+        else replace(joint, T_child_joint=shift @ joint.T_child_joint)
+    )
+    yield from frames_patch.edits(place, MovedJoint(joint, moved))
 
 
 def _origin(joint: Joint, last: Array) -> Array:

@@ -120,7 +120,8 @@ def absorb_gaps(mechanism: Mechanism, *, movable: Movable | None = None, seed: i
             absorbed = replace(absorbed, left=(*absorbed.left, *own))
             continue
         moves = absorbed.moves | _moves(found)
-        absorbed = Absorbed(found.mechanism, moves, (*absorbed.gaps, *own), absorbed.left)
+        framed = _framed(absorbed.mechanism, found.mechanism)
+        absorbed = Absorbed(framed, moves, (*absorbed.gaps, *own), absorbed.left)
     return absorbed
 
 
@@ -129,6 +130,15 @@ def with_gaps_absorbed(mechanism: Mechanism) -> Mechanism:
     absorbed = absorb_gaps(mechanism)
     found = (*mechanism.findings, *absorbed.findings())
     return replace(absorbed.mechanism, findings=found)
+
+
+def _framed(mechanism: Mechanism, other: Mechanism) -> Mechanism:
+    """The mechanism with the joint frames of another one; its coordinates stay as they are."""
+    joints = [
+        replace(joint, T_parent_joint=same.T_parent_joint, T_child_joint=same.T_child_joint)
+        for joint, same in zip(mechanism.joints, other.joints, strict=True)
+    ]
+    return replace(mechanism, joints=tuple(joints))
 
 
 def _moves(found: Nearest) -> dict[str, tuple[float, float]]:
@@ -243,9 +253,12 @@ def _tried(
     error = loops.residual(state)[0]
     if np.linalg.norm(u[:, : loops.freedoms - motions].T @ error) > CLOSED:
         return None  # coordinates do not close what they should
-    found = nearest(mechanism, loops.edges, start, motions, movable=mask, parallel=parallel)
-    if not np.linalg.norm(found.moves) <= 2.0 * np.linalg.norm(error):
-        return None  # another machine
+    found = nearest(
+        mechanism, loops.edges, start, motions, movable=mask, parallel=parallel, ways=(1.0,)
+    )
+    near = bool(np.linalg.norm(found.moves) <= 2.0 * np.linalg.norm(error))
+    if not (near and found.error <= CLOSED):
+        return None  # another machine, or none
     after = reduce(found.mechanism, seed=seed, configurations=0)
     closed = sized_loops(after.graph, after.q, loops.edges)
     if largest_error(closed, after.q[loops.columns]) > CLOSED:

@@ -146,6 +146,8 @@ def follow(
     """
     rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)
+    if not motions:
+        return here
     s, basis = _singular(loops, here, rank)
     lowest, found = 0.3 * s[0], [here]
     headings = np.concatenate([basis[0], -basis[0]])

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
-from regularize.model.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from regularize.model.mechanism import Mechanism
 
 
 def add(parser: argparse.ArgumentParser) -> None:

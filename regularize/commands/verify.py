@@ -38,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         from regularize.proofs.matching import match
 
         verdict = match(document, verdict, load_model(arguments.model, arguments))
-    sys.stdout.write(str(verdict))
+    words = (*verdict.claims, *verdict.assumptions) if verdict.holds else (verdict.reason,)
+    sys.stdout.write("\n".join(["holds" if verdict.holds else "does not hold", *words, ""]))
     return int(not verdict.holds)
 
 

@@ -10,7 +10,7 @@ from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.fixing.another_kind import KNOWN, of_another_kind
 from regularize.fixing.provable import provable_changes
-from regularize.fixing.slack import slack_plan
+from regularize.fixing.slack import slack_plan, without_implied
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
@@ -68,6 +68,27 @@ def plan(
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
+    found = _by_kinds(reduction, kinds)
+    if found is not None:
+        return found
+    less, removed = without_implied(reduction, lambda joint: _removable(patcher, joint))
+    if removed:
+        found = _by_kinds(less, kinds) if less.redundant else FixPlan(less, (), isostatic=True)
+        if found is not None:
+            wanted = {each.joint.name: each.replacement for each in found.wanted}
+            left = tuple(wanted.get(joint.name, joint) for joint in less.mechanism.joints)
+            return replace(
+                found,
+                reduction=reduction,
+                slack=WantedSlack(removed=removed),
+                expected=replace(less.mechanism, joints=left),
+            )
+    return _with_slack(reduction, patcher, kinds)
+
+
+def _by_kinds(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> FixPlan | None:
+    """The joints that become other kinds, where these suffice."""
+    mechanism = reduction.mechanism
     found = smallest(reduction, kinds)
     if found is not None:
         wanted = wanted_kinds(mechanism, found.changes)
@@ -75,11 +96,19 @@ def plan(
     left = reduction.remaining
     changes = provable_changes(reduction, kinds) if reduction.removed else ()
     if changes is None or (left == 0 and not changes):
-        return _with_slack(reduction, patcher, kinds)
+        return None
     wanted = wanted_kinds(mechanism, changes)
     return FixPlan(
         reduction, wanted, isostatic=True, findings=_kept(left) if left else (), left=left
     )
+
+
+def _removable(patcher: Patcher, joint: Joint) -> bool:
+    try:
+        patcher.slack(WantedSlack(removed=(joint,)))
+    except UnsupportedExport:
+        return False
+    return True
 
 
 def _with_slack(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from regularize.adapters.common.edits import SlackLinks, WantedSlack
@@ -56,6 +56,41 @@ def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Sl
     return None
 
 
+def without_implied(
+    reduction: Reduction, removable: Callable[[Joint], bool]
+) -> tuple[Reduction, tuple[Joint, ...]]:
+    """The model without closing joints all of whose equations provably follow from others.
+
+    Of closing joints that do the same, the first one stays: ``slack_plan`` chooses rows, and which
+    of two equal rows it keeps is up to rounding.
+
+    Args:
+        reduction: Of the mechanism.
+        removable: Whether the file lets a joint go.
+
+    Returns:
+        Analysis of what is left, and the joints that can go.
+    """
+    removed: list[Joint] = []
+    for joint in reversed(reduction.mechanism.joints):
+        count = 6 - joint.freedoms
+        mechanism = reduction.mechanism
+        if not joint.closure or reduction.removed < count or _referred(mechanism, joint):
+            continue
+        if not removable(joint):
+            continue
+        rest = tuple(other for other in mechanism.joints if other is not joint)
+        less = reduce(replace(mechanism, joints=rest), rtol=reduction.rtol, seed=reduction.seed)
+        if _same_motion(less, reduction) and less.removed == reduction.removed - count:
+            reduction = less
+            removed.append(joint)
+    return reduction, tuple(removed)
+
+
+def _same_motion(one: Reduction, other: Reduction) -> bool:
+    return (one.mobility, one.finite_mobility) == (other.mobility, other.finite_mobility)
+
+
 def _planned(
     reduction: Reduction, given: Collection[JointChange], numerical: bool
 ) -> SlackPlan | None:
@@ -84,10 +119,7 @@ def _planned(
             made.append(change)
     expected = replace(expected, joints=tuple(j for j in expected.joints if j.name not in removed))
     after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)
-    same = (after.mobility, after.finite_mobility) == (
-        reduction.mobility,
-        reduction.finite_mobility,
-    )
+    same = _same_motion(after, reduction)
     if not same or after.redundant > reduction.remaining or not (made or removed):
         return None
     wanted = WantedSlack(

@@ -17,7 +17,13 @@ from regularize.lie.screw import Array, read_only
 from regularize.local_geometry.arcs import Arcs
 from regularize.local_geometry.finite import finite_mobility
 from regularize.local_geometry.landing import landed
-from regularize.local_geometry.second_order import SecondOrder, cone, definite, second_order
+from regularize.local_geometry.second_order import (
+    SecondOrder,
+    cone,
+    definite,
+    second_order,
+    second_orders,
+)
 from regularize.local_geometry.sights import Sight, inside, together
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.local_mobility import EVIDENCE, LocalBranch, LocalMobility
@@ -91,24 +97,27 @@ class BranchPoint:
         ranks = self.ranks(q.reshape(-1, len(self.q))).reshape(h, count)
         same = np.cumprod(ranks == ranks[0], axis=0).sum(axis=0) - 1
         sights = []
-        for i in np.flatnonzero(same):  # else the way back has changed branch
-            rank, chosen = int(ranks[0, i]), int(same[i])
-            tangent = self._tangent(q[chosen, i], rank)
-            if tangent.shape[1] > 1:  # what moves at all has one freedom
-                least = self._tangent(q[0, i], rank).shape[1]
-                while tangent.shape[1] != least:
+        for rank in np.unique(ranks[0]):
+            here = np.flatnonzero((ranks[0] == rank) & (same > 0))  # else it has changed branch
+            tangents = self._tangents(q[same[here], here], int(rank))
+            many = here[[t.shape[1] > 1 for t in tangents]]  # what moves at all has one freedom
+            far = self._tangents(q[0, many], int(rank))
+            least = {i: t.shape[1] for i, t in zip(many, far, strict=True)}
+            for i, tangent in zip(here, tangents, strict=True):
+                chosen = int(same[i])
+                while tangent.shape[1] > least.get(i, 1):
                     chosen -= 1
-                    tangent = self._tangent(q[chosen, i], rank)
-            way = ways[chosen, i] / np.linalg.norm(ways[chosen, i])
-            away = float(np.linalg.norm(ways[0, i]))
-            clear = q[min(int(same[i]), h // 2), i]
-            sights.append(Sight(q[0, i], away, rank, clear, way, tangent))
+                    (tangent,) = self._tangents(q[chosen, i][None], int(rank))
+                way = ways[chosen, i] / np.linalg.norm(ways[chosen, i])
+                away = float(np.linalg.norm(ways[0, i]))
+                clear = q[min(int(same[i]), h // 2), i]
+                sights.append(Sight(q[0, i], away, int(rank), clear, way, tangent))
         return sights
 
-    def _tangent(self, q: Array, rank: int) -> Array:
-        """Velocities at which no form feels any other, orthonormal, shape (n, k)."""
-        there = second_order(self.loops, q, rank, self.tolerances.rank)
-        return np.asarray(there.motions @ there.kernel)
+    def _tangents(self, q: Array, rank: int) -> list[Array]:
+        """Velocities at which no form feels any other at configurations (N, n), each (n, k)."""
+        found = second_orders(self.loops, q, rank, self.tolerances.rank) if len(q) else []
+        return [there.motions @ there.kernel for there in found]
 
     def _best(self, members: list[Sight]) -> LocalMobility:
         """The clearest answer of a few configurations of a branch: some may be near another."""
@@ -164,7 +173,9 @@ class BranchPoint:
             radius: Distance that is tried first; halves of it where it is too far.
             halves: How often the way is halved.
         """
-        directions = motions @ self.found.motions.T
+        # Exactly along the tangent of a cusp no correction leads to either side.
+        beside = motions + 0.02 * self.rng.normal(size=motions.shape)
+        directions = beside @ self.found.motions.T
         seeds = radius * np.vstack([directions, -directions])
         parts = []
         for _ in range(5):

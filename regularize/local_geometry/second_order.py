@@ -59,24 +59,35 @@ def second_order(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> Sec
         rank: Rank of the closure equations there.
         rtol: Relative size of forms that are rounding.
     """
+    return second_orders(loops, q[None], rank, rtol)[0]
+
+
+def second_orders(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> list[SecondOrder]:
+    """The same at several configurations with the same rank, shape (N, n)."""
     state = loops.state(q)
-    u, _, vt = np.linalg.svd(loops.jacobian(state)[0] * loops.units)
-    motions, stresses = vt[rank:].T, u[:, rank:]
-    k = motions.shape[1]
+    u, _, vt = np.linalg.svd(loops.jacobian(state) * loops.units)
+    motions, stresses = np.swapaxes(vt[:, rank:], 1, 2), u[:, :, rank:]
+    N, n, k = motions.shape
     first, second = np.triu_indices(k)
-    pairs = (motions[:, first] + motions[:, second]).T * loops.units
+    pairs = np.swapaxes(motions[..., first] + motions[..., second], 1, 2) * loops.units
     # The sum of two motions has the forms of both and twice that of the pair.
-    values = loops.bias(state[np.zeros(len(pairs), dtype=int)], pairs)
-    H = np.zeros((k, k, len(stresses)))
-    H[first, second] = H[second, first] = values
-    own = np.einsum("aam->am", H) / 4.0
-    H = 0.5 * (H - own[:, None] - own[None])
+    values = loops.bias(state[np.repeat(np.arange(N), len(first))], pairs.reshape(-1, n))
+    H = np.zeros((N, k, k, stresses.shape[1]))
+    H[:, first, second] = H[:, second, first] = values.reshape(N, len(first), -1)
+    own = np.einsum("naam->nam", H) / 4.0
+    H = 0.5 * (H - own[:, :, None] - own[:, None])
+    return [_independent(*parts, rtol) for parts in zip(motions, stresses, H, strict=True)]
+
+
+def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> SecondOrder:
+    """The forms of self-stresses (m, s) that are independent, from the second derivatives."""
+    k = motions.shape[1]
     flat = (H @ stresses).reshape(k * k, stresses.shape[1])
-    size = float(np.max(np.abs(H), initial=0.0))
+    level = rtol * max(float(np.max(np.abs(H), initial=0.0)), 1.0)
     _, sizes, mixing = np.linalg.svd(flat, full_matrices=False)
-    mixing = mixing[sizes > rtol * max(size, 1.0)].T
+    mixing = mixing[sizes > level].T
     forms = np.moveaxis((flat @ mixing).reshape(k, k, mixing.shape[1]), -1, 0)
-    return SecondOrder(motions, stresses, stresses @ mixing, forms, rtol * max(size, 1.0))
+    return SecondOrder(motions, stresses, stresses @ mixing, forms, level)
 
 
 def definite(forms: Array, level: float) -> Array | None:

@@ -59,7 +59,9 @@ def near_each_other(edges: Sequence[Edge], ground: NodeId, position: Array) -> l
         across += P
         moment += P @ (frame[:3, 3] - start)
     spread = np.linalg.eigvalsh(across)
-    if spread[0] > 1e-3 * spread[2] and apart < 4e-4 * along and side_by_side < 0.1 * apart:
+    # What rounding leaves of a distance is none.
+    beside = side_by_side <= max(0.1 * apart, 1e-12 * along)
+    if spread[0] > 1e-3 * spread[2] and apart < 4e-4 * along and beside:
         return list(edges)
     center = start + np.linalg.lstsq(across, moment, rcond=1e-9)[0]
     return [

@@ -89,8 +89,8 @@ def _couplings(reduction: Reduction) -> Iterator[Coupling]:
     """The rows that hold bodies in groups, as couplings of the mechanism."""
     place: dict[int, tuple[str, int]] = {}
     for edge in reduction.graph.edges:
-        first = min(c for e in reduction.graph.edges if e.joint is edge.joint for c in e.columns)
-        place |= {c: (edge.joint.name, c - first) for c in edge.columns}
+        same = [c for e in reduction.graph.edges if e.joint is edge.joint for c in e.columns]
+        place |= {c: (edge.joint.name, c - min(same)) for c in edge.columns}
     for row in (row for held in reduction.held for row in held.rows):
         terms = zip(row.columns, row.coefficients, strict=True)
         yield Coupling(row.name, "gear", tuple((*place[c], k) for c, k in terms), row.offset)

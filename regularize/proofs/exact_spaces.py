@@ -44,8 +44,10 @@ class ExactSpaces(MotionSpaces):
 
     def parallelogram(self, hinges: Sequence[SpaceId]) -> SpaceId | None:
         """Translations in the plane of four parallel hinges in a loop with parallel bars."""
-        space = verifier.arcs([self._spaces[h] for h in hinges])
-        return None if space is None else self.of(space)
+        try:
+            return self.of(verifier.arcs([self._spaces[h] for h in hinges]))
+        except ValueError:
+            return None
 
     def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
         key = (operation, a, b)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,4 +51,4 @@ def match(document: dict[str, Any], verdict: Verdict, mechanism: Mechanism) -> V
 
 
 def _refused(verdict: Verdict, reason: str) -> Verdict:
-    return replace(verdict, holds=False, claims=(), assumptions=(), reason=reason)
+    return verdict._replace(holds=False, claims=(), assumptions=(), reason=reason)

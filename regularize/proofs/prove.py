@@ -23,9 +23,10 @@ from regularize.proofs.incidence import NotExact
 from regularize.proofs.verifier import Space, annihilator, distance, fingerprint, reduced
 from regularize.reduction.closing import loop_of
 from regularize.reduction.cuts import Cut
+from regularize.reduction.facts import Closing, Fact
 from regularize.reduction.held import Held, unsteady
 from regularize.reduction.part import Part
-from regularize.reduction.propagation import Closing, Fact, Propagation
+from regularize.reduction.propagation import Propagation
 from regularize.reduction.reduce import Reduction
 
 

@@ -16,7 +16,6 @@ from regularize.model.cycles import (
     Cycle,
     candidate_cycles,
     independent,
-    minimum_cycle_basis,
     summed_cycles,
     walk,
 )
@@ -27,8 +26,9 @@ from regularize.model.graph import (
     nodes_of,
     spanning_tree,
 )
+from regularize.reduction.facts import Closing, Fact
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
-from regularize.reduction.propagation import Closing, Fact, Propagation
+from regularize.reduction.propagation import Propagation
 
 #: Orders tried beyond the first two, and the largest part for which that is done.
 TRIES = 12
@@ -69,6 +69,7 @@ class ClosedPart:
 def close_part(
     graph: Graph,
     block: Sequence[EdgeId],
+    basis: Sequence[Cycle],
     spaces: MotionSpaces,
     freedoms: dict[EdgeId, SpaceId],
     preference: Preference,
@@ -84,6 +85,7 @@ def close_part(
     Args:
         graph: The mechanism's graph.
         block: Edges of the part.
+        basis: Its short independent loops.
         spaces: Store of subspaces.
         freedoms: Number of the screw space of each edge.
         preference: Sort key of a cut among those that keep equally few rows; smaller is better.
@@ -101,7 +103,7 @@ def close_part(
     if cuts is not None:
         return close_at(nothing_closed(), block, cuts)
     best: ClosedPart | None = None
-    for cycles, greedy in orders(graph, block, rng):
+    for cycles, greedy in orders(graph, block, basis, rng):
         part = close_in_order(nothing_closed(), cycles, preference, greedy=greedy, lock=lock)
         if part is not None and (best is None or part.dimension < best.dimension):
             best = part
@@ -115,11 +117,10 @@ def close_part(
 
 
 def orders(
-    graph: Graph, block: Sequence[EdgeId], rng: np.random.Generator
-) -> Iterator[tuple[list[Cycle], bool]]:
+    graph: Graph, block: Sequence[EdgeId], basis: Sequence[Cycle], rng: np.random.Generator
+) -> Iterator[tuple[Sequence[Cycle], bool]]:
     """Lists of independent cycles, and whether to take the cheapest of them first."""
     count = loop_count(graph, block)
-    basis = minimum_cycle_basis(graph, block)
     yield basis, False
     if count == 1 or len(block) > LARGEST_SEARCH:
         return
@@ -144,8 +145,9 @@ def close_in_order(
     closings: list[Closing] = []
     waiting = list(cycles)
     while True:
-        waiting = [c for c in waiting if propagation.missing(c)]
-        ready = (c for c in waiting if propagation.closes_one_loop(c))
+        done = next((i for i, c in enumerate(waiting) if propagation.missing(c)), len(waiting))
+        del waiting[:done]
+        ready = (c for c in waiting if propagation.missing(c) and propagation.closes_one_loop(c))
         choices = [
             propagation.best_cut(cycle, sorted(propagation.missing(cycle), key=preference))
             for cycle in (ready if greedy else islice(ready, 1))

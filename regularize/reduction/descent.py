@@ -8,26 +8,22 @@ Random walks seldom meet such surfaces.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation
+from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import Tolerances
+from regularize.model.graph import EdgeId, Graph
 from regularize.reduction.cuts import Cut, ReducedLoops
-
-#: Steps of a descent, and its first step in radians and parts of the size.
-STEPS = 40
-STEP = 0.15
-#: Difference of configurations by which slopes are taken.
-DIFFERENCE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Lowest:
     """The place that a descent came to.
 
     Attributes:
@@ -65,6 +61,33 @@ class Descent:
         # Steps keep all equations: they are the machine's own motions.
         self.machine = Continuation(plain, tolerances)
 
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        coupled: Graph,
+        q: Array,
+        edges: Sequence[EdgeId],
+        cuts: Iterable[Cut],
+        rank: int,
+        rtol: float,
+    ) -> Descent:
+        """The descent over a cell.
+
+        Args:
+            graph: The mechanism's graph.
+            coupled: The same with rows that hold bodies in groups among its couplings.
+            q: Assembled coordinates of the mechanism, shape (n,).
+            edges: Edges of the cell.
+            cuts: Cuts of the mechanism.
+            rank: Rank of all closure equations of the cell.
+            rtol: Tolerance of ranks.
+        """
+        cut = {c.edge.index: c for c in cuts}
+        tree = [e for e in edges if e not in cut]
+        loops, plain = (sized_loops(g, q, edges, tree) for g in (coupled, graph))
+        return cls(loops, [cut[c] for c in loops.chords], plain, rank, Tolerances.of(rtol))
+
     def smallest(self, q: Array) -> tuple[Array, Array]:
         """Smallest singular values of the kept rows and of all equations, shape (N,) each."""
         units = self.plain.units
@@ -80,20 +103,22 @@ class Descent:
         kept, every = self.smallest(q)
         return np.asarray(kept / np.where(every > 0.0, every, np.nan))
 
-    def from_start(self, q: Array, steps: int = STEPS) -> Place:
+    def from_start(self, q: Array, steps: int = 40, largest: float = 0.15) -> Lowest:
         """Where a descent from a closed configuration ends.
 
         Args:
             q: Coordinates, shape (n,).
             steps: Largest number of steps.
+            largest: Largest step, in radians and parts of the size.
         """
+        apart = self.machine.tolerances.apart
         begin = float(self.smallest(q[None])[1][0])
-        value, size = float(self.ratio(q[None])[0]), STEP
+        value, size = float(self.ratio(q[None])[0]), largest
         for _ in range(steps):
             free = self._tangents(q)
-            ahead = self._closed(np.repeat(q[None], free.shape[1], axis=0), DIFFERENCE * free.T)
-            slope = (np.log(self.ratio(ahead)) - np.log(value)) / DIFFERENCE
-            if not np.all(np.isfinite(slope)) or np.linalg.norm(slope) * size < DIFFERENCE:
+            ahead = self._closed(np.repeat(q[None], free.shape[1], axis=0), apart * free.T)
+            slope = (np.log(self.ratio(ahead)) - np.log(value)) / apart
+            if not np.all(np.isfinite(slope)) or np.linalg.norm(slope) * size < apart:
                 break
             way = -(free @ slope) / np.linalg.norm(slope)
             sizes = size * 0.5 ** np.arange(6)
@@ -103,8 +128,8 @@ class Descent:
             if not values[best] < value:
                 break
             q, value = tried[best], float(values[best])
-            size = min(2.0 * sizes[best], STEP)
-        return Place(q, value, float(self.smallest(q[None])[1][0]) / max(begin, 1e-300))
+            size = min(2.0 * sizes[best], largest)
+        return Lowest(q, value, float(self.smallest(q[None])[1][0]) / max(begin, 1e-300))
 
     def _tangents(self, q: Array) -> Array:
         """Orthonormal velocities in units that keep all loops closed, shape (n, mobility)."""

@@ -11,12 +11,11 @@ from dataclasses import replace
 from itertools import combinations, islice, pairwise
 from typing import Any, TypeAlias
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
-from regularize.model.cycles import candidate_cycles
+from regularize.model.cycles import candidate_cycles, minimum_cycle_basis
 from regularize.model.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
 from regularize.reduction.closing import ClosedPart, close_at, close_in_order, loop_of, orders
 from regularize.reduction.cuts import ReducedLoops
@@ -29,11 +28,6 @@ from regularize.reduction.setting import Setting
 
 #: Two bodies and the algebra of the group in which one shall move against the other.
 Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
-
-#: Pairs of bodies that are tried, the ones that more legs join first.
-PAIRS = 6
-#: Orders of closing the loops that are tried with virtual joints.
-ORDERS = 6
 
 
 def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
@@ -81,8 +75,16 @@ def _held(setting: Setting, part: Part, loops: frozenset[frozenset[EdgeId]]) -> 
     return part
 
 
-def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
-    """Pairs of bodies that three chains join at least, and the algebras of their velocities."""
+def _candidates(graph: Graph, part: Part, most: int = 6) -> Iterator[Wanted]:
+    """Pairs of bodies that three chains join at least, and the algebras of their velocities.
+
+    Args:
+        graph: The mechanism's graph.
+        part: The part.
+        most: Number of pairs, those that more chains join first.
+    """
+    import networkx as nx  # needed by few mechanisms
+
     bodies: Any = nx.MultiGraph()
     for e in part.edges:
         bodies.add_edge(graph.edges[e].parent, graph.edges[e].child)
@@ -94,7 +96,7 @@ def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
         legs[i, j] = nx.number_connected_components(rest) + bodies.number_of_edges(i, j)
     pairs = sorted((pair for pair in legs if legs[pair] > 2), key=lambda pair: -legs[pair])
     twists = _twists(graph, part)
-    for i, j in pairs[:PAIRS]:
+    for i, j in pairs[:most]:
         algebra = subalgebra.lie_closure(subalgebra.span(twists[j] - twists[i], part.rtol))
         if 0 < algebra.shape[1] < 6:
             yield i, j, algebra
@@ -122,6 +124,7 @@ def _closed(
     part: Part,
     wanted: Sequence[Wanted],
     loops: frozenset[frozenset[EdgeId]],
+    tries: int = 6,
 ) -> Iterator[tuple[ClosedPart, list[Held]]]:
     """Ways to close the part with virtual joints that explain everything, and what holds them."""
     graph, virtual = with_virtual_joints(setting.graph, wanted)
@@ -141,7 +144,9 @@ def _closed(
 
     def ways() -> Iterator[ClosedPart | None]:
         if setting.prescribed is None:
-            for cycles, greedy in islice(orders(graph, block, setting.rng()), ORDERS):
+            basis = minimum_cycle_basis(graph, block)
+            every = orders(graph, block, basis, setting.rng())
+            for cycles, greedy in islice(every, tries):
                 yield close_in_order(nothing_closed(), cycles, preference, greedy=greedy)
         elif len(virtual) == 1:
             cuts = setting.prescribed & set(block)
@@ -159,6 +164,8 @@ def _closed(
 
 def _between(graph: Graph, part: Part, cuts: Set[EdgeId], virtual: Edge) -> list[EdgeId]:
     """Joints of the tree that lead from one body of a virtual joint to the other."""
+    import networkx as nx  # needed by few mechanisms
+
     tree: Any = nx.Graph()
     for e in part.edges:
         if e not in cuts:
@@ -171,6 +178,8 @@ def _without_virtual_joints(
     setting: Setting, part: Part, closed: ClosedPart, held: Sequence[Held]
 ) -> Part:
     """The part with its own joints alone: rows hold what virtual joints would carry."""
+    import networkx as nx  # needed by few mechanisms
+
     graph, spaces = setting.graph, closed.propagation.spaces
     known = {h.edge.index for h in held}
     first = {e: next(c for c in closed.closings if e in c.cycle.edges) for e in known}

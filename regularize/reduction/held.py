@@ -40,8 +40,9 @@ from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.reduction.closing import ClosedPart
+from regularize.reduction.facts import Closing
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
-from regularize.reduction.propagation import Closing, Propagation
+from regularize.reduction.propagation import Propagation
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,10 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
+from regularize.reduction.facts import Closing
 from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility, decide_rank, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
-from regularize.reduction.propagation import Closing
 from regularize.reduction.setting import Setting
 
 
@@ -120,6 +120,7 @@ def reduce_part(
     graph, rtol = setting.graph, setting.rtol
     center, length = setting.frame(block)
     screws = setting.scaled_screws(block, center, length)
+    basis = minimum_cycle_basis(graph, block)
     spaces = MotionSpaces(tolerance or rtol)
     numbers = {
         e: spaces.number(subalgebra.span(s)) if tolerance else MotionSpaces.FULL
@@ -128,6 +129,7 @@ def reduce_part(
     closed = close_part(
         graph,
         block,
+        basis,
         spaces,
         numbers,
         setting.preference,
@@ -137,7 +139,6 @@ def reduce_part(
         parallelograms=parallelograms,
         rng=setting.rng(),
     )
-    basis = minimum_cycle_basis(graph, block)
     locked = sorted(closed.propagation.lock(basis)) if tolerance else []
     part = Part(
         edges=tuple(block),
@@ -250,6 +251,8 @@ def _self_locking(setting: Setting, part: Part) -> Iterator[list[int]]:
     movable[[column for e in part.locked for column in loops.local(e)]] = False
     seen = loops.incidence != 0.0
     still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
+    if not still:
+        return
     together = DisjointSets(still)
     for column in seen[still].T:
         together.union(*np.array(still)[column])

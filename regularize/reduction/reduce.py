@@ -15,16 +15,18 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import Assembly, assemble, with_coordinates
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
+from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.cell import reduce_cell
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.descent import Descent, Lowest
 from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
@@ -79,6 +81,11 @@ class Reduction:
         """All cuts, by edge."""
         return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
 
+    def cycles(self, cell: CellMobility) -> list[Cycle]:
+        """Short independent loops of a cell."""
+        inside = set(cell.edges)
+        return [c for part in self.parts if part.edges[0] in inside for c in part.cycles]
+
     @cached_property
     def tree(self) -> tuple[EdgeId, ...]:
         """Edges of the spanning tree that remains when the cuts are open."""
@@ -102,6 +109,25 @@ class Reduction:
         if not self.held:
             return self
         return replace(self, parts=tuple(part.alone or part for part in self.parts))
+
+    @cached_property
+    def weakest(self) -> Lowest | None:
+        """Where the kept rows come nearest to letting go what all equations hold, by descents.
+
+        They begin where walks ended, in every cell that moves. Coordinates are those of the whole
+        mechanism; None where nothing moves.
+        """
+        found = []
+        for cell in self.cells:
+            columns, rank = self.graph.columns(cell.edges), cell.generic.rank
+            args = (self.q, cell.edges, self.cuts, rank, self.rtol)
+            down = Descent.of(self.graph, self.coupled, *args)
+            for start in cell.configurations[-2:] if cell.finite and rank else ():
+                place = down.from_start(start)
+                q = np.array(self.q)
+                q[columns] = place.q
+                found.append(replace(place, q=read_only(q)))
+        return min(found, key=lambda place: place.ratio, default=None)
 
     @cached_property
     def loops(self) -> LoopKinematics:
@@ -180,6 +206,16 @@ class Reduction:
         outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
         inside = [cell.finite for cell in self.cells if cell.finite is not None]
         return outside + sum(inside) if len(inside) == len(self.cells) else None
+
+    @property
+    def kinematotropic(self) -> bool:
+        """Whether components of different mobility meet at the assembled pose."""
+        return any(cell.kinematotropic for cell in self.cells)
+
+    @property
+    def shaky(self) -> bool:
+        """Whether velocities are possible all along a component that no motion follows."""
+        return any(cell.shaky for cell in self.cells)
 
     @property
     def components(self) -> tuple[tuple[int | None, int], ...]:

@@ -65,8 +65,11 @@ def bars(report: Analysis) -> str:
     for words, lines in groups:
         if not lines:
             continue
-        parts.append(f'<text x="0" y="{y}" font-weight="600">{words}</text>')
         longest = max((worst for *_, worst in lines), default=0.0) or 1.0
+        parts.append(
+            f'<text x="0" y="{y}" font-weight="600">{words}; the longest bar is '
+            f"{_three(longest)}</text>"
+        )
         scale = (width - names) / longest
         for name, std, worst in lines:
             y += line

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import regularize
 from regularize.model.diagnostic import Diagnostic
+from regularize.proofs.words import theorem
 from regularize.report.analysis import Analysis
 from regularize.report.rules import RULES, Rule
 from regularize.report.suppression import Suppressed, fingerprint
@@ -48,12 +49,16 @@ def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _rule(rule: Rule) -> dict[str, Any]:
     help_ = f"{rule.why}\n\nExample: {rule.example}\n\nWhat to do: {rule.fix}"
+    if rule.reference:
+        help_ += f"\n\nReference: {rule.reference}"
+    if rule.theorem:
+        help_ += f"\n\nThe theorem: {theorem(*rule.theorem)}"
     return {
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ")},
         "fullDescription": {"text": rule.what},
-        "help": {"text": f"{help_}\n\nReference: {rule.reference}" if rule.reference else help_},
+        "help": {"text": help_},
         "defaultConfiguration": {"level": rule.severity},
     }
 
@@ -79,7 +84,18 @@ def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
         "message": {"text": "\n".join([diagnostic.message, *diagnostic.help])},
         "locations": [location],
         "partialFingerprints": {"findingHash/v1": fingerprint(mechanism.name, diagnostic)},
+        **_claims(report, diagnostic),
     }
+
+
+def _claims(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
+    """What the removed rows of a loop rest on, where the finding is about these."""
+    claims = [
+        [*loop.claims]
+        for loop in report.loops
+        if diagnostic.code == "REG201" and loop.name == diagnostic.loop
+    ]
+    return {"properties": {"claims": claims[0]}} if claims else {}
 
 
 def _accepted(report: Analysis, each: Suppressed) -> dict[str, Any]:

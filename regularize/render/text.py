@@ -141,6 +141,10 @@ def _loop(loop: LoopReport, ground: str) -> Group:
         table,
     ]
     reasons = [("why     ", sentence) for sentence in loop_view.reasons(loop)]
+    if loop.claims and loop.claims != (f"cut {loop.closing}",):
+        # That its rows rest on the step of its own cut goes without saying.
+        claims = listed([f"`{claim}`" for claim in loop.claims], most=2)
+        reasons.append(("proof   ", f"{claims}; in words: regularize explain REG201"))
     choice = loop_view.choices(loop)
     if choice is not None:
         reasons.append(("choice  ", choice))

@@ -77,9 +77,11 @@ def counts(report: Analysis) -> str:
     if not r.assembly.closed:
         return f"Grübler count {_signed(r.gruebler)}."
     finite = r.mobility if r.finite_mobility is None else r.finite_mobility
-    text = f"True mobility {finite}"
+    text = f"True mobility {mobility_words(report)}"
     if r.finite_mobility is None:
-        text = f"True mobility not known, {r.mobility} to first order"
+        text += f", {r.mobility} to first order"
+    if r.kinematotropic:
+        text += ", by the branch that is taken (kinematotropic)"
     if report.passive:
         text += f" ({len(report.passive)} of it passive)"
     text += f", Grübler count {_signed(r.gruebler)}."
@@ -87,6 +89,15 @@ def counts(report: Analysis) -> str:
         more = counted(r.mobility - finite, "more freedom")
         text += f" Shaky: {more} of velocity, which no motion follows."
     return text
+
+
+def mobility_words(report: Analysis) -> str:
+    """``2``, ``2 or 1`` where components of different mobility meet, or ``not known``."""
+    r = report.reduction
+    if r.kinematotropic:
+        met = sorted({m for m, _ in r.components if m is not None}, reverse=True)
+        return " or ".join(map(str, met))
+    return "not known" if r.finite_mobility is None else str(r.finite_mobility)
 
 
 def _signed(number: int) -> str:

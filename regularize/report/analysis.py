@@ -277,6 +277,8 @@ class Analysis:
                 "components": [
                     {"mobility": mobility, "rank": rank} for mobility, rank in r.components
                 ],
+                "kinematotropic": r.kinematotropic,
+                "shaky": r.shaky,
                 "redundant": r.redundant,
                 "consistent": r.assembly.closed,
                 "here": {

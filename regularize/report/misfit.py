@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.directions import Direction
@@ -112,8 +111,8 @@ class Misfit:
         loads: One for each joint that misfit loads, the most loaded first; empty where no stiffness
             is given.
         joints: Names of all joints in loops.
-        places: The places of these joints, where errors are taken, with the axes of their frames,
-            world, shape (joints, 4, 4). Of an axis that is the point next to all axes.
+        places: The frames of these joints, where errors are taken, on their parents, world, shape
+            (joints, 4, 4).
         influence: Gap in every direction by errors of every joint at its place along the axes of
             its frame, translations first, shape (entries, joints, 6).
         compliance: Gap in every direction by forces in these, shape (entries, entries); zero where
@@ -158,7 +157,9 @@ def misfit(
     """What tolerances of joints leave open in redundant directions, and the forces that close it.
 
     Errors of a joint are independent translations along, and rotations about, the three axes of its
-    frame, of the size of its tolerance. Those along its own freedoms have no effect.
+    frame, of the size of its tolerance. Those along its own freedoms have no effect. The origin of
+    the frame is where the joint is: a tilt there moves the axis elsewhere. It should lie between
+    the joint's bearings.
 
     Args:
         model: The mechanism, or its reduction.
@@ -246,6 +247,8 @@ def misfit_of(
         influences.append(own.reshape(len(own), -1))
         compliances.append(compliance)
     loads.sort(key=lambda load: -load.force_std)
+    from scipy.linalg import block_diag  # loaded where misfit is asked for
+
     influence = block_diag(*influences) if influences else np.zeros((0, 0))
     return Misfit(
         tuple(entries),

@@ -78,7 +78,7 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
     loops = sized_loops(graph, q, cell.edges, reduction.tree)
     local = cell.local
     elsewhere = np.max(np.abs(local.q - q) / loops.units) > TOLERANCE
-    if elsewhere and cell.here.rank == cell.generic.rank:
+    if elsewhere and cell.here.rank == cell.generic.rank and not cell.branches:
         # The assembled pose is the one that the user knows.
         rng, tolerances = np.random.default_rng(reduction.seed), Tolerances.of(reduction.rtol)
         local = finite_mobility(loops, q, cell.generic.rank, tolerances, rng)
@@ -97,7 +97,7 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in loops.edges))
     text = _velocity_words(graph, loops, twists)
     if local.stress is None:
-        order = local.evidence.startswith("order")
+        order = "order" in local.evidence
         how = f"terms of {local.evidence} forbid it" if order else "steps along it are taken back"
         return Reason("locked", joints, f"{text}; {how}")
     # Of both signs of a self-stress the other one makes the structure stiff.

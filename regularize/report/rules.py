@@ -23,6 +23,7 @@ class Rule:
         example: A case that an engineer knows.
         fix: What to do.
         reference: Where to read more.
+        theorem: Headings of the proof that it rests on; see ``proofs.words``.
     """
 
     code: str
@@ -33,6 +34,7 @@ class Rule:
     example: str
     fix: str
     reference: str = ""
+    theorem: tuple[str, ...] = ()
 
 
 _MUELLER = "Müller, Archive of Mechanical Engineering 61 (2014)"
@@ -184,6 +186,7 @@ RULES: tuple[Rule, ...] = (
         "Change the joints in your own file as the report says: regularize fix MODEL. Or drop the "
         "equations in the simulation model: regularize reduce MODEL.",
         _MUELLER,
+        ("Setting", "Groups", "Seen spaces", "Cut", "Rigid", "Theorem"),
     ),
     Rule(
         "REG202",
@@ -246,8 +249,8 @@ RULES: tuple[Rule, ...] = (
         "REG208",
         "shaky",
         "warning",
-        "Velocities are possible that no finite motion follows; the report says which self-stress "
-        "forbids them.",
+        "All along a motion, or at all poses of a structure, velocities are possible that no "
+        "finite motion follows; the report says which self-stress or order of terms forbids them.",
         "The mechanism is infinitesimally mobile: clearances and forces are amplified.",
         "Two ball joints and a hinge with all in one plane.",
         "Move the joint out of the special position.",
@@ -295,7 +298,7 @@ RULES: tuple[Rule, ...] = (
         "REG213",
         "several-modes",
         "note",
-        "Several motions start at the assembled pose, of the same mobility or of different ones.",
+        "Several motions start at the assembled pose.",
         "Which one a simulation follows depends on rounding.",
         "An N-four-bar folded flat.",
         "Start on the branch that you mean: regularize simulate MODEL --branch N.",
@@ -371,6 +374,21 @@ RULES: tuple[Rule, ...] = (
         _WOJTYRA,
     ),
     Rule(
+        "REG221",
+        "kinematotropic",
+        "note",
+        "Components of different mobility meet at the assembled pose: the mechanism can change its "
+        "number of freedoms there without being taken apart. Each was followed away from the pose "
+        "and back; the report gives its mobility, its rank and what the mobility rests on.",
+        "Which one a simulation follows depends on rounding, and motors that suffice on one branch "
+        "are too few on another.",
+        "The platform of Wren on six equal upright rods: it translates with two freedoms, or "
+        "screws with one.",
+        "Start on the branch that you mean: regularize simulate MODEL --branch N; `regularize "
+        "show` draws all of them.",
+        "Wohlhart, Recent Advances in Robot Kinematics (1996)",
+    ),
+    Rule(
         "REG223",
         "may-have-been-meant",
         "note",
@@ -417,6 +435,7 @@ RULES: tuple[Rule, ...] = (
         "Stay away from such poses (simulate says when it comes near one, REG228). Styles other "
         "than rows keep all rows of the cuts instead.",
         "Kong and Gosselin, Type Synthesis of Parallel Mechanisms (2007)",
+        ("Setting", "Groups", "Held", "Theorem"),
     ),
     Rule(
         "REG228",

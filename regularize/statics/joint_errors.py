@@ -25,7 +25,6 @@ from regularize.model.graph import EdgeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
-from regularize.statics.self_stress import common_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +33,7 @@ class StressedJoints:
 
     Attributes:
         names: The joints.
-        places: Where each is, with the axes of its own frame, world, shape (joints, 4, 4).
+        places: The frame of each, on its parent, world, shape (joints, 4, 4).
         wrenches: In every joint at its place along these axes, force in newtons first, moment in
             newton metres, shape (joints, 6, states).
         chords: In the closing joints, by edge: about the origin, axes of the world, as the bodies
@@ -60,24 +59,21 @@ class StressedJoints:
 def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
     """The states of self-stress of a cell.
 
-    They are those of a configuration far along its motion where the assembled pose is singular.
+    Where the assembled pose is singular, they are those of the least singular configuration that
+    was visited.
     """
-    singular = cell.here.rank < cell.generic.rank
-    q = cell.configurations[-1] if singular else reduction.q[reduction.graph.columns(cell.edges)]
-    equilibrium = Equilibrium(reduction, q, cell.edges)
+    equilibrium = Equilibrium(reduction, _regular(reduction, cell), cell.edges)
     loops, graph, state = equilibrium.loops, reduction.graph, equilibrium.state
     unknowns = equilibrium.self_stress
     fields = equilibrium.fields(unknowns)
     reference, every = reduction.reference.T_world_node[0], reduction.loops
     T_world_root = reference[every.row(loops.roots[0])]
-    middle = common_point(equilibrium, loops.edges)
     names, places, wrenches = [], [], []
     for e, field in zip(loops.edges, fields, strict=True):
         name = graph.edges[e].joint.name
         if name in names:  # in series: what one of them transmits, all do
             continue
-        pose = equilibrium.origin(e)
-        pose[:3, 3] = _place(equilibrium, e, pose[:3, 3], middle)
+        pose = _frame(equilibrium, e)
         names.append(name)
         places.append(T_world_root @ pose)
         wrench = equilibrium.at_point(field, pose[:3, 3])
@@ -93,13 +89,26 @@ def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
     return StressedJoints(tuple(names), np.array(places), np.array(wrenches), chords)
 
 
-def _place(equilibrium: Equilibrium, edge: EdgeId, origin: Array, middle: Array) -> Array:
-    """Where a joint is: on its axis the point next to the middle, for origins may slide on it."""
-    screws = equilibrium.state.screws[0, equilibrium.loops.local(edge)]
-    lines = [screw.axis_of(twist) for twist in screws]
-    axes = np.array([axis for axis, _, _ in lines]).reshape(-1, 3)
-    if not len(axes) or np.abs(np.cross(axes, axes[0])).max() > equilibrium.rtol:
-        return origin
-    points = [point for _, point, _ in lines if point is not None]
-    start = points[0] if points else origin
-    return np.asarray(start + axes[0] * (axes[0] @ (middle - start)))
+def _frame(equilibrium: Equilibrium, edge: EdgeId) -> Array:
+    """The frame of a joint on its parent as the file has it: there are its bearings.
+
+    Kinematics may have its origin elsewhere on the axis.
+    """
+    graph, own = equilibrium.graph, equilibrium.graph.edges[edge]
+    joint = own.joint
+    if graph.node_of[joint.parent] != own.parent:
+        return equilibrium.origin(edge)
+    T_node = equilibrium.state.T_world_node[0, equilibrium.loops.row(own.parent)]
+    return np.asarray(T_node @ graph.T_node_body[joint.parent] @ joint.T_parent_joint)
+
+
+def _regular(reduction: Reduction, cell: CellMobility) -> Array:
+    """The assembled coordinates of a cell, or others where these are singular, shape (n,)."""
+    q = reduction.q[reduction.graph.columns(cell.edges)]
+    if cell.here.rank == cell.generic.rank:
+        return np.asarray(q)
+    loops = Equilibrium(reduction, q, cell.edges).loops
+    rows = loops.jacobian(loops.state(cell.configurations)) * loops.units
+    s = np.linalg.svd(rows, compute_uv=False)
+    clear = s[:, cell.generic.rank - 1] / s[:, 0]
+    return np.asarray(cell.configurations[int(np.argmax(clear))])

@@ -6,7 +6,7 @@ runs through several loops at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,6 @@ from regularize.lie import screw
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.model.cycles import Cycle
-from regularize.model.graph import EdgeId
 from regularize.reduction.mobility import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
@@ -92,7 +91,7 @@ def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStre
     space = u[:, decide_rank(s, equilibrium.rtol).rank :]
     if not space.shape[1]:
         return
-    point = common_point(equilibrium, cycle.edges)
+    point = _common_point(equilibrium, cycle)
     names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cycle.edges))
     for direction in directions(equilibrium.about(space, point)):
         wrench = direction.covector.copy()
@@ -104,10 +103,10 @@ def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStre
         yield SelfStress(names, direction, read_only(point), True), field.ravel()
 
 
-def common_point(equilibrium: Equilibrium, edges: Iterable[EdgeId]) -> Array:
-    """The point nearest to all axes of rotation of some edges, world coordinates, shape (3,)."""
+def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Array:
+    """The point nearest to all axes of rotation of a loop, world coordinates."""
     normal, moment = np.zeros((3, 3)), np.zeros(3)
-    for e in edges:
+    for e in cycle.edges:
         for twist in equilibrium.state.screws[0, equilibrium.loops.local(e)]:
             axis, point, _ = screw.axis_of(twist)
             if point is not None:

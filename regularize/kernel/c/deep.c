@@ -173,16 +173,21 @@ static const int *eliminate_scalar(const Tables *t, Workspace *w, int outside, c
     return code;
 }
 
-/* The point about which the vectors of a cluster are. */
-static inline const double *point_of(const Tables *t, const Workspace *w, int c) {
-    const int parent = t->cluster_parent[c];
-    return w->pose + 12 * (parent ? parent : t->part_list[t->cluster_part[c + 1] - 1]) + 9;
+/* The point about which the vectors of a cluster are: the middle of its parts, so that levers are
+ * short. */
+static void point_of(const Tables *t, const Workspace *w, int c, double *x) {
+    const int first = t->cluster_part[c], last = t->cluster_part[c + 1];
+    fill(0.0, 3, x);
+    for (int i = first; i < last; ++i) add(w->pose + 12 * t->part_list[i] + 9, x);
+    for (int i = 0; i < 3; ++i) x[i] /= last - first;
 }
 
 /* Eliminate a cluster in body coordinates. */
 static int eliminate_deep(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
     const int parent = t->cluster_parent[c];
-    const double *x = point_of(t, w, c);
+    double x[3], d[3], kept[6], *f = w->wrench + 6 * parent;
+    point_of(t, w, c, x);
+    for (int i = 0; i < 6; ++i) kept[i] = f[i], f[i] = 0.0;
     fill(0.0, t->deep_cell[c + 1] - t->deep_cell[c], w->cell + t->deep_cell[c]);
     load_bodies(t, w, c, x, &at->body);
     const int outside = *at->body++;
@@ -193,13 +198,24 @@ static int eliminate_deep(const Tables *t, Workspace *w, int c, const double *ta
                                 : eliminate_scalar(t, w, parent, code + 1);
         if (!code) return 1;
     }
-    if (parent) add_matrix(w->cell + outside, 1, w->spatial + 36 * parent);
+    if (parent) {
+        subtract(x, w->pose + 12 * parent + 9, d);
+        add_spatial(w->cell + outside, d, w->spatial + 36 * parent);
+        add_wrench(f, d, kept);
+        for (int i = 0; i < 6; ++i) f[i] = kept[i];
+    }
     return 0;
 }
 
 /* The second half of its solution, operation by operation from behind. */
 static void solve_deep(const Tables *t, Workspace *w, int c) {
-    const double *x = point_of(t, w, c), *cell = w->cell;
+    const double *cell = w->cell;
+    const int parent = t->cluster_parent[c];
+    double x[3], d[3], kept[3], *A = w->acceleration + 6 * parent;
+    point_of(t, w, c, x);
+    copy(A, kept);
+    subtract(x, w->pose + 12 * parent + 9, d);
+    add_cross(A + 3, d, A);
     for (int i = t->deep_operation[c + 1] - 1; i >= t->deep_operation[c]; --i) {
         const int *code = t->deep_code + t->deep_start[i];
         if (*code++ == REPLACE) {
@@ -222,9 +238,10 @@ static void solve_deep(const Tables *t, Workspace *w, int c) {
     }
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
         const int b = t->part_list[i];
-        double d[3], *a = w->acceleration + 6 * b;
+        double *a = w->acceleration + 6 * b;
         if (!t->dense[b]) continue;
         subtract(x, w->pose + 12 * b + 9, d);
         add_cross(d, a + 3, a);
     }
+    copy(kept, A);
 }
