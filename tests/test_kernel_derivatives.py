@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from dynamics_table import actuators, by_differences, states
+from dynamics_table import actuators, by_differences, states, weighed
+from mechanisms import n_fourbar
 
 import regularize as rg
 from regularize.kernel.compiled import Kernel, compiled
@@ -17,6 +18,7 @@ from regularize.kernel.elimination import tables_of
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import ConstraintRows
+from regularize.pinocchio_model.split import free_velocities, mass_matrix, saddle_inverse
 
 pytestmark = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")
 
@@ -203,3 +205,17 @@ def test_derivatives_against_differences_along_the_loops() -> None:
         return robot.forward_dynamics(q, v, tau)
 
     assert by_differences(robot, q, v, accelerations, exact.ddq_dq, exact.ddq_dv) < 1e-9
+
+
+def test_near_singular_configurations_accelerations_keep_their_digits() -> None:
+    """Where windows are nearly flat the condition of the rows must not count twice."""
+    robot = rg.to_pinocchio(rg.reduce(weighed(n_fourbar(2))))
+    for off in (1e-2, 1e-4, 1e-5):
+        q = robot.follow(robot.q0, {"A0": off - 0.5 * np.pi})
+        v, tau = robot.split(q).free[:, 0], np.ones(robot.model.nv)
+        M = mass_matrix(robot.model, robot.data, q)
+        free, inverse = free_velocities(robot.jacobian(q))
+        answer, taken = saddle_inverse(M, free, inverse)
+        force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v)
+        expected = answer @ force - taken @ robot.bias(q, v)
+        assert_alike(robot.forward_dynamics(q, v, tau), expected, 1e-9)

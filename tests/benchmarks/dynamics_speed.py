@@ -11,15 +11,17 @@ which its derivatives are not right. Every call gets another state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import cycle
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
+from families import FAMILIES
 from measuring import ASSETS, CHECKOUT, finish, per_item
 
 import regularize as rg
+from regularize.model.body import Inertia
 
 NAMES = (
     "planar_fourbar",
@@ -29,7 +31,6 @@ NAMES = (
     "stewart_6ups",
     "gripper",
     "walker",
-    "n_fourbar_5",
 )
 #: Robots of the corpus, where it lies beside the checkout.
 CORPUS = CHECKOUT.parent / "shared" / "corpus"
@@ -38,7 +39,9 @@ FIELD = (
     "gepetto_yaml/digit_like_2legs/robot.urdf",
     "gepetto_yaml/robot_delta/robot.urdf",
 )
-STATES, CALLS, RUNS = 32, 64, 5
+#: How many windows there are in a row.
+WINDOWS = (1, 5, 20)
+STATES, CALLS, RUNS = 32, 64, 3
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -96,9 +99,24 @@ def actuators(robot: rg.Robot) -> list[str]:
     return chosen
 
 
-def measured(path: Path) -> tuple[dict[str, float], int, int]:
+def models() -> Iterator[tuple[str, rg.Mechanism]]:
+    """Names and models: assets, robots of the corpus, and windows of which every link weighs."""
+    for name in NAMES:
+        yield name, rg.load(ASSETS / f"{name}.urdf")
+    for name in FIELD:
+        path = CORPUS / name
+        if path.exists():
+            yield (path.parent.name if path.stem == "robot" else path.stem), rg.load(path)
+    rod = Inertia(1.0, np.zeros(3), 0.1 * np.eye(3))
+    for count in WINDOWS:
+        mechanism = FAMILIES["windows"](count)
+        bodies = tuple(replace(body, inertia=rod) for body in mechanism.bodies)
+        yield f"windows {count}", replace(mechanism, bodies=bodies)
+
+
+def measured(mechanism: rg.Mechanism) -> tuple[dict[str, float], int, int]:
     """Seconds per call on one robot, and how many rows ours and Pinocchio's keep."""
-    reduction = rg.reduce(rg.load(path))
+    reduction = rg.reduce(mechanism)
     robot = rg.to_pinocchio(reduction, composite=False)
     every = rg.to_pinocchio(reduction, style="legacy", composite=False)
     own, theirs, names = states(robot), states(every), actuators(robot)
@@ -119,11 +137,8 @@ def measured(path: Path) -> tuple[dict[str, float], int, int]:
 def main() -> None:
     """Measure and print."""
     ratios, seconds = {}, {}
-    paths = [ASSETS / f"{name}.urdf" for name in NAMES]
-    paths += [path for name in FIELD if (path := CORPUS / name).exists()]
-    for path in paths:
-        name = path.parent.name if path.stem == "robot" else path.stem
-        found, rows, every = measured(path)
+    for name, mechanism in models():
+        found, rows, every = measured(mechanism)
         seconds[name] = found
         peer, step = found["Pinocchio"], found["step"]
         kept = f"{rows} rows instead of {every}"

@@ -24,6 +24,9 @@ static inline int sound(const Tables *t, const Workspace *w, int u, double pivot
     return t->massive[0] ? pivot > 0.0 : pivot > lost * w->pivot[u];
 }
 
+/* Pivots of rows by the largest one of their cluster below which accelerations lose digits. */
+static const double doubtful = 1e-7;
+
 /* Factors L D L^T of a cluster's equations, and the solution's first half.
  *
  * The entries become those of L, with the inverse pivots of D in the first place of each. Returns 1
@@ -31,11 +34,15 @@ static inline int sound(const Tables *t, const Workspace *w, int u, double pivot
 static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
     const int rooted = t->cluster_parent[c] == 0, *place = *update;
-    double *entry = w->entry;
+    double *entry = w->entry, least = 0.0, most = 0.0;
     for (int u = begin; u < end; ++u) {
         const int first = t->start[u], last = t->start[u + 1];
         const double y = w->solution[u], *Y = w->border + 6 * u, pivot = entry[first];
         if (!sound(t, w, u, pivot)) return 1;
+        if (t->is_row[u]) {
+            if (pivot < most) most = pivot;
+            if (least == 0.0 || pivot > least) least = pivot;
+        }
         const double inverse = 1.0 / pivot;
         entry[first] = inverse;
         for (int i = first + 1; i < last; ++i) {
@@ -50,6 +57,7 @@ static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
             }
         }
     }
+    if (least > doubtful * most) w->doubt[0] = 1.0;
     *update = place;
     return 0;
 }

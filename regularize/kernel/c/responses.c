@@ -112,34 +112,55 @@ static void respond(const Tables *t, Workspace *w, const double *P, const double
     }
 }
 
+/* Forces while no velocity changes, rows and their rates, and the factors of both at a state. */
+static int prepare_motion(const Tables *t, Workspace *w, const double *const *in) {
+    positions(t, w, in[0]);
+    place_columns(t, w);
+    move_parts(t, w, in[1]);
+    load_parts(t, w);
+    gather(t, w, w->mass, w->forces);
+    place_covectors(t, w);
+    place_rows(t, w, w->rows);
+    row_rates(t, w, w->values);
+    return eliminate(t, w, w->rows, DEPENDENT) || condense(t, w, w->mass);
+}
+
+/* Acceleration (nv,) under joint forces; what these lack for it is left in forces. */
+static void solve_motion(const Tables *t, Workspace *w, const double *tau, double *a) {
+    const int nv = t->size[nv_size];
+    double *forces = w->forces;
+    for (int i = 0; i < nv; ++i) forces[i] = tau[i] - forces[i];
+    solve(t, w, forces, w->values, a);
+    for (int i = 0; i < nv; ++i) {
+        forces[i] = -forces[i];
+        for (int j = 0; j < nv; ++j) forces[i] += w->mass[nv * i + j] * a[j];
+    }
+}
+
+/* Acceleration with what is wanted of the rows, where the step's factors lose digits: those here
+ * lose as many as the rows' condition has, not twice as many. */
+static int eliminated_dynamics(const Tables *t, Workspace *w, const double *const *in, double *a) {
+    if (prepare_motion(t, w, in)) return 1;
+    add_to(w->wanted, t->size[rows_size], w->values);
+    solve_motion(t, w, in[2], a);
+    return 0;
+}
+
 /* Acceleration and its derivatives. Where errors of the rows (rows,) are given, so are the factors
  * of their rates and of themselves with which they are taken back, as Baumgarte does. */
 static int derive(const Tables *t, Workspace *w, const double *const *in, const double *errors,
                   const double *factors, double *const *out) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
-    double *forces = w->forces, *J = w->rows, *Q = w->rows_by_state;
-    positions(t, w, in[0]);
-    place_columns(t, w);
-    move_parts(t, w, in[1]);
-    load_parts(t, w);
-    gather(t, w, w->mass, forces);
-    place_covectors(t, w);
-    place_rows(t, w, J);
-    row_rates(t, w, w->values);
-    if (eliminate(t, w, J, DEPENDENT) || condense(t, w, w->mass)) return 1;
+    double *J = w->rows, *Q = w->rows_by_state;
+    if (prepare_motion(t, w, in)) return 1;
     if (errors != NULL) {
         for (int r = 0; r < rows; ++r) {
             w->values[r] += factors[1] * errors[r];
             for (int i = 0; i < nv; ++i) w->values[r] += factors[0] * J[nv * r + i] * in[1][i];
         }
     }
-    for (int i = 0; i < nv; ++i) forces[i] = in[2][i] - forces[i];
-    solve(t, w, forces, w->values, out[0]);
-    for (int i = 0; i < nv; ++i) {
-        forces[i] = -forces[i];
-        for (int j = 0; j < nv; ++j) forces[i] += w->mass[nv * i + j] * out[0][j];
-    }
-    solve_multipliers(t, w, forces, w->values);
+    solve_motion(t, w, in[2], out[0]);
+    solve_multipliers(t, w, w->forces, w->values);
     accelerate(t, w, out[0]);
     force_derivatives(t, w, w->by_state);
     subtract_loop_forces(t, w, w->values, w->by_state);

@@ -228,6 +228,7 @@ static int solve_step(const Tables *t, Workspace *w, const double *tau) {
         if (!is_unit(t)) load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
+    w->doubt[0] = 0.0;
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (eliminate_cluster(t, w, c, tau, &at)) return 1;
     }
@@ -243,13 +244,16 @@ static void write_solution(const Tables *t, const Workspace *w, double *a) {
     }
 }
 
+/* See responses.c. */
+static int eliminated_dynamics(const Tables *t, Workspace *w, const double *const *in, double *a);
+
 /* Acceleration under joint forces, with what is wanted of the rows beside their rates. */
 static int accelerate_under(const Tables *t, Workspace *w, const double *const *in, double *a) {
     const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
     positions(t, w, in[0]);
     velocities(t, w, in[1], against);
     if (solve_step(t, w, in[2])) return 1;
-    write_solution(t, w, a);
+    if (w->doubt[0] == 0.0 || eliminated_dynamics(t, w, in, a)) write_solution(t, w, a);
     return 0;
 }
 

@@ -103,7 +103,9 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   acceleration of all columns; acceleration: the same at the accelerations found
  * and, for the step: rigid: inertia of each part with what is rigidly behind it, as in the table;
  *   spatial: what moving parts behind it add; wrench: what its motion needs at zero acceleration;
- *   wanted: what is added to the rates of the rows; entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
+ *   wanted: what is added to the rates of the rows;
+ *   doubt: 1 where their pivots are small;
+ *   entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
  *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
  *   missing: right-hand sides, solutions and what is left of the former, of clusters with
@@ -119,8 +121,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
     X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows) \
     X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
-    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns)                                        \
-    X(cell, 1, cells) X(carried, 6, columns)                                                         \
+    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns) X(cell, 1, cells)                      \
+    X(carried, 6, columns)                                                                         \
     X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
     X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
     X(by_v, 6, columns) X(V, 6, parts) X(A, 6, parts) X(F, 6, parts) X(moving, 22, parts)          \
@@ -131,7 +133,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(row_response, 1, set_rates) X(basis, 1, basis_values) X(reduced, 1, basis_values)            \
     X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows)                    \
     X(swapped, 1, nv)                                                                              \
-    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows)
+    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
