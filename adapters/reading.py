@@ -9,12 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regularize.adapters.common import single_values as single_values
+import numpy as np
+
+from regularize.adapters.common.admission import admitted
 from regularize.adapters.common.digits import significant_digits
 from regularize.adapters.registry import Adapter, adapters, readable
 from regularize.adapters.sniffers import HEAD
+from regularize.displayed import LONGEST_NAME
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
-from regularize.model.mechanism import Geometry, Mechanism
+from regularize.input_files import read_bytes, read_head
+from regularize.model.mechanism import Geometry, Mechanism, shortened
 
 
 def detect(path: str | os.PathLike[str]) -> Adapter:
@@ -29,8 +33,7 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
     """
     name = model_file(path)
     suffix = Path(name).suffix.lower()
-    with open(name, "rb") as file:
-        head = file.read(HEAD)
+    head = read_head(name, HEAD)
     readable = [adapter for adapter in adapters().values() if adapter.reader]
     by_content = [adapter for adapter in readable if adapter.sniff and adapter.sniff(head)]
     by_suffix = [adapter for adapter in by_content or readable if suffix in adapter.suffixes]
@@ -72,13 +75,32 @@ def read(
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
-    try:
-        found = _located(single_values.report(reader(path, **options)), packages or {})
-    except ModelError as error:
-        raise ReadError(path, f"the model is inconsistent: {error}") from error
+    found = _located(admitted(_read_by(reader, path, options)), packages or {})
     if found.digits is not None:
         return found
-    return replace(found, digits=significant_digits(Path(path).read_bytes()))
+    return replace(found, digits=significant_digits(read_bytes(path)))
+
+
+def _read_by(reader: Callable[..., Mechanism], path: str, options: Mapping[str, Any]) -> Mechanism:
+    """What a reader makes of a file; whatever it stumbles over is a fault of the file."""
+    try:
+        with np.errstate(all="ignore"):  # what overflows is found where numbers are admitted
+            return reader(path, **options)
+    except ModelError as error:
+        raise ReadError(path, f"the model is inconsistent: {error}") from error
+    except RegularizeError:
+        raise
+    except RecursionError as error:
+        raise ReadError(path, "is nested too deeply; flatten it") from error
+    except MemoryError as error:
+        raise ReadError(path, "asks for more memory than there is; take a smaller model") from error
+    except Exception as error:
+        if "REGULARIZE_DEBUG" in os.environ:
+            raise
+        reason = shortened(f"{type(error).__name__}: {error}", LONGEST_NAME)
+        raise ReadError(
+            path, f"the reader cannot make sense of it ({reason}); check it with its own program"
+        ) from error
 
 
 def _located(mechanism: Mechanism, packages: Mapping[str, str | os.PathLike[str]]) -> Mechanism:
@@ -114,23 +136,15 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
 
 def model_file(source: str | os.PathLike[str]) -> str:
     """The file to read, as the user named it; raises ``ReadError`` if there is none."""
-    path = Path(source)
     name = os.fspath(source)
-    if path.is_dir():
-        models = sorted(entry.name for entry in path.glob("*.urdf") if entry.is_file())
+    if os.path.isdir(name):
+        models = sorted(entry.name for entry in Path(name).glob("*.urdf") if entry.is_file())
         if "robot.urdf" in models:
             models = ["robot.urdf"]
         if len(models) != 1:
             listed = ", ".join(models[:5]) if models else "no URDF file"
             raise ReadError(name, f"is a directory with {listed}; name the model file itself")
-        path, name = path / models[0], os.path.join(name, models[0])
-    try:
-        with open(path, "rb") as file:
-            empty = not file.read(HEAD).strip()
-    except FileNotFoundError:
-        raise ReadError(name, "there is no such file; check the path") from None
-    except OSError as error:
-        raise ReadError(name, f"cannot be opened: {error.strerror}; check the path") from error
-    if empty:
+        name = os.path.join(name, models[0])
+    if not read_head(name, HEAD).strip():
         raise ReadError(name, "the file is empty; export or download the model again")
     return name

@@ -44,6 +44,8 @@ def linkages() -> list[Linkage]:
         branching.wunderlich_12_bar_turning(),
         branching.plate_on_four_rods(),
         branching.three_upu_snu(),
+        branching.wren_platform(),
+        branching.squares_folded(),
         flexible.dixon_first(),
         flexible.dixon_second(),
         flexible.bricard_octahedron_1(),

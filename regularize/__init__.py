@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regularize.as_designed.absorb import absorb_gaps as absorb_gaps
     from regularize.as_designed.idealise import Idealised as Idealised
     from regularize.as_designed.idealise import idealise as idealise
     from regularize.assembly_modes.closed_form import closed_form as closed_form
@@ -49,12 +50,16 @@ if TYPE_CHECKING:
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
+    from regularize.report.misfit import Misfit as Misfit
+    from regularize.report.misfit import misfit as misfit
     from regularize.statics.cures import cure as cure
     from regularize.statics.cures import cures as cures
     from regularize.statics.joint_loads import joint_forces as joint_forces
     from regularize.statics.reactions import reactions as reactions
     from regularize.statics.self_stress import self_stress as self_stress
 
+from regularize.door import opened
+from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
 from regularize.errors import RegularizeError as RegularizeError
@@ -67,12 +72,14 @@ _HOME = {
     "Idealised": "as_designed.idealise",
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
+    "Misfit": "report.misfit",
     "Path": "dynamics.one_freedom.path",
     "Reduction": "reduction.reduce",
     "Report": "checking",
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
     "Verdict": "proofs.verifier",
+    "absorb_gaps": "as_designed.absorb",
     "assemble": "solving",
     "augment": "pinocchio_model.augmenting",
     "build_model": "building",
@@ -89,6 +96,7 @@ _HOME = {
     "load": "files",
     "metamodel": "metamodels.metamodel",
     "minimal_dynamics": "dynamics.minimal.dynamics",
+    "misfit": "report.misfit",
     "partition": "solving",
     "path": "dynamics.one_freedom.building",
     "prove": "proofs.prove",
@@ -108,7 +116,13 @@ def __getattr__(name: str) -> Any:
     """Load a public name from its module when it is first asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'regularize' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"regularize.{_HOME[name]}"), name)
+    try:
+        value = getattr(importlib.import_module(f"regularize.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "pinocchio":
+            raise
+        raise MissingPinocchio(f"`regularize.{name}`") from error
+    value = opened(name, value)
     globals()[name] = value
     return value
 

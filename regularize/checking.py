@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from regularize.lie import subalgebra
 from regularize.lie.directions import SLIGHT
@@ -10,6 +11,7 @@ from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import CONFIGURATIONS, on_branch
 from regularize.report.analysis import Analysis
 from regularize.solving import reduce
+from regularize.statics.per_joint import PerJoint
 
 
 class Report(Analysis):
@@ -32,6 +34,8 @@ def check(
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
     branch: int | None = None,
+    tolerance: PerJoint | Iterable[PerJoint] | None = None,
+    stiffness: PerJoint | Iterable[PerJoint] | None = None,
 ) -> Report:
     """Analyse the loops of a mechanism and say what was found.
 
@@ -47,9 +51,11 @@ def check(
         branch: Which of the components that meet at the assembled pose to look at, by its place in
             ``mobility.components``, the first being 1; a configuration on it takes the place of
             the pose.
+        tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
+        stiffness: Of the joints, for the forces that it causes; see ``misfit``.
 
     Raises:
-        ModelError: There is no such component.
+        ModelError: There is no such component; a tolerance or stiffness is no positive number.
     """
     began = time.perf_counter()
     reduction = reduce(
@@ -60,4 +66,4 @@ def check(
         configurations=configurations,
         seed=seed,
     )
-    return Report.of(reduction, near=near, began=began)
+    return Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)

@@ -1,6 +1,7 @@
 """The command line.
 
-Exit status: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage or unreadable input.
+Exit status: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage or unreadable input,
+130 and 143 where it was interrupted or terminated.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+from regularize import streams
 from regularize.commands import (
     check,
+    completion,
     explain,
     export,
     fix,
@@ -23,9 +26,23 @@ from regularize.commands import (
     solve,
     verify,
 )
-from regularize.errors import RegularizeError
+from regularize.displayed import displayed
+from regularize.errors import MissingPinocchio, RegularizeError
 
-VERBS = (check, verify, fix, reduce, export, simulate, solve, metamodel, show, explain, formats)
+VERBS = (
+    check,
+    verify,
+    fix,
+    reduce,
+    export,
+    simulate,
+    solve,
+    metamodel,
+    show,
+    explain,
+    formats,
+    completion,
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,6 +59,8 @@ def parser() -> argparse.ArgumentParser:
         name, _, words = str(verb.__doc__).splitlines()[0].partition("`: ")
         own = subparsers.add_parser(name.split()[-1], help=words.rstrip("."))
         own.set_defaults(run=verb.run)
+        if verb is completion:
+            own.set_defaults(whole=result)
         verb.add(own)
     return result
 
@@ -57,19 +76,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not hasattr(arguments, "run"):
         parser().print_help()
         return 2
+    streams.prepare()
+    status = 2
     try:
-        return int(arguments.run(arguments))
+        status = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return status
     except BrokenPipeError:
         # The reader of our output has gone, as in `regularize check … | head`.
-        sys.stderr.close()
+        streams.release(sys.stdout)
         return 0
     except RegularizeError as error:
         reason = str(error)
-    except KeyboardInterrupt:
-        reason = "interrupted"
+    except (KeyboardInterrupt, streams.Terminated) as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        reason, status = ("interrupted", 130) if interrupted else ("terminated", 143)
     except OSError as error:
         reason = f"{error.filename}: " if error.filename else ""
         reason += str(error.strerror or error)
+        status = 2
+        streams.release(sys.stdout)
+    except ModuleNotFoundError as error:
+        if error.name != "pinocchio":
+            raise
+        reason = str(MissingPinocchio("this command"))
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise
@@ -77,5 +107,5 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; this is a "
             "bug: please report it with the model (REGULARIZE_DEBUG=1 shows where it happened)"
         )
-    sys.stderr.write(f"regularize: {reason}\n")
-    return 2
+    sys.stderr.write(f"regularize: {displayed(reason)}\n")
+    return status

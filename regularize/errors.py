@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from regularize.displayed import displayed
+
 
 class RegularizeError(Exception):
     """Root of every error that this package raises on purpose."""
@@ -30,7 +32,7 @@ class ReadError(RegularizeError):
         """Compose the one-line message ``path:line: element: reason``."""
         self.path, self.line, self.element, self.reason = path, line, element, reason
         place = path if line is None else f"{path}:{line}"
-        super().__init__(": ".join(part for part in (place, element, reason) if part))
+        super().__init__(": ".join(displayed(part) for part in (place, element, reason) if part))
 
 
 class UnknownFormat(RegularizeError):
@@ -54,6 +56,19 @@ class MissingExtra(RegularizeError):
         super().__init__(
             f"{what} needs the Python module {module!r}; "
             f"install it with: pip install 'pin-regularize[{extra}]'"
+        )
+
+
+class MissingPinocchio(MissingExtra):
+    """What is asked for computes with Pinocchio, which this machine does not have."""
+
+    def __init__(self, what: str) -> None:
+        """Name what works without it."""
+        super().__init__(what, "pinocchio", "")
+        self.args = (
+            f"{what} needs Pinocchio, which is not installed: pip install pin (Linux and macOS; "
+            "elsewhere from conda-forge). Reading, checking, cures, fixing and closed forms work "
+            "without it",
         )
 
 

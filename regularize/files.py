@@ -13,7 +13,6 @@ from regularize.errors import UnknownFormat
 from regularize.model.density import with_materials
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
-from regularize.verification.writing import write_verified
 
 
 def load(
@@ -21,6 +20,7 @@ def load(
     *,
     format: str | None = None,
     loops: str | PathLike[str] | bool | None = None,
+    absorb_gaps: bool = False,
     as_designed: bool = False,
     **options: Any,
 ) -> Mechanism:
@@ -35,6 +35,7 @@ def load(
         format: Name of the format; by default the content decides. See ``regularize formats``.
         loops: Sidecar file that describes the loops; False ignores one that lies beside the model,
             None takes it if it is there.
+        absorb_gaps: Close loops that contradict themselves by the least change of joint frames.
         as_designed: Take the nearest mechanism that moves more freely, where there is one, for the
             numbers in the file may be rounded; see ``idealise``.
         options: Passed on to the reader, for example ``floating=True`` for URDF; and
@@ -47,17 +48,21 @@ def load(
         ModelError: The object is none that can be read.
     """
     if not isinstance(source, (str, PathLike)):
-        found = from_urdf_object(source, **options)
+        mechanism = from_urdf_object(source, **options)
     else:
         if loops is not None:
             options["loops"] = loops
-        found = with_materials(read(source, format=format, **options))
-    if not as_designed:
-        return found
-    from regularize.as_designed.idealise import idealise  # the analysis, where it is asked for
+        mechanism = with_materials(read(source, format=format, **options))
+    if absorb_gaps:
+        from regularize.as_designed.absorb import with_gaps_absorbed  # only where it is asked for
 
-    meant = idealise(found)
-    return replace(meant.mechanism, findings=(*found.findings, *meant.findings))
+        mechanism = with_gaps_absorbed(mechanism)
+    if as_designed:
+        from regularize.as_designed.idealise import idealise  # the analysis, where it is asked for
+
+        meant = idealise(mechanism)
+        mechanism = replace(meant.mechanism, findings=(*mechanism.findings, *meant.findings))
+    return mechanism
 
 
 def save(
@@ -79,6 +84,8 @@ def save(
         UnsupportedExport: What the format holds of it is another machine, or the program that it
             is for refuses the file; nothing is written then.
     """
+    from regularize.verification.writing import write_verified  # needed where models are written
+
     return write_verified(mechanism, path, written_format(path, format))
 
 

@@ -259,11 +259,17 @@ def networks(count: int) -> Iterable[tuple[int, rg.Mechanism]]:
         yield seed, random_network(np.random.default_rng(seed))
 
 
+def largest(report: rg.Report) -> int | None:
+    """Largest mobility of the components that the project says meet at the pose."""
+    met = [one["mobility"] for one in report.as_dict()["mobility"]["components"]]
+    return None if None in met else max(met)
+
+
 def compare(count: int) -> int:
     """Print where the project and the walk differ; the number of differences."""
     different = 0
     for seed, mechanism in networks(count):
-        said = rg.check(mechanism).as_dict()["mobility"]["finite"]
+        said = largest(rg.check(mechanism))
         walked = judge(mechanism)
         if said != walked.finite:
             different += 1

@@ -142,6 +142,12 @@ def test_limits_without_bounds_are_said_to_lock_elsewhere(model: Model) -> None:
     )
     [finding] = [f for f in mechanism.findings if "neither lower nor upper" in f.message]
     assert finding.code == "REG013" and finding.joints == ("j",) and "lock" in finding.message
+    assert finding.help[0].startswith("write lower and upper")
+    silent_, stated_, turning = (mechanism.joint(name).limits for name in "jkl")
+    assert silent_ is not None and silent_.lower is silent_.upper is None and not silent_.bounded
+    assert (silent_.effort, silent_.velocity) == ([1], [2])
+    assert stated_ is not None and stated_.tolist() == [[-1, 0]]
+    assert turning is not None and turning.lower == [-np.inf]
 
 
 def test_rates_efforts_damping_and_friction(model: Model) -> None:
@@ -801,7 +807,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
 
 
 def test_reader_called_without_the_registry(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="cannot be opened: No such file or directory"):
+    with pytest.raises(ReadError, match="there is no such file"):
         urdf.read(str(tmp_path / "none.urdf"))
 
 

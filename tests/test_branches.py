@@ -19,8 +19,12 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import moved
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction, on_branch, reduce
+from regularize.render import html
 from regularize.render.animation import motions
+from regularize.render.drawing import draw
+from regularize.render.picture import picture, svg
 
+ASSETS = Path(__file__).parents[1] / "assets"
 #: Links of a four-bar: crank, coupler, rocker, frame; and a point of the coupler.
 CRANK, COUPLER, ROCKER, FRAME, POINT = 0.5, 1.1, 0.9, 1.2, 0.6 + 0.5j
 
@@ -171,12 +175,52 @@ def test_components_that_meet(mechanism: Mechanism, components: list[tuple[int, 
     assert reduction.finite_mobility in {mobility for mobility, _ in components}
 
 
+def test_branches_that_part_at_fourth_order() -> None:
+    """A plate on rods round a circle translates, or screws about the middle (Wren 1668).
+
+    The rank is the same on both, and at the pose all forms of second order vanish.
+    """
+    angles = np.array([0.0, 0.7, 1.9, 3.0, 4.6])
+    mechanism = upright([(float(np.cos(a)), float(np.sin(a))) for a in angles])
+    reduction = reduce(mechanism, configurations=0)
+    assert reduction.components == ((2, 22), (1, 22))
+    assert reduction.finite_evidence == "second order"
+    (cell,) = reduction.cells
+    loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
+    plate = loops.row(reduction.graph.nodes.index("plate"))
+    for branch, turns in zip(cell.branches, (False, True), strict=True):
+        T = loops.state(branch.ends).T_world_node[:, plate]
+        assert len(T) == 2  # both ways from the pose
+        assert np.allclose(T[:, :2, 3], 0.0, atol=1e-4) == turns
+        assert np.allclose(T[:, :3, :3], np.eye(3), atol=1e-4) != turns
+
+
+def test_components_of_different_mobility_are_called_kinematotropic() -> None:
+    """Arms open with both squares on them, or the outer bars of each turn by themselves."""
+    report = rg.check(rg.load(ASSETS / "mobility" / "squares_folded.urdf"))
+    mobility = report.as_dict()["mobility"]
+    assert mobility["components"] == [{"mobility": 2, "rank": 5}, {"mobility": 1, "rank": 6}]
+    assert mobility["kinematotropic"] and not mobility["shaky"]
+    (found,) = (d for d in report.diagnostics if d.code in ("REG213", "REG221"))
+    assert found.message.startswith(
+        "kinematotropic: 2 motions meet at the assembled pose, of mobility 2 (rank 5, counted) on "
+        "branch 1, 1 (rank 6, counted) on branch 2: `A`,"
+    )
+    assert "True mobility 2 or 1, by the branch that is taken (kinematotropic)," in str(report)
+    moves = {body.body: body.words for body in report.moving}
+    assert moves["A_D1_D2"] == "rotates about A (axis along Y)"  # on the second branch alone
+    assert moves["C1_D1"] == "moves in the plane normal to Y"
+
+
 def test_on_one_branch_nothing_meets() -> None:
     mechanism = folded(1, 2, 1, 2)
     report = rg.check(mechanism)
     assert report.as_dict()["mobility"]["components"] == 2 * [{"mobility": 1, "rank": 3}]
     (meeting,) = (d for d in report.diagnostics if d.code == "REG213")
-    assert "2 motions meet at the assembled pose, of mobility 1, 1" in meeting.message
+    assert (
+        "2 motions meet at the assembled pose, of mobility 1 (rank 3, counted) each"
+        in meeting.message
+    )
     turns = []
     for number in (1, 2):
         report = rg.check(mechanism, branch=number)
@@ -212,7 +256,7 @@ def test_branches_of_many_cells_multiply() -> None:
 
 
 def test_a_simulation_begins_on_the_branch_asked_for() -> None:
-    mechanism = rg.load(Path(__file__).parents[1] / "assets" / "spherical_fourbar_flat.urdf")
+    mechanism = rg.load(ASSETS / "spherical_fourbar_flat.urdf")
     begun = [rg.simulate(mechanism, duration=0.02, branch=number).q[0] for number in (1, 2)]
     assert np.linalg.norm(begun[0] - begun[1]) > 0.05
     with pytest.raises(ModelError, match="pass the mechanism itself"):
@@ -222,3 +266,35 @@ def test_a_simulation_begins_on_the_branch_asked_for() -> None:
 def test_the_picture_offers_every_branch() -> None:
     names = [motion.name for motion in motions(reduce(folded(1, 2, 1, 2)))]
     assert [name.split(":")[0] for name in names] == ["branch 1", "branch 2"]
+
+
+def test_the_picture_shows_where_joints_go_on_every_branch() -> None:
+    report = rg.check(folded(1, 2, 1, 2))
+    drawing = draw(report)
+    names = ["branch 1: mobility 1", "branch 2: mobility 1"]
+    assert list(drawing.branch_colors) == names
+    assert [label.text for label in drawing.labels if label.color] == names
+    assert len(set(drawing.branch_colors.values()) | set(drawing.loop_colors.values())) == 3
+    paths = [piece for piece in drawing.pieces if piece.kind == "branch"]
+    for number, color in enumerate(drawing.branch_colors.values(), start=1):
+        own = [piece for piece in paths if piece.name.startswith(f"branch/{number}/")]
+        assert {piece.color for piece in own} == {color}
+        # Both moving joints, both ways, from the pose on circles about the fixed ones.
+        assert len(own) == 4
+        center = report.reduction.graph.edges[0].T_parent[:3, 3]
+        reach = [float(np.linalg.norm(piece.mesh.vertices - center, axis=1).max()) for piece in own]
+        assert min(reach) == pytest.approx(1.0, abs=0.1)
+    flat = svg(picture(report, ghosts=0, drawing=drawing))
+    page = html.render(report)
+    for name, color in drawing.branch_colors.items():
+        assert name in flat and "#{:02x}{:02x}{:02x}".format(*color[:3]) in flat
+        assert name in page and f"rgb{color[:3]}" in page
+    assert 'value="branches"' in page
+    plain = rg.check(mechanisms.planar_fourbar())
+    assert not draw(plain).branch_colors and 'value="branches"' not in html.render(plain)
+
+
+def test_a_cusp_has_a_way_out() -> None:
+    (motion,) = motions(reduce(rg.load(ASSETS / "mobility" / "double_watt.urdf"), configurations=0))
+    assert motion.name == "E2" and len(motion.q) > 20
+    assert motion.start in (0, len(motion.q) - 1)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from regularize.cli import main
+from regularize.kernel.compiled import which
 from regularize.report import batch
 
 BROKEN = '<?xml version="1.0"?>\n<robot name="r">\n  <joint name="j" type="revolute">\n'
@@ -159,7 +160,7 @@ def test_batch_in_parallel_gives_the_same_as_one_by_one(
         main(["check", *files, "--output", "json", "-j", jobs])
         results.append(json.loads(capsys.readouterr().out))
     assert results[0] == results[1]
-    assert [entry["model"]["path"] for entry in results[0]] == files
+    assert [entry["model"]["path"] for entry in results[0]["reports"]] == files
 
 
 @pytest.mark.slow
@@ -202,6 +203,11 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "REG999"]) == 2
     assert main(["explain"]) == 0
     assert "REG201" in capsys.readouterr().out
+
+
+def test_formats_says_what_computes_dynamics(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formats"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"dynamics: {which()}"
 
 
 def test_formats_names_every_format(capsys: pytest.CaptureFixture[str]) -> None:

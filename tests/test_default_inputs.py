@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import regularize as rg
@@ -52,3 +53,21 @@ def test_motors_of_a_sidecar() -> None:
     assert len(motors) == 2
     found = rg.partition(mechanism).independent
     assert set(motors) <= set(found)
+
+
+@pytest.mark.parametrize("name", ["A", "B", "C"])
+def test_motors_are_the_minimal_coordinates_where_they_determine_the_others_well(name: str) -> None:
+    reduction = rg.reduce(driven(name))
+    assert rg.minimal_dynamics(reduction).independent == (name,)
+    best = rg.minimal_dynamics(rg.reduce(driven())).independent
+    assert rg.minimal_dynamics(rg.reduce(driven("A", "B"))).independent == best
+
+
+def test_motors_that_hardly_move_the_rest_are_no_minimal_coordinates() -> None:
+    """Near where crank and coupler are in line, the rocker says next to nothing of them."""
+    reduction = rg.reduce(driven("D"), cuts=["B"])
+    assert rg.minimal_dynamics(reduction).independent == ("D",)
+    run = rg.simulate(reduction, duration=1.0, rates={"A": 8.0})
+    crank, rocker = (run.coordinates[:, run.names.index(name)] for name in "AD")
+    dead = np.argmin(np.abs(np.gradient(rocker, crank)))
+    assert rg.minimal_dynamics(reduction, q=run.q[dead]).independent != ("D",)

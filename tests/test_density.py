@@ -15,7 +15,7 @@ from simulation_cases import (
 )
 
 import regularize as rg
-from regularize.errors import MissingExtra, ReadError
+from regularize.errors import MissingExtra, ModelError, ReadError
 from regularize.lie.screw import transform
 from regularize.model.mechanism import joint_in_world
 
@@ -83,7 +83,7 @@ def test_nothing_is_computed_without_shapes() -> None:
 
 @pytest.mark.parametrize("density", [0.0, -1.0, float("nan"), float("inf")])
 def test_density_is_positive(density: Any) -> None:
-    with pytest.raises(ValueError, match="positive number"):
+    with pytest.raises(ModelError, match="positive number"):
         with_density(mechanism(), density)
 
 
@@ -201,3 +201,31 @@ def Xform "C" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
     assert bodies["A"].matrix[0, 0] == pytest.approx(64 * 0.2**2 / 6)
     assert bodies["B"].mass == pytest.approx(2000 * 4 / 3 * np.pi * 0.1**3)
     assert bodies["C"] is None
+
+
+def test_usd_meshes_weigh_by_their_density_in_the_units_of_the_stage(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    box = trimesh.creation.box((20.0, 10.0, 4.0))
+    points = ", ".join(f"({x}, {y}, {z})" for x, y, z in np.add(box.vertices, [3.0, 0.0, 0.0]))
+    corners = ", ".join(str(i) for i in box.faces.ravel())
+    path = tmp_path / "mesh.usda"
+    path.write_text(f"""#usda 1.0
+(
+    metersPerUnit = 0.01
+)
+def Xform "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+{{
+    def Mesh "part" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMassAPI"])
+    {{
+        float physics:density = 0.001
+        int[] faceVertexCounts = [{", ".join("3" for _ in box.faces)}]
+        int[] faceVertexIndices = [{corners}]
+        point3f[] points = [{points}]
+    }}
+}}
+""")
+    [inertia] = [b.inertia for b in rg.load(path).bodies if b.inertia]
+    assert inertia.mass == pytest.approx(1000 * 0.2 * 0.1 * 0.04, rel=1e-6)
+    assert inertia.center == pytest.approx([0.03, 0, 0], abs=1e-8)
+    expected = inertia.mass / 12 * np.array([0.1**2 + 0.04**2, 0.2**2 + 0.04**2, 0.2**2 + 0.1**2])
+    assert np.diag(inertia.matrix) == pytest.approx(expected, rel=1e-6)

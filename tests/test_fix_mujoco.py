@@ -154,3 +154,14 @@ def test_included_files_are_changed_where_the_joint_stands(tmp_path: Path) -> No
     fix.write(folder / "scene.xml")
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert [name for name in before if before[name] != after[name]] == ["2f85.xml"]
+
+
+def test_a_weld_between_bodies_that_are_welded_is_taken_out(tmp_path: Path) -> None:
+    source = tmp_path / "welds.xml"
+    source.write_text(
+        '<mujoco><worldbody><body name="c"><geom size="1"/></body><body name="d"><geom size="1"/>'
+        '</body></worldbody><equality><weld body1="c" body2="d"/></equality></mujoco>'
+    )
+    fix = rg.fix(source)
+    assert len(fix.slack.removed) == 1 and fix.reduction.redundant == 0
+    assert mujoco.MjModel.from_xml_path(str(fix.write(tmp_path / "out.xml"))).neq == 0

@@ -154,7 +154,7 @@ def test_sidecar_is_found_or_named_or_refused(model: Model, tmp_path: Path) -> N
         mechanism = model(text, loops=loops)
         assert closures(mechanism) == [("c-d", "fixed", "c", "d")]
         assert mechanism.files == (str(tmp_path / "other.yaml"),)
-    fails(lambda: model(text, loops=tmp_path / "none.yaml"), "cannot be opened: No such file")
+    fails(lambda: model(text, loops=tmp_path / "none.yaml"), "there is no such file")
     (tmp_path / "other.yaml").write_text("x: 1")
     fails(lambda: model(text, loops=tmp_path / "other.yaml"), "has no `closed_loop`")
     (tmp_path / "other.yaml").write_text("- 1")

@@ -190,3 +190,8 @@ def test_every_cut_of_a_single_loop(name: str) -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_seed(name: str, seed: int) -> None:
     assert counts(rg.reduce({**BUILDERS, **SHAKY}[name](), seed=seed)) == EXPECTED[name]
+
+
+def test_axes_that_meet_to_rounding_do_not_make_a_mechanism_of_no_size() -> None:
+    (part,) = rg.reduce(mechanisms.spherical_fourbar_flat()).parts
+    assert part.length == pytest.approx(np.sqrt(3.0))

@@ -367,27 +367,64 @@ def test_values_and_order_are_those_of_pinocchios_own_reader(tmp_path: Path) -> 
         np.testing.assert_array_equal(getattr(ours, key), getattr(theirs, key))
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["urdf_plus/tello_humanoid", "gepetto_yaml/true_talos_2_legs", "urdf_plus/jvrc1_humanoid"],
-)
-def test_real_trees_have_the_values_of_pinocchios_own_reader(name: str) -> None:
-    files = sorted((CORPUS / name).rglob("*.urdf"))
-    if not files:
-        pytest.skip("no corpus")
-    ours = rg.to_pinocchio(rg.reduce(rg.load(files[0], loops=False), keep_cuts=True)).model
-    theirs = pin.buildModelFromUrdf(str(files[0]))
-    names = [name for name in theirs.names if name in set(ours.names)]
-    assert len(names) > 10
-    assert [name for name in ours.names if name in set(names)] == names
-    for name in names[1:]:
+#: Values per velocity, and per coordinate.
+RATED = (*ARRAYS, "lowerEffortLimit", "lowerDryFrictionLimit")
+
+
+def assert_values_of_pinocchios_own_reader(path: Path) -> bool:
+    """Compare names, order and values of a URDF file's tree; False where a reader refuses it."""
+    try:
+        theirs = pin.buildModelFromUrdf(str(path))
+        mechanism = rg.load(path, loops=False)
+    except (ValueError, rg.RegularizeError):
+        return False
+    tree = replace(mechanism, joints=tuple(j for j in mechanism.joints if not j.closure))
+    ours = rg.to_pinocchio(rg.reduce(replace(tree, couplings=()))).model
+    assert list(ours.names) == list(theirs.names)
+    for name in theirs.names[1:]:
         i, j = ours.getJointId(name), theirs.getJointId(name)
-        for key in ARRAYS:
+        # A joint that turns for ever is an angle here, a cosine and a sine there.
+        turning = ours.nqs[i] != theirs.nqs[j]
+        for key in (*RATED, *BOUNDS):
+            first, count = ("idx_qs", "nqs") if key in BOUNDS else ("idx_vs", "nvs")
             mine, other = (
-                getattr(m, key)[m.idx_vs[k] : m.idx_vs[k] + m.nvs[k]]
+                getattr(m, key)[getattr(m, first)[k] :][: getattr(m, count)[k]]
                 for m, k in ((ours, i), (theirs, j))
             )
-            np.testing.assert_array_equal(mine, other, err_msg=f"{name} {key}")
+            if turning and key in BOUNDS:
+                assert abs(other[-1]) == 1.01
+                other = np.append(other[:-2], np.copysign(np.inf, other[-1]))
+            np.testing.assert_array_equal(mine, other, err_msg=f"{path.name} {name} {key}")
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("folder", "least"), [(ASSETS, 30), (CORPUS, 100)])
+def test_trees_have_the_values_of_pinocchios_own_reader(folder: Path, least: int) -> None:
+    if not folder.exists():
+        pytest.skip("no corpus")
+    files = [*folder.rglob("*.urdf")]
+    assert sum(map(assert_values_of_pinocchios_own_reader, files)) >= least
+
+
+def test_limits_without_bounds_are_zero_in_pinocchio_and_lock_nothing_here(tmp_path: Path) -> None:
+    path, silent = tmp_path / "bars.urdf", '<limit effort="3" velocity="40"/></joint>'
+    text = (ASSETS / "planar_fourbar.urdf").read_text().replace("continuous", "revolute", 1)
+    path.write_text(text.replace("</joint>", silent, 1))
+    assert assert_values_of_pinocchios_own_reader(path)
+    mechanism = rg.load(path)
+    robot = rg.to_pinocchio(rg.reduce(mechanism))
+    assert robot.model.upperPositionLimit[0] == robot.model.lowerPositionLimit[0] == 0.0
+    for coordinates in ("all", "minimal", "path"):
+        run = rg.simulate(mechanism, duration=0.2, coordinates=coordinates)
+        assert {f.severity for f in run.findings if f.code == "REG316"} == {"note"}
+        assert np.ptp(run.coordinates[:, 0]) > 1e-3
+    for form in ("again.urdf", "again.json", "again.sdf", "again.xml"):
+        rg.save(mechanism, tmp_path / form)
+        found = rg.load(tmp_path / form).joint("A").limits
+        assert found is not None and not found.bounded and found.effort == [3]
+        assert (found.lower is None) == (form in ("again.urdf", "again.json"))
+    assert "lower" not in (tmp_path / "again.urdf").read_text()
 
 
 def test_mjcf_has_the_values_of_pinocchios_own_reader() -> None:

@@ -6,6 +6,7 @@ rigidity and prestress stability); what is compared with is statics and small st
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import mechanisms
@@ -14,7 +15,7 @@ import pytest
 from mechanisms import Z, on_rods, single_loop
 
 import regularize as rg
-from regularize.local_geometry.second_order import definite, second_order
+from regularize.local_geometry.second_order import definite, never_together, second_order
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
@@ -160,6 +161,20 @@ def test_a_definite_combination_is_found_where_there_is_one() -> None:
     # Every combination of these two vanishes on the first axis.
     blind = np.array([[[0, 1, 0], [1, 2, 0], [0, 0, -1]], [[0, 0, 1], [0, 1, 1], [1, 1, 3]]])
     assert definite(blind.astype(float), 1e-9) is None
+
+
+def test_forms_of_which_none_is_definite_may_never_vanish_together() -> None:
+    rng = np.random.default_rng(2)
+    for k in (2, 3, 4):
+        turn = np.linalg.qr(rng.normal(size=(k, k)))[0]
+        # Without traces no combination is definite; all of them vanish nowhere but at zero.
+        pairs = [np.outer(a, b) + np.outer(b, a) for i, a in enumerate(turn) for b in turn[:i]]
+        squares = [np.outer(a, a) - np.outer(b, b) for a, b in itertools.pairwise(turn)]
+        assert definite(np.array(pairs + squares), 1e-9) is None
+        assert never_together(np.array(pairs + squares), 1e-9)
+        # The squares are equal along diagonals, the products vanish along axes.
+        assert not never_together(np.array(squares), 1e-9)
+        assert not never_together(np.array(pairs), 1e-9)
 
 
 def test_no_configuration_is_counted_twice() -> None:

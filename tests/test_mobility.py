@@ -67,6 +67,21 @@ def test_shortest_solutions_are_those_of_the_pseudo_inverse(rows, columns, rank)
     assert np.allclose(least_norm(matrices, values, 1e-8), expected, atol=1e-7)
 
 
+def test_systems_are_solved_where_the_quick_decomposition_does_not_converge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matrices = np.random.default_rng(0).normal(size=(3, 4, 6))
+    matrices[:, 3] = matrices[:, 0]
+    values = matrices @ np.arange(6.0)
+    expected = least_norm(matrices, values, 1e-8)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", refuse)
+    assert np.allclose(least_norm(matrices, values, 1e-8), expected)
+
+
 def test_walkers_stay_on_the_loops_and_go_somewhere():
     loops = kinematics(planar_ring(6))
     start = np.zeros(6)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from random_mechanisms import random_network
-from small_step_walk import judge
+from small_step_walk import judge, largest
 
 import regularize as rg
 
@@ -37,6 +37,7 @@ QUICK = (
     "kaleidocycle_6",
     "origami_vertex_flat",
     "plate_on_parallel_bars",
+    "squares_folded",
     "watt_against_watt",
     "wunderlich_12_bar",
 )
@@ -47,7 +48,12 @@ def load(name: str) -> rg.Mechanism:
 
 
 #: Judged after walks of seconds.
-LONG = ("six_rods_that_meet_a_line", "jessen_icosahedron", "plate_on_four_rods")
+LONG = (
+    "six_rods_that_meet_a_line",
+    "jessen_icosahedron",
+    "plate_on_four_rods",
+    "wren_platform",
+)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +68,7 @@ def test_check_gives_the_known_mobility(name: str) -> None:
     met = [component["mobility"] for component in mobility["components"]]
     if answer["components"]:
         assert sorted(met) == sorted(map(int, answer["components"].split()))
+        assert mobility["kinematotropic"] == (len(set(met)) > 1)
     assert mobility["redundant"] == answer["actual"] - answer["gruebler"]
     assert sum(report["redundancy"].values()) == mobility["redundant"]
 
@@ -70,13 +77,14 @@ def test_check_gives_the_known_mobility(name: str) -> None:
 def test_a_walk_in_small_steps_judges_alike(name: str) -> None:
     answer, judgement = ANSWERS[name], judge(load(name), samples=12)
     assert judgement.infinitesimal == answer["here"]
-    assert judgement.finite == answer["finite"]
+    # Of components of different mobility it sees the largest.
+    assert judgement.finite == max(map(int, answer["components"].split()))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_random_networks_move_as_the_walk_finds(seed: int) -> None:
     mechanism = random_network(np.random.default_rng(seed))
-    assert rg.check(mechanism).as_dict()["mobility"]["finite"] == judge(mechanism, 8).finite
+    assert largest(rg.check(mechanism)) == judge(mechanism, 8).finite
 
 
 def test_every_file_has_an_answer_with_a_reference_and_a_proof() -> None:
@@ -85,7 +93,7 @@ def test_every_file_has_an_answer_with_a_reference_and_a_proof() -> None:
     assert len(ANSWERS) >= 30
     for answer in ANSWERS.values():
         met = [int(entry) for entry in answer["components"].split()]
-        assert not met or max(met) == answer["finite"]
+        assert not met or answer["finite"] in met
         assert answer["finite"] <= answer["actual"] <= answer["here"]
 
 

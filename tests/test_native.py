@@ -42,7 +42,8 @@ def everything() -> Any:
     shape = Geometry(
         "mesh", [1, 1, 2], rng.normal(size=(4, 4)), "a.stl", (0.1, 0.2, 1 / 3, 1), True
     )
-    inertia = Inertia(0.1 + 0.2, rng.normal(size=3), rng.normal(size=(3, 3)))
+    half = rng.normal(size=(3, 3))
+    inertia = Inertia(0.1 + 0.2, rng.normal(size=3), half @ half.T)
     gains = ActuatorGains(0.1, None, 1 / 3)
     joints = (
         Joint(
@@ -60,7 +61,15 @@ def everything() -> Any:
             source,
             JointDynamics([0.1, 0.0], None, [2 / 3, 1e300], [-0.5, 0.5], [0.0, 1e-9]),
         ),
-        Joint("k", "w", "ä", "revolute", rng.normal(size=(6, 1)), closure=True),
+        Joint(
+            "k",
+            "w",
+            "ä",
+            "revolute",
+            rng.normal(size=(6, 1)),
+            closure=True,
+            limits=JointLimits(None, None, [1 / 7], [2.0]),
+        ),
     )
     return Mechanism(
         "all",

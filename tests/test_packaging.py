@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from importlib.metadata import files, version
 from pathlib import Path
 
 import pytest
 
 import regularize
+from regularize.cli import main
+from regularize.kernel.compiled import which
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,6 +41,13 @@ def test_typing_and_schema_files_are_installed():
     assert (package / "py.typed").exists()
 
 
+def test_dynamics_are_computed_by_what_was_built() -> None:
+    """Where a run says what it expects: compiled code, or Python where there is no compiler."""
+    assert which() == os.environ.get("REGULARIZE_EXPECTED", which())
+    sources = Path(regularize.__file__).parent / "kernel" / "c"
+    assert {"kernel.c", "module.c", "tables.h"} <= {path.name for path in sources.iterdir()}
+
+
 def test_the_version_is_printed_without_heavy_imports():
     heavy = {"numpy", "scipy", "pinocchio", "rich", "lxml", "trimesh"}
     code = (
@@ -50,3 +63,95 @@ def test_unknown_public_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="nonsense"):
         regularize.nonsense  # noqa: B018
     assert {"check", "load", "reduce", "to_pinocchio"} <= set(dir(regularize))
+
+
+def declared() -> set[str]:
+    """The packages that the build is told of."""
+    text = (ROOT / "pyproject.toml").read_text()
+    listed = text[text.index("\npackages = [") :].split("]")[0]
+    return {line.strip(' ",') for line in listed.splitlines() if line.startswith('    "')}
+
+
+@pytest.mark.skipif(not (ROOT / "adapters").is_dir(), reason="not a checkout")
+def test_every_package_is_declared():
+    found = {"regularize.schema"}
+    for folder, name in (
+        (ROOT / "regularize", "regularize"),
+        (ROOT / "adapters", "regularize.adapters"),
+    ):
+        for path in folder.rglob("__init__.py"):
+            parts = path.parent.relative_to(folder).parts
+            if name != "regularize" or parts[:1] != ("adapters",):
+                found.add(".".join([name, *parts]))
+    assert declared() == found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (ROOT / "adapters").is_dir(), reason="not a checkout")
+def test_wheels_from_an_archive_without_links_hold_the_same_files_and_are_reproducible(
+    tmp_path: Path,
+):
+    pytest.importorskip("setuptools", minversion="77")
+    skipped = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests")
+    contents = []
+    for name in ("links", "archive", "again"):
+        source = tmp_path / name
+        shutil.copytree(ROOT, source, symlinks=True, ignore=skipped)
+        if name == "archive":  # as a zip of the repository is unpacked
+            (source / "regularize" / "adapters").unlink()
+            (source / "regularize" / "adapters").write_text("../adapters")
+        code = "from setuptools.build_meta import build_wheel; import sys; build_wheel(sys.argv[1])"
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+        environment.pop("PYTHONPATH", None)
+        command = [sys.executable, "-c", code, str(tmp_path)]
+        subprocess.run(command, cwd=source, check=True, capture_output=True, env=environment)
+        (wheel,) = tmp_path.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            names = {n for n in archive.namelist() if not n.endswith("RECORD")}
+            contents.append({n: archive.read(n) for n in names if not n.endswith(".so")})
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        wheel.rename(tmp_path / f"{name}-{digest}.built")
+    assert contents[0].keys() == contents[1].keys()
+    assert contents[0] == contents[1] == contents[2]
+    digests = {
+        path.stem.split("-")[1] for path in tmp_path.glob("*.built") if "arch" not in path.name
+    }
+    assert len(digests) == 1
+
+
+WITHOUT = """
+import sys
+sys.modules["pinocchio"] = None
+import regularize as rg
+from regularize.cli import main
+for path in sys.argv[1:]:
+    reduction = rg.reduce(rg.load(path))
+    rg.reactions(reduction), rg.cures(reduction)
+assert main(["check", *sys.argv[1:], "--jobs", "1", "--fail-on", "never"]) == 0
+assert main(["fix", sys.argv[1], "--diff"]) == 0
+try:
+    rg.to_pinocchio(reduction)
+except rg.MissingPinocchio as error:
+    assert "pip install pin" in str(error)
+sys.exit(main(["simulate", sys.argv[1]]))
+"""
+
+
+def test_without_pinocchio_all_works_that_does_not_need_it(tmp_path: Path):
+    models = [str(ROOT / "assets" / f"{name}.urdf") for name in ("planar_fourbar", "three_prrr")]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, *models], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(
+        "regularize: this command needs Pinocchio, which is not installed"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write anywhere")
+def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    tmp_path.chmod(0o500)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", str(ROOT / "assets" / "planar_fourbar.urdf"), "-q"]) == 1

@@ -21,7 +21,14 @@ from regularize.proofs.verifier import fingerprint
 
 ASSETS = sorted((Path(__file__).resolve().parents[1] / "assets").glob("*.urdf"))
 TRAPS = sorted((Path(__file__).resolve().parents[2] / "shared/corpus/traps").glob("*.urdf"))
-CHANGED = ("planar_fourbar", "delta_parallelograms", "three_leg_sarrus", "walker", "braced_fourbar")
+CHANGED = (
+    "planar_fourbar",
+    "three_leg_sarrus",
+    "walker",
+    "braced_fourbar",
+    "delta_parallelograms",
+    "quadrupteron",
+)
 
 
 def proof_of(path: Path) -> Any:
@@ -64,7 +71,7 @@ def spaces(document: Any) -> list[Any]:
     found = []
     for part in document["parts"]:
         for entry in part["steps"]:
-            for key in ("space", "kept", "removed"):
+            for key in ("space", "kept", "removed", "rows"):
                 if entry.get(key):
                     value = entry[key]
                     found += (
@@ -113,18 +120,40 @@ def change_premise(document: Any, rng: np.random.Generator) -> None:
     at = int(rng.integers(len(step["of"])))
     if isinstance(step["of"][at], list):
         step["of"].pop(at)
+    elif step["of"][at] is None:
+        step["of"][at] = int(rng.integers(len(steps)))
     else:
         step["of"][at] += int(rng.choice([-1, 1]))
 
 
-CHANGES = (change_number, change_space, change_order, change_rows, change_premise)
+def change_group(document: Any, rng: np.random.Generator) -> None:
+    """Another virtual joint, chain, place, or machine; or a parallelogram of other hinges."""
+    known = ("held", "parallelogram")
+    part = document["parts"][0]
+    steps = [step for step in part["steps"] if step["because"] in known]
+    step = steps[rng.integers(len(steps))]
+    real = [joint["name"] for joint in part["joints"] if not joint.get("virtual")]
+    kind = rng.integers(4)
+    if kind == 0:
+        other = [name for name in real if name not in step["loop"]]
+        step["loop"][int(rng.integers(len(step["loop"])))] = other[rng.integers(len(other))]
+    elif kind == 1 and step["because"] == "held":
+        part["joints"][-1]["virtual"] = False
+    elif kind == 2 and step["because"] == "held":
+        part["loops"].popitem()
+    else:
+        step["because"] = "cut" if step["because"] == "held" else "joint"
+
+
+CHANGES = (change_number, change_space, change_order, change_rows, change_premise, change_group)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_no_changed_proof_is_accepted(change: Callable[[Any, np.random.Generator], None]) -> None:
     """Forty changes of each kind, with the fingerprint as it was and made anew."""
     rng = np.random.default_rng(7)
-    documents = [proof_of(path) for path in ASSETS if path.stem in CHANGED]
+    chosen = CHANGED[-2:] if change is change_group else CHANGED
+    documents = [proof_of(path) for path in ASSETS if path.stem in chosen]
     for k in range(40):
         document = copy.deepcopy(documents[k % len(documents)])
         change(document, rng)

@@ -122,3 +122,18 @@ def test_another_machine_is_an_error(gripper: Mechanism) -> None:
     free = {"screws": joint_screws("spherical"), "position": np.zeros(3), "limits": None}
     ball = with_joint(gripper, closing.name, kind="spherical", **free)
     assert {"REG320", "REG323"} <= {f.code for f in differences(gripper, ball)}
+
+
+def test_a_weld_that_closes_a_loop_of_welds_is_the_same_machine_in_sdf(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    source = tmp_path / "welds.xml"
+    bodies = "".join(
+        f'<body name="{name}">{free}<geom size="1"/></body>'
+        for name, free in (("a", "<freejoint/>"), ("b", "<freejoint/>"), ("c", ""), ("d", ""))
+    )
+    source.write_text(
+        f"<mujoco><worldbody>{bodies}</worldbody><equality>"
+        '<weld body1="a" body2="b"/><weld body1="c" body2="d"/></equality></mujoco>'
+    )
+    found = rg.save(rg.load(source), tmp_path / "welds.sdf")
+    assert {f.severity for f in found} <= {"note"}

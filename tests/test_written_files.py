@@ -102,6 +102,29 @@ def test_motors_springs_and_ranges_arrive_in_mujoco(tmp_path: Path) -> None:
     assert [f.code for f in findings] == ["REG329"] and "`place`" in findings[0].message
 
 
+def test_an_unnamed_motor_on_a_rope_is_named_by_its_rope(tmp_path: Path) -> None:
+    source = tmp_path / "source.xml"
+    source.write_text(
+        """<mujoco><worldbody><site name="s"/><body name="b"><joint name="J"/><geom size="0.1"/>
+        <site name="t" pos="0 0 1"/></body></worldbody><tendon><spatial name="rope">
+        <site site="s"/><site site="t"/></spatial><fixed name="rod"><joint joint="J" coef="1"/>
+        </fixed></tendon><actuator><motor tendon="rope"/><motor tendon="rod"/></actuator>
+        </mujoco>"""
+    )
+    findings = save(rg.load(source), tmp_path / "out.xml")
+    said = [f.message for f in findings if f.code == "REG329" and "motor" in f.message]
+    assert len(said) == 1 and "<motor> on tendon `rope` stays behind" in said[0]
+
+
+def test_a_mesh_that_is_seen_and_touched_is_left_out_with_one_word(tmp_path: Path) -> None:
+    shape = '<{0}><geometry><mesh filename="gone.stl"/></geometry></{0}>'
+    source = tmp_path / "source.urdf"
+    link = f'<link name="a">{shape.format("visual")}{shape.format("collision")}</link>'
+    source.write_text(f'<robot name="r">{link}</robot>')
+    findings = save(rg.load(source), tmp_path / "out.xml")
+    assert [f.code for f in findings].count("REG328") == 1
+
+
 def test_a_link_and_a_joint_of_one_name_are_told_apart_in_sdf(tmp_path: Path) -> None:
     hinge = joint_in_world("arm", "world", "arm", "revolute")
     inertia = Inertia(1.0, np.zeros(3), np.eye(3))

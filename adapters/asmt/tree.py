@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regularize.adapters.common.files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.errors import ReadError
+from regularize.input_files import read_bytes
 from regularize.lie.screw import Array, transform
 from regularize.model.diagnostic import Source
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.adapters.common.draft import Side, Terms
@@ -75,6 +74,8 @@ def resolve(relation: Relation, joints: Sequence[Joint]) -> Terms | None:
 
 def _chains(relation: Relation, joints: Sequence[Joint]) -> Iterator[Chain]:
     """Chains of joints from body I to body J, shortest first; sign +1 from parent to child."""
+    import networkx as nx  # needed by relations alone
+
     graph: Any = nx.MultiGraph()
     for joint in joints:
         graph.add_edge(joint.parent, joint.child, key=joint.name, joint=joint)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.lie.screw import IDENTITY, Array
+from regularize.model.connections import DisjointSets
 from regularize.model.diagnostic import Diagnostic, Severity, Source
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
@@ -248,12 +248,13 @@ class Draft:
             usual: Whether the format means such parts to move freely: a note then, not a warning.
         """
         children = {joint.child for joint in self.joints.values() if not joint.closure}
-        graph = nx.Graph([(joint.parent, joint.child) for joint in self.joints.values()])
-        graph.add_nodes_from(self.bodies)
+        joined = DisjointSets(self.bodies)
+        for joint in self.joints.values():
+            joined.union(joint.parent, joint.child)
         order = [*bases, *(name for name in self.bodies if name not in children), *self.bodies]
         parts = {}
-        for members in nx.connected_components(graph):
-            part = [name for name in self.bodies if name in members]
+        for members in joined.groups():
+            part = [name for name in members if name in self.bodies]
             parts[part[0]] = part
         for part in [parts[name] for name in self.bodies if name in parts]:
             if self.ground in part:

@@ -11,12 +11,16 @@ import bisect
 import codecs
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from regularize.errors import RegularizeError
+from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Joint
+from regularize.model.mechanism import Body, Joint
 
 #: Code of the finding about what a joint loses, by what the file calls it.
 LOST = {
@@ -42,6 +46,62 @@ class WantedKind:
     joint: Joint
     kind: str
     replacement: Joint
+
+
+@dataclass(frozen=True, eq=False)
+class MovedJoint:
+    """A joint whose frames are to stand elsewhere on their bodies.
+
+    Attributes:
+        before: The joint as it was read.
+        after: The same with other frames.
+    """
+
+    before: Joint
+    after: Joint
+
+    @property
+    def shifts(self) -> tuple[Array, Array]:
+        """From the old frames to the new ones, seen from the old ones, shape (4, 4) each."""
+        one, other = self.before, self.after
+        return (
+            inverse(one.T_parent_joint) @ other.T_parent_joint,
+            inverse(one.T_child_joint) @ other.T_child_joint,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SlackLinks:
+    """Links in a row that are put between a body and a joint at it.
+
+    Attributes:
+        joint: The joint as it was read.
+        moved: The same joint at the last link.
+        carrier: Name of the body.
+        bodies: The links, whose frames are that of the body.
+        joints: The slack joints between them, in a row.
+    """
+
+    joint: Joint
+    moved: Joint
+    carrier: str
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WantedSlack:
+    """What takes redundant equations away where no other kind of a joint does.
+
+    Attributes:
+        links: Links to put in.
+        shares: Part of its mass that a body keeps which gives some to such links, by its name.
+        removed: Closing joints that hold nothing which others do not, to be taken out.
+    """
+
+    links: tuple[SlackLinks, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    removed: tuple[Joint, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,6 +214,21 @@ class EditedText:
             _LINE.split(self.text), _LINE.split(after.text), name, name, lineterm=""
         )
         return "".join(f"{line}\n" for line in lines)
+
+
+def turns(shift: Array) -> bool:
+    """Whether a frame is turned by more than rounding."""
+    return not np.allclose(shift[:3, :3], np.eye(3), rtol=0.0, atol=1e-12)
+
+
+def tidy(values: ArrayLike) -> Array:
+    """Numbers without the noise of computing them."""
+    return np.asarray(np.round(np.asarray(values, dtype=np.float64), 15) + 0.0)
+
+
+def still(shift: Array) -> bool:
+    """Whether a frame is moved by no more than rounding."""
+    return not turns(shift) and np.allclose(shift[:3, 3], 0.0, rtol=0.0, atol=1e-12)
 
 
 class LineIndex:

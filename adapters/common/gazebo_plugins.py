@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import networkx as nx
-
 from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.xml import Node
 from regularize.lie.screw import IDENTITY, Array
+from regularize.model.connections import DisjointSets
 
 #: Elements that name the two links and the model of the second one, by plugin; and how it works.
 PLUGINS = {
@@ -88,9 +87,10 @@ class Attachment:
                 self.node.source,
             )
             return
-        graph = nx.Graph((joint.parent, joint.child) for joint in draft.joints.values())
-        graph.add_nodes_from(draft.bodies)
-        loop = nx.has_path(graph, one, other)
+        connected = DisjointSets(draft.bodies)
+        for joint in draft.joints.values():
+            connected.union(joint.parent, joint.child)
+        loop = connected[one] == connected[other]
         name = draft.joint_name(f"{one}-{other}")
         ends = (one, between(one, other)), (other, IDENTITY)
         draft.close(self.node, name, "fixed", *ends, closure=loop)

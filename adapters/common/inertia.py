@@ -11,6 +11,9 @@ from regularize.model.mechanism import Inertia
 #: A body without mass, which is not the same as one of unknown mass.
 MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
+#: A principal moment below this share of the largest one counts as zero.
+ROUNDING = 1e-9
+
 #: Names of the six numbers in URDF and SDF, in the order of ``moments``.
 NAMES = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 #: Where they stand in the matrix.
@@ -31,3 +34,20 @@ def principal(R: Array, diagonal: ArrayLike) -> Array:
     """The matrix of principal moments about the columns of a rotation, shape (3, 3)."""
     matrix = R @ np.diag(diagonal) @ R.T
     return np.asarray((matrix + matrix.T) / 2)
+
+
+def is_zero(inertia: Inertia) -> bool:
+    """Whether a mass or a principal moment is zero, and none is below."""
+    moments = _moments(inertia)
+    return not is_impossible(inertia) and (inertia.mass == 0.0 or bool(moments[0] <= ROUNDING))
+
+
+def is_impossible(inertia: Inertia) -> bool:
+    """Whether no body has these mass properties: a mass or a principal moment is negative."""
+    return inertia.mass < 0.0 or bool(_moments(inertia)[0] < -ROUNDING)
+
+
+def _moments(inertia: Inertia) -> Array:
+    """Principal moments as shares of the largest magnitude, ascending, shape (3,)."""
+    moments = np.linalg.eigvalsh(inertia.matrix)
+    return np.asarray(moments / (np.max(np.abs(moments)) or 1.0))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.adapters.common.draft import Draft
 from regularize.lie.screw import Array
+from regularize.model.connections import DisjointSets
 from regularize.model.mechanism import Body
 
 #: How near frames have to be, as a part of the model's size, and their axes, as a sine.
@@ -33,7 +32,7 @@ def offer_closures(
         pose: Place of a body where all coordinates are as the file has them, shape (4, 4).
         lines: What to write for a pair, with or without a common axis Z.
     """
-    rigid: Any = nx.utils.UnionFind(draft.bodies)
+    rigid = DisjointSets(draft.bodies)
     fixed = [j for j in draft.joints.values() if j.kind == "fixed" and not j.closure]
     for joint in fixed:
         rigid.union(joint.parent, joint.child)
@@ -44,7 +43,9 @@ def offer_closures(
     frames = [body.name for body in _frames(draft) if body.name in ends]
     if not 2 <= len(frames) <= MOST:
         return
-    graph = nx.Graph((j.parent, j.child) for j in draft.joints.values())
+    connected = DisjointSets(draft.bodies)
+    for joint in draft.joints.values():
+        connected.union(joint.parent, joint.child)
     places = {name: pose(name) for name in frames}
     points = np.array([T[:3, 3] for T in (pose(name) for name in draft.bodies)])
     near = NEAR * max(float(np.max(np.ptp(points, axis=0))), 1e-3)
@@ -56,7 +57,7 @@ def offer_closures(
         ]
         pair = frozenset((rigid[one], rigid[other]))
         alone = here == [one, other] and len(pair) == 2
-        if alone and pair not in joined and nx.has_path(graph, one, other):
+        if alone and pair not in joined and connected[one] == connected[other]:
             axis = np.linalg.norm(np.cross(places[one][:3, 2], places[other][:3, 2])) <= NEAR
             at = " with a common axis Z" if axis else ""
             draft.note(

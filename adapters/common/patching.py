@@ -12,12 +12,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from regularize.adapters.common.edits import EditedText, Patch, WantedKind
-from regularize.adapters.common.files import read_bytes
+from regularize.adapters.common.edits import (
+    Edit,
+    EditedText,
+    MovedJoint,
+    Patch,
+    WantedKind,
+    WantedSlack,
+)
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.common.xml_text import declared_encoding
 from regularize.errors import ModelError, UnsupportedExport
+from regularize.input_files import read_bytes
 from regularize.model.mechanism import Joint, Mechanism
 
 
@@ -59,15 +66,25 @@ class Patcher(ABC):
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """The edits that make joints what they are to be; raises ``ModelError`` for what is not."""
 
-    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The edits that put joints where their replacements are, kinds as they are.
+    def movable(self, joint: Joint) -> tuple[bool, bool]:
+        """Whether the file lets the frames of a joint move, on its parent and on its child."""
+        return False, False
 
-        Raises:
-            UnsupportedExport: The format does not say where joints are, or not in one place.
-        """
+    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+        """The edits that move the frames of joints which may move."""
+        return []
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """The edits that put slack links in and take idle closing joints out; refused here."""
+        if wanted.links:
+            raise UnsupportedExport(
+                "links that take redundant equations away are not put into "
+                f"{self.mechanism.format} files"
+            )
+        names = listed(joint.name for joint in wanted.removed)
         raise UnsupportedExport(
-            f"{self.path}: where joints are is not edited in {self.mechanism.format} files; write "
-            "the model anew with `regularize export MODEL --as-designed --to FORMAT`"
+            f"closing joints are not taken out of {self.mechanism.format} files: take out {names} "
+            "by hand, for others do what they do"
         )
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
@@ -139,6 +156,20 @@ class XmlPatcher(Patcher):
         if source is None or source.element is None or source.line is None:
             return None
         return self.places(source.path).at(source)
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """The edits that take idle closing joints out; slack links are refused here."""
+        if wanted.links:
+            return super().slack(wanted)
+        return Patch([*self.taken_out(wanted.removed)])
+
+    def taken_out(self, joints: Iterable[Joint]) -> Iterator[Edit]:
+        """The edits that take the elements of joints away."""
+        for joint in joints:
+            element = self.element(joint)
+            if element is None:
+                raise UnsupportedExport(f"closing joint `{joint.name}` has no element to take out")
+            yield element.removed()
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """The relative references of one of the files, by ``referring``."""

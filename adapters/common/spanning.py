@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie.screw import Array
@@ -35,6 +34,8 @@ def spanning(mechanism: Mechanism) -> Spanning:
 
     Among the others, those that every engine can close by points or frames are left for cuts.
     """
+    import networkx as nx  # needed by writers alone
+
     joined: Any = nx.utils.UnionFind(body.name for body in mechanism.bodies)
     chosen: Any = nx.Graph()
     chosen.add_node(mechanism.ground)

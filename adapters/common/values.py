@@ -22,10 +22,10 @@ from typing import Any, TypeVar, overload
 import numpy as np
 import yaml
 
-from regularize.adapters.common.files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.names import suggestion
 from regularize.errors import ReadError
+from regularize.input_files import read_bytes
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Source
 

@@ -21,12 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from lxml import etree
-from scipy.spatial.transform import Rotation
 
-from regularize.adapters.common.files import write_text
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic, Severity
 from regularize.model.mechanism import Coupling, Geometry, Joint, Mechanism
+from regularize.output_files import write_text
 
 
 class WrittenCoordinate(NamedTuple):
@@ -158,6 +157,8 @@ def rpy(R: Array) -> tuple[float, float, float]:
 
 def quaternion(R: Array) -> Array:
     """Quaternion x, y, z, w of a rotation, shape (4,)."""
+    from scipy.spatial.transform import Rotation  # loaded where quaternions are written
+
     return np.asarray(Rotation.from_matrix(R).as_quat())
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from lxml import etree
 from numpy.typing import ArrayLike
 
-from regularize.adapters.common.files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.xml_text import declare_prefixes, decode, mend, start_lines
 from regularize.errors import ReadError
+from regularize.input_files import read_bytes
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Source
 

@@ -137,6 +137,13 @@ class Place:
         gap = self.document.newline + self.indentation if self.own_line else ""
         return self.document.edit(self.end, self.end, gap + text)
 
+    def inside(self, text: str) -> Edit:
+        """The edit that adds an element as the first one inside."""
+        if self.closing < self.end:
+            return self.document.edit(self.opened, self.opened, text)
+        slash = self.document.text.rindex("/", self.start, self.end)
+        return self.document.edit(slash, self.end, f">{text}</{self.tag}>")
+
     def before(self, text: str) -> Edit:
         """The edit that adds an element in front of it."""
         gap = self.document.newline + self.indentation if self.own_line else ""

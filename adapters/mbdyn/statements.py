@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.pose import rotation_rpy
+from regularize.input_files import read_bytes
 from regularize.lie.screw import IDENTITY, Array, transform, unit
 from regularize.model.diagnostic import Source
 

@@ -15,6 +15,7 @@ from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.mjcf.plugins import NOT_FOUND, without_plugins
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
+from regularize.mujoco_warnings import collected
 
 INCLUDES = 50  # files that one model may include
 _STAND_IN = 1e-3  # size of what stands in for a mesh, metres
@@ -45,6 +46,7 @@ class Compiled:
         rows: The elements of ``<equality>``, in file order.
         files: Further files that were read.
         lost: Features that were taken out before compiling, in words.
+        warnings: What MuJoCo warned of.
     """
 
     path: str
@@ -56,6 +58,7 @@ class Compiled:
     rows: tuple[Node, ...]
     files: tuple[str, ...]
     lost: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     def source(self, tag: str, name: str) -> Source:
         """Where the element of that tag and name stands."""
@@ -71,21 +74,8 @@ def compiled(path: str) -> Compiled:
     """
     root = parse(path, "mujoco")
     roots = [root, *_included(root, path)]
-    massive = False
-    try:
-        model, meshes, unknown, lost = _compile(roots)
-    except ReadError as error:
-        if _MASSLESS not in error.reason:
-            raise
-        massive = True
-        model, meshes, unknown, lost = _compile(roots, massive=True)
-    weighed = None
-    if unknown:
-        try:
-            weighed, _, left, _ = _compile(roots, massive=massive, opened=True)
-            unknown = unknown if weighed is None else left
-        except ReadError as error:
-            lost.append(f"masses in meshes ({error.reason})")
+    with collected() as warnings:
+        model, meshes, unknown, lost, weighed = _weighed(roots)
     texts: dict[tuple[str, str], Node] = {}
     for node in (each for top in roots for each in top.walk()):
         tag = "joint" if node.tag == "freejoint" else node.tag
@@ -101,7 +91,30 @@ def compiled(path: str) -> Compiled:
         tuple(row for top in roots for group in _groups(top) for row in group.children()),
         tuple(top.path for top in roots[1:]),
         tuple(lost),
+        tuple(dict.fromkeys(" ".join(text.split()) for text in warnings)),
     )
+
+
+def _weighed(
+    roots: Sequence[Node],
+) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str], Any]:
+    """What ``_compile`` returns, and the model once more with meshes that make up masses."""
+    massive = False
+    try:
+        model, meshes, unknown, lost = _compile(roots)
+    except ReadError as error:
+        if _MASSLESS not in error.reason:
+            raise
+        massive = True
+        model, meshes, unknown, lost = _compile(roots, massive=True)
+    weighed = None
+    if unknown:
+        try:
+            weighed, _, left, _ = _compile(roots, massive=massive, opened=True)
+            unknown = unknown if weighed is None else left
+        except ReadError as error:
+            lost.append(f"masses in meshes ({error.reason})")
+    return model, meshes, unknown, lost, weighed
 
 
 def _compile(
@@ -144,7 +157,8 @@ def loaded(path: str) -> Any:
     """
     root = parse(path, "mujoco")
     try:
-        return _loaded([root, *_included(root, path)])[0]
+        with collected():
+            return _loaded([root, *_included(root, path)])[0]
     except (ValueError, mujoco.FatalError) as error:
         raise _refused(path, error) from error
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.edits import Edit, EditedText, MovedJoint, Patch, WantedKind
 from regularize.adapters.common.names import unique
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.mjcf.closure_patch import MjcfClosures
 from regularize.adapters.mjcf.compiled import compiled, loaded
+from regularize.adapters.mjcf.frames_patch import MjcfFrames
 from regularize.adapters.mjcf.placed import anchor_edits, body_edits
 from regularize.errors import ModelError
 from regularize.model.joint import Joint
@@ -79,6 +81,38 @@ class MjcfPatcher(XmlPatcher):
             else:
                 found.edits += body_edits(self, self.m, each)
         return found
+
+    # -- places of joints
+
+    def movable(self, joint: Joint) -> tuple[bool, bool]:
+        """Places of bodies with one joint, and of sites."""
+        if not joint.closure:
+            return self._frames.body(self._joint_place(joint)) is not None, False
+        both = self._sites(joint) is not None
+        return both, both
+
+    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+        """Places of bodies and sites."""
+        edits: list[Edit] = []
+        for each in wanted:
+            if each.before.closure:
+                sides = self._sites(each.before) or ([], [])
+            else:
+                body = self._frames.body(self._joint_place(each.before))
+                sides = ([] if body is None else [body], [])
+            for side, places in enumerate(sides):
+                for place in places:
+                    edits += self._frames.shifted(place, each, side)
+        return [*dict.fromkeys(edits)]
+
+    @cached_property
+    def _frames(self) -> MjcfFrames:
+        return MjcfFrames(self.m, self.roots)
+
+    def _sites(self, joint: Joint) -> tuple[list[Place], list[Place]] | None:
+        """Sites that close a loop at a joint."""
+        rows = MjcfClosures(self, self.source).rows_of(joint)
+        return self._frames.sites(joint, [number for number, _ in rows])
 
     # -- joints of the tree
 

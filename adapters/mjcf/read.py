@@ -179,6 +179,14 @@ def _body(model: Model, i: int) -> Body:
     inertia = None
     if i > 0 and i not in model.compiled.unknown:
         w = m if model.compiled.weighed is None else model.compiled.weighed
+        if not np.any(w.body_iquat[i]):
+            source = model.compiled.source("body", model.body_names[i])
+            raise ReadError(
+                source.path,
+                "the quaternion of the inertia is zero; leave it out, or give a rotation",
+                line=source.line,
+                element=source.element,
+            )
         matrix = principal(model.rotation(w.body_iquat[i]), w.body_inertia[i])
         inertia = Inertia(float(w.body_mass[i]), w.body_ipos[i], matrix)
     first, count = int(m.body_geomadr[i]), int(m.body_geomnum[i])
@@ -222,6 +230,8 @@ def _report(model: Model) -> None:
     m = model.m
     for lost in model.compiled.lost:
         model.unread(f"{lost} are not read")
+    for words in model.compiled.warnings:
+        model.skip(f"MuJoCo warns: {words}")
     unknown = [model.body_names[i] for i in sorted(model.compiled.unknown)]
     if unknown:
         model.note(

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.files import write_text
 from regularize.adapters.native.read import MARK, VERSION, read
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Coupling, Joint, JointLimits, Mechanism
+from regularize.output_files import write_text
 
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")
@@ -86,10 +86,16 @@ def plain(value: Any) -> Any:
     return members
 
 
-def _limits(limits: JointLimits) -> list[list[float | None]]:
-    """Rows of a lower and an upper bound, and of a rate and an effort where any is stated."""
-    columns = [limits.lower, limits.upper]
+def _limits(limits: JointLimits) -> Any:
+    """Rows of a lower and an upper bound, and of a rate and an effort where any is stated.
+
+    Rates and efforts by their names where no position bounds are stated.
+    """
+    rated = {"velocity": limits.velocity, "effort": limits.effort}
+    if limits.lower is None:
+        return {key: v.tolist() for key, v in rated.items() if v is not None}
+    columns = [*np.asarray(limits).T]
     if limits.velocity is not None or limits.effort is not None:
-        none = np.full(len(limits.lower), np.inf)
-        columns += [none if v is None else v for v in (limits.velocity, limits.effort)]
+        none = np.full(limits.shape[0], np.inf)
+        columns += [none if v is None else v for v in rated.values()]
     return [[v if math.isfinite(v) else None for v in row] for row in np.array(columns).T.tolist()]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
-from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.edits import Edit, EditedText, MovedJoint, Patch, WantedKind, tidy
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.native.native import plain
 from regularize.errors import ModelError
@@ -43,9 +44,18 @@ class NativePatcher(Patcher):
             found.edits += _edits(text, named[each.joint.name], each)
         return found
 
-    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The frames of each joint."""
-        return self.patch(wanted)
+    def movable(self, joint: Joint) -> tuple[bool, bool]:
+        """Both frames."""
+        return True, True
+
+    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+        """The entries of the frames."""
+        found = []
+        for each in wanted:
+            frames = [tidy(T) for T in (each.after.T_parent_joint, each.after.T_child_joint)]
+            after = replace(each.before, T_parent_joint=frames[0], T_child_joint=frames[1])
+            found.append(WantedKind(each.before, after.kind, after))
+        return self.patch(found).edits
 
 
 def _members(node: Any) -> dict[str, Any]:

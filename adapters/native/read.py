@@ -105,7 +105,11 @@ def _read_body(value: Value) -> Body:
 
 
 def _read_limits(value: Value) -> JointLimits:
-    """Rows of a lower and an upper bound, and perhaps of a rate and an effort."""
+    """Rows of a lower and an upper bound, and perhaps of a rate and an effort; or these by name."""
+    if isinstance(value.data, dict):
+        return JointLimits(
+            None, None, value.maybe("velocity", _read_values), value.maybe("effort", _read_values)
+        )
     rows = []
     for row in value.items():
         bounds = row.items()

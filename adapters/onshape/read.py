@@ -2,7 +2,9 @@
 
 Occurrences are placed in the root assembly, in metres; mates join coordinate systems in the
 coordinates of their parts. The root assembly is the ground. Fastened mates, mate groups and rigid
-sub-assemblies are fixed joints. Masses come from another endpoint and are not in this file.
+sub-assemblies are fixed joints. Masses come from another endpoint and are not in this file, nor
+are limits of mates, which the endpoint for features of assemblies has. Mates have no damping,
+springs or motors.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.adapters.common.xml import Node
@@ -228,6 +227,8 @@ def _angle(
     start: str, end: str, direction: Array, draft: SdfDraft
 ) -> list[tuple[str, float]] | None:
     """Joints and signs whose coordinates add up to the angle between two bodies about an axis."""
+    import networkx as nx  # needed by gears alone
+
     graph: Any = nx.DiGraph()
     graph.add_node(start)
     for joint in draft.joints.values():

@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, Patch, WantedKind
+from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import number, numbers
 from regularize.adapters.common.xml_places import Place
+from regularize.adapters.sdf import frames_patch
 from regularize.adapters.sdf.placed import placed_edits
+from regularize.adapters.sdf.slack import sdf_slack
 from regularize.lie.screw import Array, axis_of, unit
 from regularize.model.joint import perpendiculars
 from regularize.model.mechanism import Joint
@@ -107,6 +109,25 @@ class SdfPatcher(XmlPatcher):
     def placed(self, wanted: Sequence[WantedKind]) -> Patch:
         """The poses of links and of joints on their children."""
         return Patch([*placed_edits(self, wanted)])
+
+    def movable(self, joint: Joint) -> tuple[bool, bool]:
+        """Frames that the joint names."""
+        parent, child = frames_patch.frames(self.element(joint))
+        return parent is not None, child is not None
+
+    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+        """Poses of frames."""
+        places = [(self.element(each.before), each) for each in wanted]
+        return [
+            edit
+            for place, each in places
+            if place is not None
+            for edit in frames_patch.edits(place, each)
+        ]
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Slack links, and closing elements taken out."""
+        return sdf_slack(self, wanted)
 
     def referring(self, place: Place) -> Iterator[tuple[int, int]]:
         """Addresses that are paths."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.adapters.common import drake
@@ -23,6 +21,7 @@ from regularize.adapters.sdf.frames import WORLD, Scope
 from regularize.adapters.sdf.joint import read_joints
 from regularize.adapters.sdf.scopes import Content
 from regularize.lie.screw import Array
+from regularize.model.connections import DisjointSets
 from regularize.model.mechanism import STANDARD_GRAVITY, Body, Mechanism
 
 NEWEST = (1, 12)
@@ -121,7 +120,7 @@ def _mark_closures(draft: SdfDraft) -> None:
 
     Fixed joints come first: they make one body of two, and close nothing.
     """
-    joined: Any = nx.utils.UnionFind(draft.bodies)
+    joined = DisjointSets(draft.bodies)
     joints = [*draft.joints.values()]
     for joint in sorted(joints, key=lambda j: (j.closure, j.kind != "fixed")):
         if joined[joint.parent] == joined[joint.child] and joint.kind != "fixed":

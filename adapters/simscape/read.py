@@ -2,7 +2,8 @@
 
 A tree of instances with placements, joints and mates ("constraints") between them, and parts with
 mass properties. Joints and mates of a sub-assembly hold at each of its instances. Z is the axis of
-a joint. Rotations are written row by row. The root assembly is the ground.
+a joint. Rotations are written row by row. The root assembly is the ground. Joints of this format
+are two frames and a name: it has no place for limits, damping, springs or motors.
 """
 
 from __future__ import annotations

@@ -53,7 +53,9 @@ def add_limit(element: Any, joint: Joint) -> None:
     open bound becomes the largest number there is.
     """
     limits = joint.limits or JointLimits.of([-np.inf, np.inf])
-    bounds: dict[str, Any] = {"lower": limits.lower, "upper": limits.upper}
+    bounds: dict[str, Any] = {}
+    if limits.lower is not None:
+        bounds = {"lower": limits.lower, "upper": limits.upper}
     if element.get("type") == "continuous":
         if limits.effort is None and limits.velocity is None:
             return

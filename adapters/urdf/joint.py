@@ -43,7 +43,7 @@ def read_joints(draft: UrdfDraft) -> None:
 
 
 def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
-    """Say which joints are read as unbounded although URDF's defaults would hold them at zero."""
+    """Say which joints are unbounded here although URDF's defaults would hold them at zero."""
     silent = []
     for node in nodes:
         limit = node.child("limit") if node.get("type") in ("revolute", "prismatic") else None
@@ -52,8 +52,9 @@ def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
     if silent:
         names = [node.text("name") for node in silent]
         draft.skip(
-            f"the <limit> of {listed(names)} gives neither lower nor upper: read as unbounded; "
-            "URDF's defaults, with which Pinocchio and ROS read it, are 0 and 0 and lock the joint",
+            f"the <limit> of {listed(names)} gives neither lower nor upper: it bounds nothing "
+            "here, but `robot.model` has URDF's defaults 0 and 0, as Pinocchio and ROS read it, "
+            "which lock the joint there",
             silent[0].source,
             'write lower and upper, or type="continuous" for a hinge without bounds',
             joints=names,
@@ -107,10 +108,12 @@ def limits(node: Node, kind: str) -> JointLimits | None:
         given.pop("lower", None), given.pop("upper", None)
     if not given:
         return None
-    bounds = [-np.inf, np.inf]
+    rated = {key: np.array(given[key]) for key in ("velocity", "effort") if key in given}
+    if node.get("type") == "continuous":
+        return JointLimits.of([-np.inf, np.inf], **rated)
     if "lower" in given or "upper" in given:
-        bounds = [given.get("lower", 0.0), given.get("upper", 0.0)]
-    return JointLimits.of(bounds, velocity=given.get("velocity"), effort=given.get("effort"))
+        return JointLimits.of([given.get("lower", 0.0), given.get("upper", 0.0)], **rated)
+    return JointLimits(None, None, **rated)
 
 
 def dynamics(node: Node, kind: str) -> JointDynamics:

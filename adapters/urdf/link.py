@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-import numpy as np
-
+from regularize.adapters.common.inertia import is_zero
 from regularize.adapters.common.links import Color, read_inertia, read_shapes
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.pose import pose
 from regularize.model.mechanism import Body, Inertia
-
-#: A moment of inertia below this share of the largest one counts as zero.
-ROUNDING = 1e-9
 
 
 def read_links(draft: UrdfDraft) -> None:
@@ -53,25 +49,8 @@ def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
 
 
 def _judge(draft: UrdfDraft) -> None:
-    """Report mass properties that no body has (negative), and those of idealised ones (zero)."""
-    impossible, ideal = [], []
-    for body in draft.bodies.values():
-        if body.inertia is None:
-            continue
-        moments = np.linalg.eigvalsh(body.inertia.matrix)
-        rounding = ROUNDING * float(np.max(np.abs(moments)))
-        if body.inertia.mass < 0.0 or moments[0] < -rounding:
-            impossible.append(body)
-        elif body.inertia.mass == 0.0 or moments[0] <= rounding:
-            ideal.append(body)
-    if impossible:
-        draft.warn(
-            "REG014",
-            "negative mass, or an inertia that is not positive definite: "
-            + listed(body.name for body in impossible),
-            impossible[0].source,
-            "correct the mass properties before you simulate; the loops do not depend on them",
-        )
+    """Report the mass properties of idealised bodies, which are zero."""
+    ideal = [body for body in draft.bodies.values() if body.inertia and is_zero(body.inertia)]
     if ideal:
         draft.note(
             "REG014",

@@ -11,6 +11,7 @@ from pathlib import Path
 from regularize.adapters.urdf import gepetto, loop_closures, robot_data
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.errors import ReadError
+from regularize.input_files import read_bytes
 from regularize.model.diagnostic import Source
 
 #: Layouts with a name of their own, which are looked for in the whole package.
@@ -73,7 +74,7 @@ def _of_any_layout(path: str) -> LoopFile:
 
 
 def _has(path: str, key: re.Pattern[bytes]) -> bool:
-    return os.path.isfile(path) and key.search(Path(path).read_bytes()) is not None
+    return os.path.isfile(path) and key.search(read_bytes(path)) is not None
 
 
 def _named(close: Callable[[str, UrdfDraft], None], path: str) -> LoopFile:

@@ -196,11 +196,13 @@ def _limits(entry: Any, kind: str, written: str) -> JointLimits | None:
     limit = entry.limit
     if limit is None or kind not in ("revolute", "prismatic"):
         return None
-    bounds = [-np.inf, np.inf]
-    if written != "continuous" and (limit.lower is not None or limit.upper is not None):
-        bounds = [limit.lower or 0.0, limit.upper or 0.0]
     rated = {key: getattr(limit, key, None) for key in ("velocity", "effort")}
-    return JointLimits.of(bounds, **rated)
+    if written == "continuous":
+        return JointLimits.of([-np.inf, np.inf], **rated)
+    if limit.lower is not None or limit.upper is not None:
+        return JointLimits.of([limit.lower or 0.0, limit.upper or 0.0], **rated)
+    given = {key: np.array(value) for key, value in rated.items() if value is not None}
+    return JointLimits(None, None, **given) if given else None
 
 
 def _dynamics(entry: Any, kind: str) -> JointDynamics:

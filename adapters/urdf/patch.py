@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
+from regularize.adapters.common.edits import (
+    Edit,
+    EditedText,
+    MovedJoint,
+    Patch,
+    WantedKind,
+    WantedSlack,
+)
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place
 from regularize.adapters.sdf.patch import SdfJointPatch
-from regularize.adapters.urdf import sidecar_patch
+from regularize.adapters.urdf import frames_patch, sidecar_patch
 from regularize.adapters.urdf.gepetto import KEY
-from regularize.adapters.urdf.loop_element import axes_of, loop_element, origin_edits
+from regularize.adapters.urdf.loop_element import axes_of, loop_element
+from regularize.adapters.urdf.slack import urdf_slack
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.model.higher_pairs import HIGHER_PAIRS
 from regularize.model.mechanism import Joint
@@ -65,6 +73,39 @@ class UrdfPatcher(XmlPatcher):
             found.edits += self._edits(place, each, found)
         return found
 
+    def movable(self, joint: Joint) -> tuple[bool, bool]:
+        """The frame on the parent; of a closing element both."""
+        inside = joint.source is not None and joint.source.path == self.path
+        return frames_patch.movable(self.element(joint) if inside else None, closure=joint.closure)
+
+    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+        """Origins."""
+        places = [(self.element(each.before), each) for each in wanted]
+        return [
+            edit
+            for place, each in places
+            if place is not None
+            for edit in frames_patch.edits(place, each)
+        ]
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Slack links, and closing elements taken out."""
+        return urdf_slack(self, wanted)
+
+    def taken_out(self, joints: Iterable[Joint]) -> Iterator[Edit]:
+        """Elements, and entries of the file of closing joints; marked frames stay."""
+        for joint in joints:
+            if joint.source is not None and joint.source.path != self.path:
+                yield sidecar_patch.taken_out(joint, self.text(joint.source.path))
+                continue
+            place = self.element(joint)
+            if place is not None and place.tag == "link":
+                raise UnsupportedExport(
+                    f"closing joint `{joint.name}` is marked by frames: take these out by hand, "
+                    "for other joints do what it does"
+                )
+            yield from super().taken_out([joint])
+
     @property
     def way_out(self) -> str:
         """URDF+ loops, where closures are written in a dialect of fewer kinds."""
@@ -91,33 +132,6 @@ class UrdfPatcher(XmlPatcher):
     def found_by_name(self) -> Collection[str]:
         """The file of closing joints."""
         return self.mechanism.files
-
-    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The origins of joints in the tree, and those of closing joints on both links."""
-        found = Patch()
-        for each in wanted:
-            place = self.element(each.joint) if each.joint.source is not None else None
-            inside = each.joint.source is not None and each.joint.source.path == self.path
-            if place is None or not inside or place.tag not in ("joint", *LOOPS):
-                raise self._not_placed(each)
-            new = each.replacement
-            if not each.joint.closure and place.tag == "joint":
-                found.edits += origin_edits(place, new.T_parent_joint)
-                continue
-            ends = [place.child(tag) for tag in ("predecessor", "successor")]
-            if place.tag != "loop" or None in ends:
-                raise self._not_placed(each)
-            for end, T in zip(ends, (new.T_parent_joint, new.T_child_joint), strict=True):
-                if end is not None:
-                    found.edits += origin_edits(end, T)
-        return found
-
-    def _not_placed(self, wanted: WantedKind) -> UnsupportedExport:
-        return UnsupportedExport(
-            f"{wanted.joint.source or self.path}: where joint {wanted.joint.name!r} is cannot be "
-            "edited in this dialect; write the model anew with `regularize export MODEL "
-            "--as-designed --to urdf+`"
-        )
 
     def _edits(self, place: Place, wanted: WantedKind, found: Patch) -> list[Edit]:
         joint, parent = wanted.joint, place.parent

@@ -29,14 +29,13 @@ import re
 from dataclasses import replace
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from regularize.adapters.common.pose import rotation_rpy
 from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
 from regularize.adapters.urdf.loop_closures import close_loop, loop_link
-from regularize.lie.screw import Array, inverse, transform, unit
+from regularize.lie.screw import Array, inverse, log_rotation, transform, unit
 from regularize.model.higher_pairs import pair_screws
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import JointLimits
@@ -117,7 +116,7 @@ def _limits(entry: Value, written: str) -> JointLimits | None:
 
 def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -> None:
     """Report a child link that the file sees turned against where the URDF file puts it."""
-    angle = float(Rotation.from_matrix(R_child_joint).magnitude())
+    angle = float(np.linalg.norm(log_rotation(R_child_joint)))
     if angle > MISFIT:
         draft.warn(
             "REG015",

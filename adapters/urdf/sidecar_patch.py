@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import yaml
 
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
 from regularize.adapters.common.freedoms import axis_letter
 from regularize.adapters.common.names import listed
-from regularize.errors import ModelError
+from regularize.adapters.common.write import number
+from regularize.errors import ModelError, UnsupportedExport
+from regularize.lie.screw import Array
 from regularize.model.mechanism import Joint
 
 #: Kinds that a file holds, by the element that a closing joint was read from.
@@ -19,6 +22,9 @@ ROBOT_DATA = {
     **{kind: kind for kind in ("revolute", "prismatic", "fixed", "planar", "spherical")},
     **{kind: kind for kind in ("cylindrical", "point_on_line", "parallel")},
 }
+
+#: Lists whose entries name links.
+OF_LINKS = ("closures", "ball_loops", "pin_loops")
 
 
 def kinds(joint: Joint) -> Collection[str]:
@@ -38,18 +44,94 @@ def edits(wanted: WantedKind, text: EditedText) -> Iterator[Edit]:
             f"{wanted.joint.source}: joint {wanted.joint.name!r} cannot become {wanted.kind}: this "
             f"file knows {listed(table) or 'no other kind'}; describe the loop by a URDF+ <loop>"
         )
-    root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
-    element = wanted.joint.source.element or "" if wanted.joint.source else ""
-    key, _, index = element.partition("[")
-    entry = int(index.partition("]")[0])
+    key, _, entries = _entries(wanted.joint, text)
+    entry = _index(wanted.joint)
     if key == "closed_loop":
+        root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
         node = _member(root, "type").value[entry]
     else:
-        node = _member(_member(root, key).value[entry], "type")
+        node = _member(entries.value[entry], "type")
     written = text.text[node.start_mark.index : node.end_mark.index]
     quote = written[0] if written[0] in "'\"" else ""
     word = table[wanted.kind]
     yield Edit(text.path, node.start_mark.index, node.end_mark.index, f"{quote}{word}{quote}")
+
+
+def hung(joint: Joint, text: EditedText, old: str, new: str, last: Array) -> Iterator[Edit]:
+    """The edits that name another link in the entry of a closing joint.
+
+    Args:
+        joint: The joint.
+        text: Of the file.
+        old: The link.
+        new: The other link, whose frame is turned as that of the first.
+        last: Where the new link's frame is in that of the old one, shape (3,), metres; entries that
+            give points in the frame of the root do not mind.
+
+    Raises:
+        UnsupportedExport: The entry does not name the link.
+    """
+    key, _, entries = _entries(joint, text)
+    entry = entries.value[_index(joint)] if key in OF_LINKS else None
+    members = {} if entry is None else {name.value: value for name, value in entry.value}
+    for name, value in members.items():
+        if value.value != old:
+            continue
+        yield Edit(text.path, value.start_mark.index, value.end_mark.index, new)
+        point = members.get(f"{name}_xyz")
+        if point is not None and np.any(last):
+            moved = [float(word.value) for word in point.value] - last
+            start, end = point.value[0].start_mark.index, point.value[-1].end_mark.index
+            if not point.flow_style:
+                break
+            yield Edit(text.path, start, end, ", ".join(map(number, moved)))
+        return
+    raise UnsupportedExport(
+        f"{joint.source}: the entry of joint `{joint.name}` names no link that a slack link could "
+        "take the place of; describe the loop by a URDF+ <loop>"
+    )
+
+
+def taken_out(joint: Joint, text: EditedText) -> Edit:
+    """The edit that takes the entry of a closing joint away, with its lines.
+
+    Raises:
+        UnsupportedExport: The entry is one of several lists, or on a line with others.
+    """
+    key, name, entries = _entries(joint, text)
+    if key == "closed_loop" or entries.flow_style:
+        raise UnsupportedExport(
+            f"{joint.source}: closing joint `{joint.name}` is written on a line with others; take "
+            "it out by hand, for others do what it does"
+        )
+    entry = entries.value[_index(joint)]
+    end = _end(entry)
+    if len(entries.value) == 1:
+        return Edit(text.path, name.end_mark.index, end, ": []")
+    start = text.text.rindex("-", 0, entry.start_mark.index)
+    start = text.text.rfind("\n", 0, start) + 1
+    newline = text.text.find("\n", end)
+    return Edit(text.path, start, len(text.text) if newline < 0 else newline + 1, "")
+
+
+def _end(node: Any) -> int:
+    """Where the last word of a node ends; nodes in lines of their own end at the next word."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _end(last[1] if isinstance(last, tuple) else last)
+
+
+def _entries(joint: Joint, text: EditedText) -> tuple[str, Any, Any]:
+    """The list that a closing joint is an entry of: its name, the node of that, and its own."""
+    root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
+    key = (joint.source.element or "" if joint.source else "").partition("[")[0]
+    return next((name.value, name, value) for name, value in root.value if name.value == key)
+
+
+def _index(joint: Joint) -> int:
+    element = joint.source.element or "" if joint.source else ""
+    return int(element.partition("[")[2].partition("]")[0])
 
 
 def _table(joint: Joint) -> dict[str, str]:

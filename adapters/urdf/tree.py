@@ -85,13 +85,14 @@ class LinkTree(Writing):
         add(element, "child", link=child)
 
     def _joint(self, joint: Joint) -> Any:
-        bounded = joint.limits is not None and joint.limits.bounded
+        limits = joint.limits
+        hinge = limits is not None and (limits.bounded or limits.lower is None)
         kind = {
             "fixed": "fixed",
             "free": "floating",
             "planar": "planar",
             "prismatic": "prismatic",
-            "revolute": "revolute" if bounded else "continuous",
+            "revolute": "revolute" if hinge else "continuous",
             "spherical": "spherical" if self.plus else "continuous",
         }[joint.kind]
         element = self.joints[joint.name] = add(self.root, "joint", name=joint.name, type=kind)

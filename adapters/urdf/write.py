@@ -11,7 +11,6 @@ import numpy as np
 import yaml
 from lxml import etree
 
-from regularize.adapters.common.files import write_text
 from regularize.adapters.common.names import unique
 from regularize.adapters.common.serial import axis_in_frame, standard, twin_name
 from regularize.adapters.common.spanning import spanning
@@ -21,6 +20,7 @@ from regularize.adapters.urdf.tree import LinkTree
 from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
+from regularize.output_files import write_text
 
 #: Closures that Gepetto YAML knows.
 GEPETTO = {"spherical": "3d", "fixed": "6d"}

@@ -12,6 +12,7 @@ from regularize.adapters.common.inertia import principal
 from regularize.adapters.common.pose import rotation_quaternion
 from regularize.adapters.usd.precise import get
 from regularize.adapters.usd.prim_shape import FILE
+from regularize.errors import ReadError
 from regularize.lie.screw import Array, inverse, transform
 from regularize.model.mechanism import Geometry, Inertia
 
@@ -34,6 +35,10 @@ class Places:
     def pose(self, prim: Any) -> Array:
         """Frame of a prim in the world in metres, shape (4, 4)."""
         matrix = self.matrix(prim)
+        if not np.all(np.isfinite(matrix)):
+            path = prim.GetStage().GetRootLayer().realPath
+            where = str(prim.GetPath())
+            raise ReadError(path, "its place is not finite; correct its transform", element=where)
         u, _, vt = np.linalg.svd(matrix[:3, :3])
         R = u @ vt  # the rotation nearest to the scaled one
         if np.linalg.det(R) < 0.0:

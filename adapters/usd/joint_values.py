@@ -79,9 +79,8 @@ class JointValues:
         rated = {"velocity": self._values("velocity", VELOCITY), "effort": self._efforts()}
         limits = joint.limits
         if any(values is not None for values in rated.values()):
-            none = np.full(joint.freedoms, np.inf)
-            low, high = (-none, none) if limits is None else (limits.lower, limits.upper)
-            limits = JointLimits(low, high, **{k: v for k, v in rated.items() if v is not None})
+            bounds = np.full((joint.freedoms, 2), np.inf) * [-1.0, 1.0]
+            limits = JointLimits.of(bounds if limits is None else np.asarray(limits), **rated)
         self._report_friction(joint)
         return replace(joint, limits=limits, dynamics=JointDynamics(**stated))
 

@@ -26,7 +26,7 @@ def put(attribute: Any, value: Any) -> None:
         value: A number, ``Gf.Vec3d`` or ``Gf.Quatd``.
     """
     attribute.Set(_rounded(value))
-    if not np.array_equal(_numbers(attribute.Get()), _numbers(value)):
+    if not np.array_equal(numbers(attribute.Get()), numbers(value)):
         attribute.SetCustomDataByKey(EXACT, value)
 
 
@@ -34,7 +34,7 @@ def get(attribute: Any) -> Any:
     """The value of an attribute in double precision; None where it has none."""
     value = attribute.Get() if attribute else None
     exact = attribute.GetCustomDataByKey(EXACT) if value is not None else None
-    if exact is not None and np.array_equal(_numbers(_rounded(exact)), _numbers(value)):
+    if exact is not None and np.array_equal(numbers(_rounded(exact)), numbers(value)):
         return exact
     return value
 
@@ -50,10 +50,14 @@ def _rounded(value: Any) -> Any:
     return Gf.Vec3f(value) if isinstance(value, Gf.Vec3d) else float(np.float32(value))
 
 
-def _numbers(value: Any) -> Array:
-    if isinstance(value, Gf.Quatd | Gf.Quatf):
+def numbers(value: Any) -> Array:
+    """The numbers of a value, shape (n,); none where it is something else."""
+    if isinstance(value, Gf.Quatd | Gf.Quatf | Gf.Quath):
         return np.array([value.GetReal(), *value.GetImaginary()], dtype=np.float64)
-    return np.atleast_1d(np.array(value, dtype=np.float64))
+    try:
+        return np.atleast_1d(np.array(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        return np.zeros(0)
 
 
 def value_of(prim: Any, name: str, default: Any) -> Any:

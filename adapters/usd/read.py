@@ -7,6 +7,7 @@ joint's frames to the other. The ground is the world; bodies that nothing joins 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pxr import UsdPhysics
 
@@ -17,7 +18,15 @@ from regularize.adapters.usd.gears import mesh
 from regularize.adapters.usd.joint import couple, join
 from regularize.adapters.usd.motors import TYPE, read_motors
 from regularize.adapters.usd.precise import name_of
-from regularize.adapters.usd.stage import Stage, gravity, open_stage, report_units, units
+from regularize.adapters.usd.stage import (
+    Stage,
+    check_values,
+    faults_of,
+    gravity,
+    open_stage,
+    report_units,
+    units,
+)
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
 from regularize.model.mechanism import Body, Mechanism
@@ -32,12 +41,17 @@ def read(path: str) -> Mechanism:
     Raises:
         ReadError: The file is not USD, or has no rigid bodies.
     """
-    stage = open_stage(path)
+    with faults_of(path):
+        return _read(path, open_stage(path))
+
+
+def _read(path: str, stage: Any) -> Mechanism:
     unit, kilogram = units(stage)
     top = stage.GetDefaultPrim()
     name = top.GetName() if top else Path(path).stem
     reading = Stage(path, name, places=Places(unit))
     prims = [*stage.Traverse()]
+    check_values(prims, path)
     rigid = [prim for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)]
     if not rigid:
         raise ReadError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +15,21 @@ from pxr import Tf, Usd, UsdGeom, UsdPhysics
 from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.located import FilePlace
 from regularize.adapters.usd.body import Places
-from regularize.adapters.usd.precise import get, value_of
+from regularize.adapters.usd.precise import get, numbers, value_of
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, inverse
 from regularize.model.diagnostic import Source
 
 EARTH = 9.81
+#: Attributes that place something, by the beginnings of their names.
+PLACES = (
+    "xformOp:",
+    "physics:localPos",
+    "physics:localRot",
+    "physics:centerOfMass",
+    "physics:principalAxes",
+    "physics:diagonalInertia",
+)
 _FAULT = re.compile(r":(\d+):\d+: (.*?)(?:' Error in|$)")  # line and message
 
 
@@ -74,17 +85,42 @@ def target_of(prim: Any, name: str) -> str | None:
 
 def open_stage(path: str) -> Any:
     """The stage in a file; raises ``ReadError`` with USD's own reason and line."""
-    try:
+    with faults_of(path):
         stage = Usd.Stage.Open(path)
         stage.Reload()  # USD keeps layers that somebody holds, even where their files have changed
         return stage
+
+
+@contextmanager
+def faults_of(path: str) -> Iterator[None]:
+    """What USD stumbles over, as faults of the file; it looks at most values only when asked."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ReadError(path, f"holds text that is not UTF-8 ({error.object!r:.40})") from error
     except Tf.ErrorException as error:
         reason = " ".join(str(error).split())
         fault = _FAULT.search(reason)
-        if fault is None:
-            raise ReadError(path, f"USD cannot open it: {reason[:200]}") from error
-        found = re.sub(r"pxrInternal\S*::", "", fault[2])
-        raise ReadError(path, f"USD cannot read it: {found}", line=int(fault[1])) from error
+        found = re.sub(r"pxrInternal\S*::", "", reason if fault is None else fault[2])
+        line = None if fault is None else int(fault[1])
+        raise ReadError(path, f"USD cannot read it: {found[:200]}", line=line) from error
+
+
+def check_values(prims: Iterable[Any], path: str) -> None:
+    """Refuse attributes whose values are of no use to anybody.
+
+    Raises:
+        ReadError: A value is of another type than its attribute, or a place is not finite.
+    """
+    for prim in prims:
+        for attribute in prim.GetAuthoredAttributes():
+            name, value = str(attribute.GetName()), attribute.Get()
+            where = str(attribute.GetPath())
+            if type(value).__name__ == "UnregisteredValue":
+                kind = attribute.GetTypeName()
+                raise ReadError(path, f"its value is none of the type {kind}", element=where)
+            if name.startswith(PLACES) and not np.all(np.isfinite(numbers(value))):
+                raise ReadError(path, "its value is not finite; correct it", element=where)
 
 
 def units(stage: Any) -> tuple[float, float]:

@@ -192,3 +192,40 @@ def three_upu_snu() -> Linkage:
         tuple(axes),
         0.01,
     )
+
+
+def wren_platform() -> Linkage:
+    """A platform on six equal parallel rods whose feet lie on a circle."""
+    base = [turned((0.4, 0.0, 0.0), Z, math.radians(60.0 * k)) for k in range(6)]
+    return platform_on_rods(
+        "wren_platform",
+        [
+            "Platform of Wren (1668): six equal upright rods between equal hexagons. It translates",
+            "with two freedoms, or it screws about the middle with one.",
+        ],
+        base,
+        [add(foot, (0.0, 0.0, 0.5)) for foot in base],
+    )
+
+
+def squares_folded() -> Linkage:
+    """Two rhombi of different size on the same two arms, folded."""
+    arm = {f"{letter}{k}": (0.2 * k, 0.0) for letter in "BD" for k in (1, 2)}
+    points = {"A": (0.0, 0.0), **arm, "C1": (0.4, 0.0), "C2": (0.8, 0.0)}
+    return bars(
+        "squares_folded",
+        [
+            "Two squares on the same two arms, folded flat. Either the arms open and both squares",
+            "with them, or the arms stay together and the outer bars of each square turn by",
+            "themselves: a plane kinematotropic linkage, in place of Wohlhart's queer-square.",
+        ],
+        points,
+        [
+            ("A", "B1", "B2"),
+            ("A", "D1", "D2"),
+            ("B1", "C1"),
+            ("C1", "D1"),
+            ("B2", "C2"),
+            ("C2", "D2"),
+        ],
+    )

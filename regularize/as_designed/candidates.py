@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,9 @@ from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import EXACT
+from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId
+from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 
@@ -60,7 +63,13 @@ def nearly_closed(
 
 
 def candidates(
-    loops: LoopKinematics, q: Array, cell: CellMobility, near: float, *, proved: bool
+    loops: LoopKinematics,
+    q: Array,
+    cell: CellMobility,
+    near: float,
+    *,
+    proved: bool,
+    cycles: Sequence[Cycle],
 ) -> list[Candidate]:
     """Motions that noise may have taken away, those that can be looked for first, many before few.
 
@@ -75,13 +84,16 @@ def candidates(
         near: Largest change of a joint's place or axis that is looked for.
         proved: Whether what is known of the motions that they have is beyond doubt; if not, as many
             may be found again.
+        cycles: Short independent loops of the cell.
     """
     n, least = loops.freedoms, (cell.finite or 0) + int(proved or not cell.finite)
     if n == least:
         return []
+    elsewhere = cell.generic.singular_values
+    if not len(elsewhere) and _clear(loops, q, cycles, near):
+        return []
     rows = loops.residual_jacobian(loops.state(q)) * loops.units
     s = np.linalg.svd(rows[0], compute_uv=False)[:n]
-    elsewhere = cell.generic.singular_values
     names = tuple(dict.fromkeys(loops.graph.edges[e].joint.name for e in loops.edges))
     found = [
         Candidate(names, n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
@@ -93,3 +105,15 @@ def candidates(
     if not found and not cell.finite and loops.graph.missed:
         found.append(Candidate(names, 1, loops.graph.missed, False, meeting=True))
     return sorted(found, key=lambda candidate: not candidate.searched)
+
+
+def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float) -> bool:
+    """Whether each of many loops, and all together, are far from having more motions.
+
+    Measured by its own size no loop has a singular value that noise may keep from zero, and the
+    loops are clearly independent of each other.
+    """
+    each = LoopRanks(loops, cycles, q, EXACT.rank)
+    sizes = [own.values / own.values[:, :1] for own in each.own]
+    noisy = any(np.any((values > EXACT.closed) & (values <= SHOWN**2 * near)) for values in sizes)
+    return not noisy and each.rank is not None

@@ -114,7 +114,8 @@ def idealise(
     undecided: list[Candidate] = []
     for cell in written.cells:
         loops, q = nearly_closed(written, cell.edges, near)
-        offered = candidates(loops, q, cell, near, proved=_proved(written, cell.edges))
+        proved, cycles = _proved(written, cell.edges), written.cycles(cell)
+        offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
         found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
         if found is None:
             undecided += offered[:1]

@@ -26,7 +26,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.assembly import with_coordinates
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.projection import project
+from regularize.manifold.projection import Mask, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.model.graph import SUBGROUP_KINDS, EdgeId, spanning_tree
 from regularize.model.graph_building import build
@@ -64,6 +64,7 @@ def nearest(
     motions: int,
     *,
     parallel: float | None = None,
+    movable: Mask | None = None,
     ways: tuple[float, ...] = (0.3, 1.0, 2.0),
     rounds: int = 5,
 ) -> Nearest:
@@ -76,6 +77,8 @@ def nearest(
         motions: Dimension of the motion that is wanted.
         parallel: Make axes parallel first that differ by at most this angle in radians, and move
             the joints as little as possible from there.
+        movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
+            default all.
         ways: How far the motion is followed, one after the other, in radians or sizes.
         rounds: Number of improvements on each but the last, which gets up to four times as many.
     """
@@ -84,6 +87,9 @@ def nearest(
     start: Array = np.zeros(12 * len(places.joints))
     if parallel is not None:
         start = places.parallel(parallel)
+    free = np.ones(len(start), dtype=bool) if movable is None else movable
+    # Frames that may move at all are turned for that.
+    start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
     moves, changed, error = start, places.moved(mechanism, start), np.inf
     for way in ways:
         last, loops = way == ways[-1], _again(loops, changed)
@@ -97,7 +103,7 @@ def nearest(
             if error <= 0.1 * EXACT.closed:
                 break
             along = left[..., : 6 * len(loops.chords)] @ places.derivative(state)
-            along = along.reshape(len(missing), -1)
+            along = along.reshape(len(missing), -1) * free
             # The least move of all is asked for first; what it leaves is taken away from there.
             base = start if k < 2 else moves
             largest = float(np.abs(moves).max()) or error
@@ -161,6 +167,8 @@ def follow(
     """
     rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)
+    if not motions:
+        return here
     s, basis = _singular(loops, here, rank)
     lowest, found = 0.3 * s[0], [here]
     headings = np.concatenate([basis[0], -basis[0]])

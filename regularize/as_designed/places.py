@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.model.connections import DisjointSets
 from regularize.model.graph import Edge, NodeId
 from regularize.model.mechanism import Joint, Mechanism
 
@@ -109,8 +109,10 @@ class JointPlaces:
         close = np.linalg.norm(np.cross(directions[:, None], directions), axis=-1) <= near
         # A body that is turned as a whole takes its axes along: they need not point anywhere.
         close &= np.equal.outer(bodies, bodies)
-        for members in nx.connected_components(nx.from_numpy_array(close)):
-            together = sorted(members)
+        parallel = DisjointSets(range(len(close)))
+        for i, j in np.argwhere(close):
+            parallel.union(int(i), int(j))
+        for together in parallel.groups():
             _, _, vt = np.linalg.svd(directions[together])
             for i in together:
                 mean = vt[0] if vt[0] @ directions[i] > 0 else -vt[0]

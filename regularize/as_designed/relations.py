@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.tolerances import EXACT
+from regularize.model.connections import DisjointSets
 from regularize.model.graph import NodeId
 
 #: Radians, or parts of the size, below which a relation is fulfilled.
@@ -144,5 +144,8 @@ def _equal(sizes: Array) -> list[list[int]]:
 
 def _groups(pairs: Iterable[tuple[int, int]], same: Callable[[int, int], bool]) -> list[list[int]]:
     """Sets of numbers that are the same pair by pair."""
-    graph: Any = nx.Graph(pair for pair in pairs if same(*pair))
-    return sorted(sorted(group) for group in nx.connected_components(graph))
+    equal = DisjointSets[int]()
+    for pair in pairs:
+        if same(*pair):
+            equal.union(*pair)
+    return sorted(sorted(group) for group in equal.groups())

@@ -6,10 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_branch, add_model_options, write_text
+from regularize.commands.files import add_branch, add_model_options
 from regularize.errors import RegularizeError
+from regularize.output_files import write_text
 
-OUTPUTS = ("text", "concise", "json", "sarif", "github", "html")
+OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     choice.add_argument(
         "--fail-on",
         choices=("error", "warning", "never"),
-        default="warning",
         help="lowest severity that gives exit status 1 (default: warning)",
     )
     for name, words in (("select", "report only these"), ("ignore", "leave these out")):
@@ -54,6 +54,18 @@ def add(parser: argparse.ArgumentParser) -> None:
             action="extend",
             help=f"{words}; codes or their beginnings, such as REG2,REG104",
         )
+    choice.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="leave out what was known before"
+    )
+    choice.add_argument(
+        "--write-baseline", type=Path, metavar="FILE", help="write what is known now"
+    )
+    choice.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="configuration (default: the nearest regularize.toml or pyproject.toml)",
+    )
     analysis = parser.add_argument_group("analysis")
     add_branch(analysis)
     analysis.add_argument("--rtol", type=positive, help="tolerance of ranks and geometry (1e-5)")
@@ -68,6 +80,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--configurations", type=count, metavar="N", help="configurations to certify (50)"
     )
     analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
+    for name, words, unit in (
+        ("tolerance", "how far joints are off: gives the misfit in redundant directions", "mm,deg"),
+        ("stiffness", "of the joints: gives the forces that the misfit causes", "N/um,Nm/rad"),
+    ):
+        analysis.add_argument(
+            f"--{name}",
+            metavar="T,R|TABLE",
+            action="append",
+            help=f"{words}; for all joints as 1{unit.replace(',', ',2')}, or a CSV, JSON or YAML "
+            "file with joint, translation, rotation; or both",
+        )
     analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
 
 
@@ -103,6 +126,7 @@ def codes(text: str) -> tuple[str, ...]:
 def run(arguments: argparse.Namespace) -> int:
     """Check all files; 2 if one cannot be read, else 1 if one has findings."""
     from regularize.commands.checking import Checking
+    from regularize.commands.configuration import baseline
     from regularize.commands.files import expanded
 
     paths = expanded(arguments.files)
@@ -121,4 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(text)
         else:
             write_text(path, text)
+    if arguments.write_baseline is not None:
+        entries = [entry for outcome in outcomes for entry in outcome.known]
+        write_text(arguments.write_baseline, baseline(entries))
     return max(outcome.status for outcome in outcomes)

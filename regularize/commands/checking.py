@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from regularize.checking import Report, check
+from regularize.commands.configuration import (
+    Configuration,
+    configuration,
+    entries_of,
+    known_before,
+)
 from regularize.commands.files import load_model
 from regularize.commands.verify import write_proof
+from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 from regularize.render import (
     concise,
@@ -24,8 +31,13 @@ from regularize.render import (
 )
 from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
+from regularize.report.suppression import Suppression
+from regularize.version import SCHEMAS, __version__
 
-ANALYSIS = ("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed")
+ANALYSIS = (
+    *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
+    *("tolerance", "stiffness"),
+)
 
 
 @dataclass(frozen=True)
@@ -37,12 +49,14 @@ class Outcome:
         status: Exit status for it alone.
         body: Its report in the form asked for.
         data: The same as plain values where the form is JSON or SARIF.
+        known: Its findings as entries of a baseline.
     """
 
     line: SummaryLine
     status: int
     body: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    known: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,12 +68,16 @@ class Checking:
         single: Whether there is only one model.
         width: Columns of the text.
         color: Whether to use terminal colours.
+        configuration: What the project has agreed on; the command line goes before it.
+        accepted: Findings that are accepted.
     """
 
     arguments: argparse.Namespace
     single: bool
     width: int
     color: bool
+    configuration: Configuration
+    accepted: tuple[Suppression, ...]
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, *, single: bool) -> Checking:
@@ -77,7 +95,12 @@ class Checking:
             width = os.get_terminal_size().columns or text.WIDTH
         # The function of a verb is of no use to other processes and cannot always be sent there.
         options = argparse.Namespace(**{k: v for k, v in vars(arguments).items() if k != "run"})
-        return cls(options, single, width, color)
+        agreed = configuration(arguments.config)
+        known = arguments.baseline or agreed.baseline
+        accepted = agreed.suppressions()
+        if known is not None:
+            accepted += known_before(known)
+        return cls(options, single, width, color, agreed, accepted)
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
         """Check all models; progress goes to standard error."""
@@ -94,7 +117,7 @@ class Checking:
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
-        return Outcome(SummaryLine(path, reason), 2)
+        return Outcome(SummaryLine(displayed(path), displayed(reason)), 2)
 
     def one(self, path: str) -> Outcome:
         """Check one model."""
@@ -104,19 +127,22 @@ class Checking:
             if getattr(self.arguments, name) is not None
         }
         try:
-            report = check(load_model(path, self.arguments), **chosen)
+            report = check(load_model(path, self.arguments, quiet=True), **chosen)
             if self.arguments.proof is not None:
                 write_proof(report.reduction, self.arguments.proof)
         except RegularizeError as error:
             return self.failed(path, str(error))
-        report = report.selected(self.arguments.select, self.arguments.ignore)
+        agreed = self.configuration
+        report = report.selected(
+            self.arguments.select or agreed.select, [*self.arguments.ignore, *agreed.ignore]
+        ).accepting(self.accepted)
         body, data = self._render(report)
-        status = report.exit_status(self.arguments.fail_on)
-        return Outcome(summary.line_of(path, report), status, body, data)
+        status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
+        return Outcome(summary.line_of(path, report), status, body, data, entries_of(report))
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         output = self.arguments.output
-        if output == "json":
+        if output in ("json", "jsonl"):
             return "", report.as_dict()
         if output == "sarif":
             return "", sarif.as_sarif([report])
@@ -142,8 +168,9 @@ class Checking:
         if output == "html" and not self.single:
             return self._pages(read, out)
         if output == "json":
-            entries = [outcome.data for outcome in read]
-            return {out: _json(entries[0] if self.single else entries)}
+            return {out: _json(_reports([outcome.data for outcome in read]))}
+        if output == "jsonl":
+            return {out: "".join(_line(outcome.data) for outcome in read)}
         if output == "sarif":
             return {out: _json(sarif.merged([outcome.data for outcome in read]))}
         body = "".join(outcome.body for outcome in read)
@@ -172,6 +199,17 @@ class Checking:
         lines = {f"{name}.html": outcome.line for name, outcome in names.items()}
         pages[folder / "index.html"] = html.index(lines)
         return pages
+
+
+def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Reports under ``reports``, however many; a single one's own entries stand at the top too."""
+    tool = {"name": "regularize", "version": __version__}
+    whole = {"schema_version": SCHEMAS["report"], "tool": tool, "reports": reports}
+    return {**reports[0], **whole} if len(reports) == 1 else whole
+
+
+def _line(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _json(data: object) -> str:

@@ -7,6 +7,7 @@ import shutil
 import sys
 import textwrap
 
+from regularize.proofs.words import theorem
 from regularize.report.rules import RULES, rule
 
 
@@ -34,10 +35,12 @@ def run(arguments: argparse.Namespace) -> int:
         "Example": found.example,
         "What to do": found.fix,
         "Reference": found.reference,
+        "The theorem": theorem(*found.theorem) if found.theorem else "",
     }
     sys.stdout.write(f"{found.code} {found.name} ({found.severity})\n")
     for title, text in sections.items():
         if text:
-            lines = textwrap.fill(text, width, initial_indent="  ", subsequent_indent="  ")
+            fill = textwrap.TextWrapper(width, initial_indent="  ", subsequent_indent="  ")
+            lines = "\n".join(map(fill.fill, text.split("\n")))
             sys.stdout.write(f"\n{title}\n{lines}\n")
     return 0

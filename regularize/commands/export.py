@@ -7,12 +7,18 @@ import sys
 from pathlib import Path
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
+from regularize.model.mechanism import Mechanism
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
-    parser.add_argument("--to", required=True, metavar="FORMAT", help="see `regularize formats`")
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="FORMAT",
+        help="see `regularize formats`, or c: dynamics of the reduced model",
+    )
     add_fail_on(parser)
     parser.add_argument("-o", dest="out", required=True, type=Path, metavar="FILE")
 
@@ -22,7 +28,21 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.files import save
 
     mechanism = load_model(arguments.file, arguments)
+    if arguments.to == "c":
+        return _write_c(mechanism, arguments)
     findings = save(mechanism, arguments.out, format=arguments.to)
     status = report_findings(findings, arguments.fail_on)
     sys.stdout.write(f"wrote {arguments.out}\n")
+    return status
+
+
+def _write_c(mechanism: Mechanism, arguments: argparse.Namespace) -> int:
+    """Write the dynamics of the reduced model as C source."""
+    from regularize.pinocchio_model.exporting import to_pinocchio
+    from regularize.reduction.reduce import reduce
+
+    robot = to_pinocchio(reduce(mechanism))
+    robot.to_c(arguments.out)
+    status = report_findings(robot.findings, arguments.fail_on)
+    sys.stdout.write(f"wrote {arguments.out} and {arguments.out.with_suffix('.h').name}\n")
     return status

@@ -7,11 +7,10 @@ import glob
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -40,9 +39,20 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
+    """The wish to close what contradicts itself."""
+    parser.add_argument(
+        "--absorb-gaps",
+        action="store_true",
+        help="where loops stay open in redundant directions, move joint frames as little as closes "
+        "them",
+    )
+
+
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how a model is to be read and completed."""
     add_reading_options(parser)
+    add_absorb_gaps(parser)
     parser.add_argument(
         "--density",
         action="append",
@@ -81,7 +91,7 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
     """Print findings to standard error; returns the exit status."""
     findings = list(findings)
     for finding in findings:
-        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
+        sys.stderr.write(f"{finding.severity}[{finding.code}]: {displayed(finding.message)}\n")
     counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
     return int(any(finding.severity in counted for finding in findings))
 
@@ -96,12 +106,20 @@ def add_branch(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def load_model(file: str, arguments: argparse.Namespace) -> Mechanism:
-    """Read the model with the options given."""
+def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
+    """Read the model with the options given; what closes it is said on standard error."""
     from regularize.files import load
 
-    options = reading_options(arguments)
-    mechanism = load(file, as_designed=arguments.as_designed, **options)
+    mechanism = load(
+        file,
+        absorb_gaps=arguments.absorb_gaps,
+        as_designed=arguments.as_designed,
+        **reading_options(arguments),
+    )
+    if arguments.absorb_gaps and not quiet:
+        said = [found for found in mechanism.findings if found.code in ("REG225", "REG226")]
+        report_findings(said, "never")
+        sys.stderr.writelines(f"  {line}\n" for found in said for line in found.help)
     if getattr(arguments, "branch", None) is not None:
         from regularize.reduction.reduce import on_branch
 
@@ -161,22 +179,3 @@ def expanded(files: Sequence[str]) -> list[str]:
         else:
             found[file] = None
     return list(found)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_reading_options, reading_options
+from regularize.commands.files import add_absorb_gaps, add_reading_options, reading_options
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"make a joint another kind: {KINDS} (helical:METRES_PER_TURN), or as a report "
         "proposes it, as in universal:0,1,0 with the ground axis of its second axis",
     )
+    add_absorb_gaps(parser)
     parser.add_argument(
         "--as-designed",
         action="store_true",
         help="write the places and axes of the nearest mechanism that moves more freely",
     )
-    parser.add_argument("--absorb-gaps", action="store_true", help="not available yet")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     for line in _lines(found):
         said.write(f"{line}\n")
     if not arguments.diff:
-        same = arguments.in_place and not found.changes
+        same = arguments.in_place and not found.diff
         said.write(f"{'left as it is' if same else 'wrote'} {written}\n")
     for finding in found.findings:
         sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
@@ -95,6 +95,15 @@ def _lines(found: Fix) -> list[str]:
         + ("moved" if change.kind == change.joint.kind else f"{change.joint.kind} to {change.kind}")
         for change in found.changes
     ]
+    from regularize.report.words import gap_words
+
+    for each in found.slack.links:
+        slack = ", ".join(joint.name for joint in each.joints)
+        lines.append(f"{each.joint.name}: on slack links at {each.carrier} ({slack})")
+    lines += [
+        f"{joint.name}: taken out, for others do what it does" for joint in found.slack.removed
+    ]
+    lines += [f"{name}: frame moved by {gap_words(*sizes)}" for name, sizes in found.moves.items()]
     after = found.reduction
     lines.append(f"redundant constraint equations: {after.redundant}, mobility: {after.mobility}")
-    return lines if found.changes else ["nothing to change", *lines]
+    return lines if len(lines) > 1 else ["nothing to change", *lines]

@@ -1,4 +1,4 @@
-"""`regularize formats`: list the formats that can be read and written."""
+"""`regularize formats`: what can be read and written, and what computes dynamics."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.table import Table
 
     from regularize.adapters import adapters
+    from regularize.kernel.compiled import which
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for column in ("format", "what", "files", "read", "write", "needs", "installed"):
@@ -30,5 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"[{adapter.extra}]".replace("[", r"\[") if adapter.extra else "",
             "yes" if adapter.installed else "no",
         )
-    Console(file=sys.stdout, highlight=False).print(table)
+    console = Console(file=sys.stdout, highlight=False)
+    console.print(table)
+    console.print(f"\ndynamics: {which()}")
     return 0

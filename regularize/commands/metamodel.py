@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from regularize.commands.files import (
     add_model,
     load_model,
-    write_bytes,
-    write_text,
 )
 from regularize.errors import ModelError
+from regularize.output_files import write_bytes, write_text
 
 if TYPE_CHECKING:
     from regularize.metamodels.metamodel import Metamodel

@@ -12,9 +12,11 @@ from regularize.files import written_format
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.output_files import write_text
 from regularize.pinocchio_model.isostatic_mechanism import Isostatic
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
+from regularize.report.held_bodies import held_entries
 from regularize.verification.writing import write_verified
 from regularize.version import SCHEMAS, __version__
 
@@ -63,7 +65,7 @@ def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None
     entry = as_dict(report)
     entry["model"]["reduced"] = path.name
     text = json.dumps(entry, indent=1, ensure_ascii=False, allow_nan=False)
-    target.write_text(text + "\n", encoding="utf-8")
+    write_text(target, text + "\n")
     return Written(path, target, chosen, findings)
 
 
@@ -108,6 +110,7 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
             "statement": _statement(report),
         },
         "cuts": [_cut(reduction, cut) for cut in reduction.cuts],
+        **held_entries(reduction),
         "changes": [
             {
                 "joint": change.joint,
@@ -131,6 +134,9 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
 
 def _statement(report: Isostatic) -> str:
     where = "on the connected set of configurations that contains the assembled one"
+    parts = report.reduction.parts
+    if any(part.held or part.parallelograms for part in parts):
+        where += ", as long as the loops keep the rank of their equations, no parallelogram flat"
     if report.proved:
         return f"the rows left out follow from the directions of the joint axes, {where}"
     return (

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_branch, add_model, load_model, write_bytes
+from regularize.commands.files import add_branch, add_model, load_model
 from regularize.errors import RegularizeError
+from regularize.output_files import write_bytes
 
 if TYPE_CHECKING:
     from regularize.checking import Report

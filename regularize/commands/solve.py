@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model, load_model, write_text
+from regularize.commands.files import add_model, load_model
 from regularize.commands.simulate import assignments
 from regularize.errors import ModelError
+from regularize.output_files import write_text
 
 if TYPE_CHECKING:
     from regularize.model.mechanism import Mechanism

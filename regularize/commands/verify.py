@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model, write_text
+from regularize.commands.files import add_model_options, load_model
 from regularize.errors import ReadError, RegularizeError
+from regularize.input_files import read_bytes
+from regularize.output_files import write_text
 
 if TYPE_CHECKING:
     from regularize.reduction.reduce import Reduction
@@ -25,10 +27,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check one proof; 0 where it holds, else 1."""
-    from regularize.proofs.verifier import summary, verify
+    from regularize.proofs.verifier import verify
 
     try:
-        document = json.loads(arguments.proof.read_bytes())
+        document = json.loads(read_bytes(str(arguments.proof)))
     except (ValueError, RecursionError) as error:
         raise ReadError(str(arguments.proof), f"no JSON: {error}") from error
     verdict = verify(document)
@@ -36,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         from regularize.proofs.matching import match
 
         verdict = match(document, verdict, load_model(arguments.model, arguments))
-    sys.stdout.write(summary(verdict))
+    words = (*verdict.claims, *verdict.assumptions) if verdict.holds else (verdict.reason,)
+    sys.stdout.write("\n".join(["holds" if verdict.holds else "does not hold", *words, ""]))
     return int(not verdict.holds)
 
 

@@ -10,8 +10,9 @@ import pinocchio as pin
 
 from regularize.dynamics.loads import Loads
 from regularize.dynamics.recording import Counters, Sample
-from regularize.errors import MissingExtra, UnsupportedExport
+from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.lie.screw import Array
+from regularize.mujoco_warnings import collected
 from regularize.pinocchio_model.robot import Robot
 
 AXES = dict(zip("XYZ", np.eye(3), strict=True))
@@ -194,7 +195,10 @@ class MujocoEngine:
         begun = float(self._loads.working(t, self._q, self._v) @ self._v)
         floating = self._state.floating
         self._data.qfrc_applied[:] = self._state.to_mujoco(self._q, tau)[1] if floating else tau
-        self._next()
+        with collected() as warnings:
+            self._next()
+        if warnings:
+            raise ModelError(f"MuJoCo warns at {t:.6g} s: {' '.join(warnings[0].split())}")
         self._q, self._v = self._state.from_mujoco(self._data.qpos, self._data.qvel)
         ended = float(self._loads.working(t + self._step, self._q, self._v) @ self._v)
         self._work += self._step * (begun + ended) / 2

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from regularize.dynamics.joint_findings import COUNTED, joint_findings
+from regularize.dynamics.proof_limits import near_limits
 from regularize.dynamics.simulation import Simulation
 from regularize.lie.screw import Array, read_only
 from regularize.model.diagnostic import Diagnostic
@@ -177,6 +178,7 @@ def simulation_of(
         findings=(
             *(finding for finding in robot.findings if finding.code not in COUNTED),
             *joint_findings(robot, coordinates, v),
+            *near_limits(robot.reduction, time, coordinates),
             *findings,
         ),
         drives=tuple(drives),

@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters, read
-from regularize.adapters.common.edits import Patch, WantedKind
-from regularize.adapters.common.files import write_all
+from regularize.adapters.common.edits import Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
+from regularize.as_designed.absorb import Absorbed
 from regularize.as_designed.idealise import idealise
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
 from regularize.fixing.designed_places import designed_places, other_places
+from regularize.fixing.moving import closed_in_file, moving_edits, placing_edits
 from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.mechanism import Mechanism
+from regularize.output_files import write_all
 from regularize.reduction.reduce import Reduction
 from regularize.solving import reduce
 from regularize.statics.cure import Cure
@@ -44,6 +46,9 @@ class Fix:
         findings: What the new kinds cannot hold, and what to know.
         reduction: Analysis of the changed model.
         placing: The files and their edits.
+        slack: Links that are put in and closing joints that are taken out, where other kinds of
+            joints do not suffice.
+        moves: By how many metres and radians frames of joints are moved to absorb gaps.
     """
 
     path: str
@@ -52,6 +57,8 @@ class Fix:
     findings: tuple[Diagnostic, ...]
     reduction: Reduction = field(repr=False)
     placing: Placing = field(repr=False)
+    slack: WantedSlack = field(default_factory=WantedSlack, repr=False)
+    moves: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """One line: the file, how many joints change, what is redundant then."""
@@ -110,7 +117,8 @@ def fix(
         source: A model file or its folder, or a mechanism that was loaded from one.
         joints: New kind of each joint to change, as in ``{"C": "spherical"}``, or a cure; None for
             the smallest changes after which nothing is redundant and the motion is the same.
-        absorb_gaps: Reserved; gaps are not absorbed.
+        absorb_gaps: Also close loops that contradict themselves in redundant directions, by the
+            least change of the joint frames that the file can hold.
         as_designed: Write the places and axes of the nearest mechanism that moves more freely, see
             ``idealise``, and change no kinds.
         options: Of the reader, such as ``loops``.
@@ -119,27 +127,29 @@ def fix(
         ModelError: A joint cannot become what it should, or the changed files do not read as meant.
         UnsupportedExport: The file cannot hold what would be needed.
     """
-    if absorb_gaps:
-        raise ModelError(
-            "gaps cannot be absorbed yet: close the model in the CAD system and save it again, or "
-            "call fix without absorb_gaps"
-        )
     before, named, options = _loaded(source, options)
     patcher = _patcher(before, joints)
+    closed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
+    before = closed.mechanism
     if as_designed:
-        if joints is not None:
+        if joints is not None or absorb_gaps:
             raise ModelError("places and kinds are changed one after the other: call fix twice")
         planned = _designed(before)
-        patch = patcher.placed(planned.wanted) if planned.wanted else Patch()
+        patch = Patch(placing_edits(patcher, planned.wanted))
     else:
         planned = plan(before, patcher, joints)
         patch = patcher.patch(planned.wanted)
+    if planned.slack is not None:
+        more = patcher.slack(planned.slack)
+        patch = Patch(patch.edits + more.edits, patch.findings + more.findings)
+    patch.edits += moving_edits(patcher, closed, patch.edits)
     placing = Placing(patcher, patch.edits, str(before.path))
     after, reduction = before, planned.reduction
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
-    findings = (*planned.findings, *patch.findings)
-    return Fix(named, after, planned.wanted, findings, reduction, placing)
+    findings = (*planned.findings, *patch.findings, *closed.findings())
+    slack = planned.slack or WantedSlack()
+    return Fix(named, after, planned.wanted, findings, reduction, placing, slack, closed.moves)
 
 
 def _designed(before: Mechanism) -> FixPlan:

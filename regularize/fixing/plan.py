@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from regularize.adapters.common.edits import WantedKind
+from regularize.adapters.common.edits import WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.fixing.another_kind import KNOWN, of_another_kind
 from regularize.fixing.provable import provable_changes
+from regularize.fixing.slack import slack_plan, without_implied
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
@@ -32,6 +33,8 @@ class FixPlan:
         isostatic: Whether nothing may be redundant afterwards, and the motion has to stay.
         findings: What to know about the choice.
         left: Redundant equations that may stay, for special dimensions make them so.
+        slack: Links to put in and closing joints to take out beside these changes.
+        expected: The model that the changed files are to hold, where links are put in.
         placed: Whether joints get other places, in place of other kinds.
     """
 
@@ -40,6 +43,8 @@ class FixPlan:
     isostatic: bool
     findings: tuple[Diagnostic, ...] = ()
     left: int = 0
+    slack: WantedSlack | None = None
+    expected: Mechanism | None = None
     placed: bool = False
 
 
@@ -65,6 +70,27 @@ def plan(
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
+    found = _by_kinds(reduction, kinds)
+    if found is not None:
+        return found
+    less, removed = without_implied(reduction, lambda joint: _removable(patcher, joint))
+    if removed:
+        found = _by_kinds(less, kinds) if less.redundant else FixPlan(less, (), isostatic=True)
+        if found is not None:
+            wanted = {each.joint.name: each.replacement for each in found.wanted}
+            left = tuple(wanted.get(joint.name, joint) for joint in less.mechanism.joints)
+            return replace(
+                found,
+                reduction=reduction,
+                slack=WantedSlack(removed=removed),
+                expected=replace(less.mechanism, joints=left),
+            )
+    return _with_slack(reduction, patcher, kinds)
+
+
+def _by_kinds(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> FixPlan | None:
+    """The joints that become other kinds, where these suffice."""
+    mechanism = reduction.mechanism
     found = smallest(reduction, kinds)
     if found is not None:
         wanted = wanted_kinds(mechanism, found.changes)
@@ -72,10 +98,47 @@ def plan(
     left = reduction.remaining
     changes = provable_changes(reduction, kinds) if reduction.removed else ()
     if changes is None or (left == 0 and not changes):
-        raise UnsupportedExport(_why_not(reduction, patcher, kinds))
+        return None
     wanted = wanted_kinds(mechanism, changes)
     return FixPlan(
         reduction, wanted, isostatic=True, findings=_kept(left) if left else (), left=left
+    )
+
+
+def _removable(patcher: Patcher, joint: Joint) -> bool:
+    try:
+        patcher.slack(WantedSlack(removed=(joint,)))
+    except UnsupportedExport:
+        return False
+    return True
+
+
+def _with_slack(
+    reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collection[str]]
+) -> FixPlan:
+    """Slack links, where no other kinds of joints do; raises ``UnsupportedExport``."""
+    found, reason = slack_plan(reduction, kinds), ""
+    if found is not None:
+        try:
+            patcher.slack(found.wanted)
+        except UnsupportedExport as error:
+            found, reason = None, str(error)
+    if found is None:
+        raise UnsupportedExport(_why_not(reduction, patcher, kinds, reason))
+    return FixPlan(
+        reduction,
+        tuple(
+            replace(each, replacement=found.expected.joint(each.joint.name))
+            for each in wanted_kinds(reduction.mechanism, found.changes)
+        ),
+        isostatic=True,
+        findings=(
+            *(_seen(found.numerical) if found.numerical else ()),
+            *(_kept(reduction.remaining) if reduction.remaining else ()),
+        ),
+        left=reduction.remaining,
+        slack=found.wanted,
+        expected=found.expected,
     )
 
 
@@ -89,7 +152,9 @@ def smallest(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Cure
     return None
 
 
-def _why_not(reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collection[str]]) -> str:
+def _why_not(
+    reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collection[str]], reason: str
+) -> str:
     """Why there is no way, and the way out."""
     format = reduction.mechanism.format
     free = [name for name, each in kinds.items() if each]
@@ -97,6 +162,13 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collect
         text = f"this {format} file holds no other kind of joint at any of its loops"
     else:
         text = f"no change of joints that this {format} file can hold makes the model isostatic"
+    if reduction.finite_mobility not in (None, reduction.mobility):
+        text += (
+            ", for it is shaky: redundant equations hold it to second order, as independent ones "
+            "cannot"
+        )
+    if reason:
+        text += f", and {reason}"
     offered = cures(reduction, limit=1, tries=TRIES) if reduction.redundant <= LISTED else ()
     if offered:
         text += f"; in the CAD system or by hand: {offered[0]}"
@@ -107,13 +179,25 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collect
 
 def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
     """Say so where redundancy follows from special dimensions."""
-    if reduction.remaining == 0:
-        return ()
+    if reduction.held:
+        return (
+            Diagnostic(
+                "REG227",
+                "note",
+                "which legs can do without a constraint depends on the configuration: where the "
+                "constraints that are left coincide, these joints let go what the original holds",
+            ),
+        )
+    return _seen(reduction.remaining) if reduction.remaining else ()
+
+
+def _seen(count: int) -> tuple[Diagnostic, ...]:
+    """Say that redundancy was seen and not proved."""
     return (
         Diagnostic(
             "REG307",
             "note",
-            f"{reduction.remaining} redundant constraints follow from special dimensions, not from "
+            f"{count} redundant constraints follow from special dimensions, not from "
             "the directions of axes: that they can go was seen at the configurations visited",
         ),
     )

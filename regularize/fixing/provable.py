@@ -27,19 +27,26 @@ def provable_changes(
     Returns:
         The changes; None where they do not do it.
     """
-    stressed = Stressed(reduction)
-    found = [
-        change
-        for cell in reduction.cells
-        if cell.redundant
-        for change in _of_cell(stressed, cell, kinds)
-    ]
+    found = gaining_changes(reduction, kinds)
     after = reduce(changed(reduction, found), rtol=reduction.rtol, seed=reduction.seed)
     same = (after.mobility, after.finite_mobility) == (
         reduction.mobility,
         reduction.finite_mobility,
     )
     return tuple(found) if same and after.redundant <= reduction.remaining else None
+
+
+def gaining_changes(
+    reduction: Reduction, kinds: Mapping[str, Collection[str]]
+) -> list[JointChange]:
+    """Changes each of whose new freedoms takes a state of self-stress away."""
+    stressed = Stressed(reduction)
+    return [
+        change
+        for cell in reduction.cells
+        if cell.redundant
+        for change in _of_cell(stressed, cell, kinds)
+    ]
 
 
 def _of_cell(

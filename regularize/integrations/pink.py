@@ -7,6 +7,8 @@ linearly dependent; the kept rows are independent.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from regularize.errors import MissingExtra, ModelError
@@ -47,14 +49,12 @@ class LoopTask(Task):  # type: ignore[misc]
 
     def compute_error(self, configuration: pink.Configuration) -> Array:
         """Errors of the rows, shape (rows,); rotations in rad, lengths in sizes of the loops."""
-        self._check(configuration)
-        error = self.robot.residual(configuration.q, configuration.data)
+        error = self.robot.residual(configuration.q, self._checked_data(configuration))
         return self._independent(configuration) @ error
 
     def compute_jacobian(self, configuration: pink.Configuration) -> Array:
         """Rows on velocities, shape (rows, nv)."""
-        self._check(configuration)
-        jacobian = self.robot.jacobian(configuration.q, configuration.data)
+        jacobian = self.robot.jacobian(configuration.q, self._checked_data(configuration))
         return self._independent(configuration) @ jacobian
 
     def _independent(self, configuration: pink.Configuration) -> Array:
@@ -62,16 +62,18 @@ class LoopTask(Task):  # type: ignore[misc]
         robot = self.robot
         if robot.rank == robot.rows:
             return np.eye(robot.rows)
-        jacobian = robot.jacobian(configuration.q, configuration.data)
+        jacobian = robot.jacobian(configuration.q, self._checked_data(configuration))
         return np.asarray(np.linalg.svd(jacobian)[0][:, : robot.rank].T)
 
-    def _check(self, configuration: pink.Configuration) -> None:
+    def _checked_data(self, configuration: pink.Configuration) -> Any:
+        """Pink's own data, where the kernel does not do without."""
         model = configuration.model
         if (model.nq, model.nv) != (self.robot.model.nq, self.robot.model.nv):
             raise ModelError(
                 f"the configuration has nq {model.nq} and nv {model.nv}, the robot nq "
                 f"{self.robot.model.nq} and nv {self.robot.model.nv}: make it of robot.model"
             )
+        return configuration.data if self.robot.kernel is None else None
 
     def __repr__(self) -> str:
         """The task in one line."""

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.transform import Rotation
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -163,8 +162,28 @@ def log_rotation(R: Array) -> Array:
     # Near half a turn the sine says little; quaternions do.
     half_turn = cosine < -0.9
     if half_turn.any():
-        w[half_turn] = Rotation.from_matrix(R[half_turn]).as_rotvec()
+        w[half_turn] = _beyond(R[half_turn])
     return w
+
+
+def _beyond(R: Array) -> Array:
+    """Rotation vectors of rotations by more than a right angle, by quaternions, shape (N, 3).
+
+    Of the columns :math:`x_i x` of four times the quaternion's products, the longest tells most.
+    """
+    trace = np.trace(R, axis1=1, axis2=2)
+    symmetric = R + np.swapaxes(R, 1, 2)
+    products = symmetric + (1.0 - trace)[:, None, None] * np.eye(3)
+    largest = np.argmax(np.diagonal(products, axis1=1, axis2=2), axis=1)
+    rows = np.arange(len(R))
+    vector = products[rows, largest]
+    size = np.linalg.norm(vector, axis=1)
+    skew = np.stack(
+        [R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=1
+    )
+    scalar = skew[rows, largest]
+    angle = 2.0 * np.arctan2(size, np.abs(scalar))
+    return np.asarray(vector * (np.where(scalar < 0.0, -angle, angle) / size)[:, None])
 
 
 def inverse_left_jacobian(w: Array) -> Array:

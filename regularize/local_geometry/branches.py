@@ -8,7 +8,6 @@ branch if it can be drawn back to the configuration by halves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -17,10 +16,18 @@ from numpy.typing import NDArray
 from regularize.lie.screw import Array, read_only
 from regularize.local_geometry.arcs import Arcs
 from regularize.local_geometry.finite import finite_mobility
-from regularize.local_geometry.second_order import SecondOrder, cone, definite, second_order
+from regularize.local_geometry.landing import landed
+from regularize.local_geometry.second_order import (
+    SecondOrder,
+    cone,
+    definite,
+    second_order,
+    second_orders,
+)
+from regularize.local_geometry.sights import Sight, inside, together
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.local_mobility import EVIDENCE, LocalBranch, LocalMobility
-from regularize.manifold.projection import Mask, moved, project
+from regularize.manifold.projection import Mask
 from regularize.manifold.tolerances import Tolerances
 
 
@@ -63,38 +70,62 @@ class BranchPoint:
             halves: How often half the way back has to lead to the same branch. Branches are told
                 from each other as near as their rank can be seen: they are all but straight there.
         """
-        q, ways = self._followed(self.cone, radius, halves)
-        count = q.shape[1]
-        if not count:
-            return ()
-        ranks = self.ranks(q.reshape(-1, len(self.q))).reshape(halves + 1, count)
-        same = np.cumprod(ranks == ranks[0], axis=0).sum(axis=0) - 1
-        clear = same > 0  # else the way back has changed branch
-        q, ways, ranks, same = q[:, clear], ways[:, clear], ranks[:, clear], same[clear]
-        count = len(same)
-        near, directions = (values[same, np.arange(count)] for values in (q, ways))
-        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        tangents = []
-        for point, rank in zip(near, ranks[0], strict=True):
-            there = second_order(self.loops, point, int(rank), self.tolerances.rank)
-            tangents.append(there.motions @ there.kernel)
+        groups = together(self._sights(*self._followed(self.cone, radius, halves)))
+        found = [(members, self._best(members)) for members in groups]
         branches = []
-        for members in _together(directions, ranks[0], tangents):
-            first = members[0]
-            ahead = directions[members] @ directions[first]
-            ends = [first] if ahead.min() > 0.0 else [first, members[int(np.argmin(ahead))]]
-            at = q[np.minimum(same[ends], halves // 2), ends]
-            rank = int(ranks[0, first])
-            local = self._best(q[0, members[:3]], rank)
-            branches.append(LocalBranch(rank, local, read_only(directions[first]), read_only(at)))
+        for members, local in found:
+            # Where branches meet each other, more is allowed than moves on any of them.
+            others = (seen for seen, other in found if other.mobility is not None)
+            if local.mobility is None and any(inside(members[0], seen) for seen in others):
+                continue
+            branches.append(_branch(members, local))
         return tuple(sorted(branches, key=lambda branch: (-(branch.mobility or 0), -branch.rank)))
 
-    def _best(self, q: Array, rank: int) -> LocalMobility:
+    def _sights(self, q: Array, ways: Array) -> list[Sight]:
+        """What is seen at configurations, as near as rank and tangent of their branch are clear.
+
+        Forms of second order tell what moves from what is shaky all along a branch. They fade on
+        the way back, those of branches that part at a high order first.
+
+        Args:
+            q: Configurations at several distances, the farthest first, shape (h, N, n).
+            ways: Scaled ways to them, shape (h, N, n).
+        """
+        h, count = q.shape[:2]
+        if not count:
+            return []
+        ranks = self.ranks(q.reshape(-1, len(self.q))).reshape(h, count)
+        same = np.cumprod(ranks == ranks[0], axis=0).sum(axis=0) - 1
+        sights = []
+        for rank in np.unique(ranks[0]):
+            here = np.flatnonzero((ranks[0] == rank) & (same > 0))  # else it has changed branch
+            tangents = self._tangents(q[same[here], here], int(rank))
+            many = here[[t.shape[1] > 1 for t in tangents]]  # what moves at all has one freedom
+            far = self._tangents(q[0, many], int(rank))
+            least = {i: t.shape[1] for i, t in zip(many, far, strict=True)}
+            for i, tangent in zip(here, tangents, strict=True):
+                chosen = int(same[i])
+                while tangent.shape[1] > least.get(i, 1):
+                    chosen -= 1
+                    (tangent,) = self._tangents(q[chosen, i][None], int(rank))
+                way = ways[chosen, i] / np.linalg.norm(ways[chosen, i])
+                away = float(np.linalg.norm(ways[0, i]))
+                clear = q[min(int(same[i]), h // 2), i]
+                sights.append(Sight(q[0, i], away, int(rank), clear, way, tangent))
+        return sights
+
+    def _tangents(self, q: Array, rank: int) -> list[Array]:
+        """Velocities at which no form feels any other at configurations (N, n), each (n, k)."""
+        found = second_orders(self.loops, q, rank, self.tolerances.rank) if len(q) else []
+        return [there.motions @ there.kernel for there in found]
+
+    def _best(self, members: list[Sight]) -> LocalMobility:
         """The clearest answer of a few configurations of a branch: some may be near another."""
         found = []
-        for point in q:
-            found.append(finite_mobility(self.loops, point, rank, self.tolerances, self.rng))
-            if found[-1].evidence == EVIDENCE[0]:
+        for one in members[:3]:
+            local = finite_mobility(self.loops, one.far, one.rank, self.tolerances, self.rng)
+            found.append(local)
+            if local.evidence in EVIDENCE[:2]:
                 break
         return min(found, key=lambda one: EVIDENCE.index(one.evidence))
 
@@ -142,7 +173,9 @@ class BranchPoint:
             radius: Distance that is tried first; halves of it where it is too far.
             halves: How often the way is halved.
         """
-        directions = motions @ self.found.motions.T
+        # Exactly along the tangent of a cusp no correction leads to either side.
+        beside = motions + 0.02 * self.rng.normal(size=motions.shape)
+        directions = beside @ self.found.motions.T
         seeds = radius * np.vstack([directions, -directions])
         parts = []
         for _ in range(5):
@@ -165,51 +198,22 @@ class BranchPoint:
             Configurations and the scaled ways to them, shape (halves + 1, good ones, n), and which
             are good, shape (N,): those that halves of the way lead to all the time.
         """
-        loops, tolerances = self.loops, replace(self.tolerances, singular=1e-13)
         good = np.ones(len(steps), dtype=bool)
         q, ways = np.zeros((2, halves + 1, *steps.shape))
         for i in range(halves + 1):
-            start = np.repeat(self.q[None], len(steps), axis=0)
-            # The equations that say most come first: the others, nearly dependent, lead astray.
-            most = np.full(len(steps), len(self.q) - self.found.motions.shape[1])
-            found = project(loops, moved(loops, start, steps), ranks=most, steps=4)
-            found = project(loops, found.q, tolerances=tolerances)
-            q[i], ways[i] = found.q, loops.difference(start, found.q) / loops.units
+            q[i], ways[i], closed = landed(self.loops, self.q, steps)
             off = np.linalg.norm(ways[i] - steps, axis=1)
             aside = 0.75 if i == 0 else 0.25
-            good &= found.closed & (off <= aside * np.linalg.norm(steps, axis=1))
+            good &= closed & (off <= aside * np.linalg.norm(steps, axis=1))
             steps = 0.5 * ways[i]
         return q[:, good], ways[:, good], good
 
 
-def _together(
-    ways: Array, ranks: NDArray[np.intp], tangents: list[Array], bent: float = 0.1
-) -> list[list[int]]:
-    """Which configurations are on the same branch: each is seen straight ahead from others.
-
-    Args:
-        ways: Unit vectors to them, shape (N, n).
-        ranks: Their ranks, shape (N,).
-        tangents: Their tangents, orthonormal, shape (n, k) each.
-        bent: Largest part of a way that is not straight ahead; tangents may turn by three times
-            as much, for those that are seen from nearby differ less than they do.
-    """
-    waiting, groups = list(range(len(ways))), []
-    while waiting:
-        group, new = [], [waiting.pop(0)]
-        while new:
-            a = new.pop()
-            group.append(a)
-            for b in [b for b in waiting if ranks[a] == ranks[b]]:
-                if tangents[a].shape != tangents[b].shape:
-                    continue
-                aside = [
-                    np.linalg.norm(ways[i] - tangents[j] @ (tangents[j].T @ ways[i]))
-                    for i, j in ((a, b), (b, a))
-                ]
-                turned = tangents[a] - tangents[b] @ (tangents[b].T @ tangents[a])
-                if max(aside) <= bent and np.linalg.norm(turned, 2) <= 3.0 * bent:
-                    waiting.remove(b)
-                    new.append(b)
-        groups.append(group)
-    return groups
+def _branch(members: list[Sight], local: LocalMobility) -> LocalBranch:
+    """A branch with a configuration on it, and one in the opposite direction if there is one."""
+    first = members[0]
+    ahead = [float(one.way @ first.way) for one in members]
+    ends = [first.near]
+    if min(ahead) <= 0.0:
+        ends.append(members[int(np.argmin(ahead))].near)
+    return LocalBranch(first.rank, local, read_only(first.way), read_only(np.array(ends)))

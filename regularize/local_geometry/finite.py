@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from regularize.lie.screw import Array, read_only
-from regularize.local_geometry.second_order import definite, second_order
+from regularize.local_geometry.landing import landed
+from regularize.local_geometry.second_order import definite, never_together, second_order
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.local_mobility import LocalMobility
-from regularize.manifold.projection import Mask, moved, project
-from regularize.manifold.tolerances import EXACT, Tolerances
+from regularize.manifold.projection import Mask
+from regularize.manifold.tolerances import Tolerances
 
 
 def finite_mobility(
@@ -20,7 +19,8 @@ def finite_mobility(
     """Finite mobility from the forms of second order and from motions that can be followed.
 
     Where every combination of the directions in which the forms leave the rank alone can be
-    followed, and a combination of the forms is definite on the others, both together prove it.
+    followed, and a combination of the forms is definite on the others, both together prove it. So
+    they do where the forms only never vanish together.
 
     Args:
         loops: Kinematics of the loops.
@@ -33,15 +33,22 @@ def finite_mobility(
     kernel = found.kernel
     d = kernel.shape[1]
     rest = np.linalg.svd(kernel)[0][:, d:]
-    weights = definite(np.swapaxes(rest, 0, 1) @ found.forms @ rest, found.level)
+    forms = np.swapaxes(rest, 0, 1) @ found.forms @ rest
+    weights = definite(forms, found.level)
     free, cut = found.motions @ kernel, found.motions @ rest
-    followed = followed_velocities(loops, q, _headings(free, rng)).T
-    if rest.shape[1] == 0 and followed.shape[1] == d:
-        return LocalMobility(d, "counted", read_only(q), free, cut)
-    if weights is not None and followed.shape[1] == d:
-        stress = edge_wrenches(loops, found.stresses @ weights)
-        return LocalMobility(d, "second order", read_only(q), free, cut, stress)
-    followed = followed_velocities(loops, q, _headings(found.motions, rng)).T
+    if _straight(loops, q, _headings(free, rng)):
+        if rest.shape[1] == 0:
+            return LocalMobility(d, "counted", read_only(q), free, cut)
+        if weights is not None:
+            stress = edge_wrenches(loops, found.stresses @ weights)
+            return LocalMobility(d, "second order", read_only(q), free, cut, stress)
+        if never_together(forms, found.level):
+            return LocalMobility(d, "second order", read_only(q), free, cut)
+    headings = _headings(found.motions, rng)
+    ways, reached = _ways(loops, q, headings)
+    followed = _basis(ways[reached]).T
+    if followed.shape[1] and not _linear(headings[reached], ways[reached], found.motions):
+        followed = followed[:, :0]  # what several motions follow that meet is more than each does
     left = np.linalg.svd(found.motions.T @ followed)[0][:, followed.shape[1] :]
     some = followed.shape[1] > 0
     return LocalMobility(
@@ -86,13 +93,43 @@ def followed_velocities(
             one, scaled, shape (m, n).
         held: Velocities that stay zero, shape (n,).
     """
-    step = 0.01
-    start = np.repeat(q[None], len(headings), axis=0)
-    untruncated = replace(EXACT, singular=1e-13)
-    ends = moved(loops, start, step * headings)
-    reached = project(loops, ends, held=held, tolerances=untruncated)
-    followed = (reached.q - start)[reached.closed] / (step * loops.units)
-    if len(followed) == 0:
-        return followed
-    _, sizes, V = np.linalg.svd(followed / np.sqrt(len(followed)), full_matrices=False)
-    return np.asarray(V[sizes > 0.1 * max(1.0 / np.sqrt(loops.freedoms), float(sizes[0]))])
+    ways, reached = _ways(loops, q, headings, held)
+    return _basis(ways[reached])
+
+
+def _basis(ways: Array) -> Array:
+    """A basis of what ways span but for what is curved, shape (k, n)."""
+    if len(ways) == 0:
+        return ways
+    _, sizes, V = np.linalg.svd(ways / np.sqrt(len(ways)), full_matrices=False)
+    return np.asarray(V[sizes > 0.1 * max(1.0 / np.sqrt(ways.shape[1]), float(sizes[0]))])
+
+
+def _ways(
+    loops: LoopKinematics, q: Array, headings: Array, held: Mask | None = None, step: float = 0.1
+) -> tuple[Array, Mask]:
+    """Where steps along headings lead, by the length of the steps, (m, n), and which end there.
+
+    The steps must not be too small: forbidden by terms of order m, one of length s is taken back
+    until s to the power m is rounding.
+    """
+    _, ways, closed = landed(loops, q, step * headings, held)
+    ways /= step
+    # The start itself is no farther away than a step.
+    near = np.linalg.norm(ways - headings, axis=1) <= 1.25 * np.linalg.norm(headings, axis=1)
+    return ways, closed & near
+
+
+def _straight(loops: LoopKinematics, q: Array, headings: Array) -> bool:
+    """Whether motions follow all headings."""
+    ways, reached = _ways(loops, q, headings)
+    off = np.linalg.norm(ways - headings, axis=1) / np.linalg.norm(headings, axis=1)
+    return bool(np.all(reached & (off <= 0.25)))
+
+
+def _linear(headings: Array, ways: Array, motions: Array) -> bool:
+    """Whether corrections take a part of all headings back, the same one: one motion is here."""
+    before, after = headings @ motions, ways @ motions
+    share, *_ = np.linalg.lstsq(before, after)
+    off = np.linalg.norm(before @ share - after, axis=1) / np.linalg.norm(before, axis=1)
+    return len(before) > 2 * motions.shape[1] and bool(np.all(off <= 0.25))

@@ -13,11 +13,11 @@ are the directions in which the rank stays what it is.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
@@ -59,24 +59,35 @@ def second_order(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> Sec
         rank: Rank of the closure equations there.
         rtol: Relative size of forms that are rounding.
     """
+    return second_orders(loops, q[None], rank, rtol)[0]
+
+
+def second_orders(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> list[SecondOrder]:
+    """The same at several configurations with the same rank, shape (N, n)."""
     state = loops.state(q)
-    u, _, vt = np.linalg.svd(loops.jacobian(state)[0] * loops.units)
-    motions, stresses = vt[rank:].T, u[:, rank:]
-    k = motions.shape[1]
+    u, _, vt = np.linalg.svd(loops.jacobian(state) * loops.units)
+    motions, stresses = np.swapaxes(vt[:, rank:], 1, 2), u[:, :, rank:]
+    N, n, k = motions.shape
     first, second = np.triu_indices(k)
-    pairs = (motions[:, first] + motions[:, second]).T * loops.units
+    pairs = np.swapaxes(motions[..., first] + motions[..., second], 1, 2) * loops.units
     # The sum of two motions has the forms of both and twice that of the pair.
-    values = loops.bias(state[np.zeros(len(pairs), dtype=int)], pairs)
-    H = np.zeros((k, k, len(stresses)))
-    H[first, second] = H[second, first] = values
-    own = np.einsum("aam->am", H) / 4.0
-    H = 0.5 * (H - own[:, None] - own[None])
+    values = loops.bias(state[np.repeat(np.arange(N), len(first))], pairs.reshape(-1, n))
+    H = np.zeros((N, k, k, stresses.shape[1]))
+    H[:, first, second] = H[:, second, first] = values.reshape(N, len(first), -1)
+    own = np.einsum("naam->nam", H) / 4.0
+    H = 0.5 * (H - own[:, :, None] - own[:, None])
+    return [_independent(*parts, rtol) for parts in zip(motions, stresses, H, strict=True)]
+
+
+def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> SecondOrder:
+    """The forms of self-stresses (m, s) that are independent, from the second derivatives."""
+    k = motions.shape[1]
     flat = (H @ stresses).reshape(k * k, stresses.shape[1])
-    size = float(np.max(np.abs(H), initial=0.0))
+    level = rtol * max(float(np.max(np.abs(H), initial=0.0)), 1.0)
     _, sizes, mixing = np.linalg.svd(flat, full_matrices=False)
-    mixing = mixing[sizes > rtol * max(size, 1.0)].T
+    mixing = mixing[sizes > level].T
     forms = np.moveaxis((flat @ mixing).reshape(k, k, mixing.shape[1]), -1, 0)
-    return SecondOrder(motions, stresses, stresses @ mixing, forms, rtol * max(size, 1.0))
+    return SecondOrder(motions, stresses, stresses @ mixing, forms, level)
 
 
 def definite(forms: Array, level: float) -> Array | None:
@@ -105,6 +116,8 @@ def definite(forms: Array, level: float) -> Array | None:
     for _ in range(20 * k * (k + 1)):
         points = np.einsum("ti,pij,tj->pt", tried, forms, tried)
         size = max(float(np.max(np.abs(points))), level)
+        from scipy.optimize import nnls  # needed by few mechanisms
+
         share, _ = nnls(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
         nearest = points @ share / max(float(share.sum()), level)
         distance = float(np.linalg.norm(nearest))
@@ -118,6 +131,40 @@ def definite(forms: Array, level: float) -> Array | None:
             break
         tried = np.vstack([tried[share > 0.0], vectors[:, 0]])
     return best
+
+
+def never_together(forms: Array, level: float, most: int = 5000) -> bool:
+    """Whether there is no vector but zero at which all forms vanish, proved by exclusion of boxes.
+
+    Where no combination of the forms is definite, they may still never vanish together. One vector
+    in each direction is on the faces of a cube. A box is left out if the combination that its
+    middle feels most does not vanish anywhere in it; else it is halved in all directions.
+
+    Args:
+        forms: Symmetric matrices, shape (p, k, k).
+        level: Values of the forms below this are rounding.
+        most: Number of boxes at which it is given up.
+    """
+    p, k = forms.shape[:2]
+    if p == 0 or k == 0 or 2**k > most:
+        return False
+    corners = np.array(list(itertools.product((-0.5, 0.5), repeat=k - 1)))
+    for face in range(k):
+        free = np.arange(k) != face
+        middles, half = np.eye(k)[face][None], 1.0
+        while len(middles):
+            values = np.einsum("ni,pij,nj->np", middles, forms, middles)
+            sizes = np.linalg.norm(values, axis=1)
+            chosen = np.einsum("np,pij->nij", values / np.maximum(sizes, level)[:, None], forms)
+            slopes = np.abs(chosen @ middles[..., None])[:, free].sum(axis=(1, 2))
+            bends = np.abs(chosen[:, free][..., free]).sum(axis=(1, 2))
+            left = middles[sizes - 2.0 * half * slopes - half**2 * bends <= level]
+            if len(left) * len(corners) > most or half < math.sqrt(level):
+                return False
+            steps = np.zeros((len(corners), k))
+            steps[:, free] = half * corners
+            middles, half = (left[:, None] + steps).reshape(-1, k), 0.5 * half
+    return True
 
 
 def cone(forms: Array, level: float, rng: np.random.Generator) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,30 +20,47 @@ class JointMotions:
 
     def __init__(self, loops: LoopTree) -> None:
         """Sort the edges by how they move."""
-        self._edges = loops.edges
         edges = [loops.graph.edges[index] for index in loops.edges]
-        self._singles = [
-            (edge.index, column, edge.screws[:, k])
-            for edge in edges
-            if not edge.group
-            for k, column in enumerate(loops.local(edge.index))
-        ]
+        place = {edge.index: i for i, edge in enumerate(edges)}
+        self._count, self._freedoms = len(edges), loops.freedoms
+        #: Coordinates, edges and powers of the screws that move k-th in a row of single motions.
+        self._rows: list[tuple[NDArray[np.intp], NDArray[np.intp], Array]] = []
+        singles = [edge for edge in edges if not edge.group]
+        for k in range(max((edge.freedoms for edge in singles), default=0)):
+            alike = [edge for edge in singles if edge.freedoms > k]
+            self._rows.append(
+                (
+                    np.array([loops.local(edge.index)[k] for edge in alike]),
+                    np.array([place[edge.index] for edge in alike]),
+                    np.array([edge.screws[:, k] for edge in alike]),
+                )
+            )
         self._groups = _by_freedoms(loops, [edge for edge in edges if edge.group])
+        self._places = [np.array([place[e] for e in indices]) for *_, indices in self._groups]
 
-    def factors(self, q: Array) -> dict[EdgeId, list[Array]]:
-        """The exponentials of every edge, one per factor, each of shape (N, 4, 4)."""
-        factors: dict[EdgeId, list[Array]] = {index: [] for index in self._edges}
-        if self._singles:
-            coordinates = q[:, [column for _, column, _ in self._singles]]
-            twists = coordinates[..., None] * np.array([s for _, _, s in self._singles])
-            exponentials = screw.exp(twists)
-            for i, (index, _, _) in enumerate(self._singles):
-                factors[index].append(exponentials[:, i])
-        for columns, basis, indices in self._groups:
-            exponentials = screw.exp(np.einsum("gij,ngj->ngi", basis, q[:, columns]))
-            for i, index in enumerate(indices):
-                factors[index] = [exponentials[:, i]]
-        return factors
+    def poses(self, q: Array) -> tuple[Array, Array]:
+        """How far every edge moves, and how far it has moved where each coordinate acts.
+
+        Args:
+            q: Configurations, shape (N, n).
+
+        Returns:
+            Motion of the child's joint frame in the parent's, shape (N, edges, 4, 4); and of the
+            frame in which each coordinate's screw is constant, shape (N, n, 4, 4).
+        """
+        moved = np.zeros((len(q), self._count, 4, 4))
+        moved[..., range(4), range(4)] = 1.0
+        carried = np.zeros((len(q), self._freedoms, 4, 4))
+        for k, (columns, places, screws) in enumerate(self._rows):
+            own = screw.exp(q[:, columns, None] * screws)
+            before = moved[:, places]
+            carried[:, columns] = before
+            moved[:, places] = own if k == 0 else before @ own
+        for (columns, basis, _), places in zip(self._groups, self._places, strict=True):
+            own = screw.exp(np.einsum("gij,ngj->ngi", basis, q[:, columns]))
+            moved[:, places] = own
+            carried[:, columns] = own[:, :, None]
+        return moved, carried
 
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
@@ -85,17 +100,9 @@ def _by_freedoms(
         sizes.setdefault(edge.freedoms, []).append(edge)
     return [
         (
-            np.array([loops.local(edge.index) for edge in alike]),
+            np.array([loops.local(edge.index) for edge in alike], dtype=int),
             np.array([edge.screws for edge in alike]),
             [edge.index for edge in alike],
         )
         for alike in sizes.values()
     ]
-
-
-def product(motions: Iterable[Array]) -> Array:
-    """The motions one after the other; none of them is the identity of shape (4, 4)."""
-    total = np.eye(4)
-    for motion in motions:
-        total = total @ motion
-    return total

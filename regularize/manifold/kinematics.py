@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.joint_motion import JointMotions, product
+from regularize.manifold.joint_motion import JointMotions
 from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.model.loop_tree import LoopTree
 
@@ -74,16 +74,21 @@ class LoopKinematics(LoopTree):
     ) -> None:
         """Order the tree from its root and index the coordinates."""
         super().__init__(graph, edges, tree)
-        self._measure(length, np.zeros(3) if center is None else center)
         self.motions = JointMotions(self)
         joints = [graph.edges[index] for index in self.edges]
-        self._back = {
-            joint.index: (screw.inverse(joint.T_parent), screw.inverse(joint.T_child))
-            for joint in joints
-        }
+        self._T_parent = np.array([joint.T_parent for joint in joints]).reshape(-1, 4, 4)
+        self._T_child = np.array([joint.T_child for joint in joints]).reshape(-1, 4, 4)
+        self._back = screw.inverse(self._T_child)
+        self._parent = np.array([self.row(joint.parent) for joint in joints], dtype=int)
+        self._child = np.array([self.row(joint.child) for joint in joints], dtype=int)
+        counts = [joint.freedoms for joint in joints]
+        self._edge_of_column = np.repeat(np.arange(len(joints)), counts)
+        self._levels = self._by_level()
         self._joint_screws = np.zeros((self.freedoms, 6))
         for joint in joints:
             self._joint_screws[self.local(joint.index)] = joint.screws.T
+        self._turns = np.any(self._joint_screws[:, 3:] != 0.0, axis=1)
+        self._measure(length, np.zeros(3) if center is None else center)
         self.coupling, self.coupling_offset = self._couplings()
 
     def _couplings(self) -> tuple[Array, Array]:
@@ -101,11 +106,7 @@ class LoopKinematics(LoopTree):
         return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
 
     def _measure(self, length: float, center: Array) -> None:
-        units = np.ones(self.freedoms)
-        for index in self.edges:
-            edge = self.graph.edges[index]
-            translates = ~np.any(edge.screws[3:] != 0.0, axis=0)
-            units[self.local(index)] = np.where(translates, length, 1.0)
+        units = np.where(self._turns, 1.0, length)
         self._length, self._center, self._units = length, read_only(center), read_only(units)
 
     def measured(self, length: float, center: Array | None = None) -> LoopKinematics:
@@ -136,47 +137,46 @@ class LoopKinematics(LoopTree):
             q: Coordinates of ``self.columns``, shape (n,) or (N, n).
         """
         q = np.atleast_2d(np.asarray(q, dtype=np.float64))
-        N = len(q)
-        T_world = np.zeros((N, len(self.nodes), 4, 4))
+        moved, carried = self.motions.poses(q)
+        T_world = np.zeros((len(q), len(self.nodes), 4, 4))
         T_world[:, [self._row[root] for root in self.roots]] = np.eye(4)
-        frames = np.zeros((N, self.freedoms, 4, 4))
-        factors = self.motions.factors(q)
-        for index, node in self.tree:
-            edge = self.graph.edges[index]
-            before = T_world[:, self._row[edge.other(node)]]
-            to_parent, to_child = self._back[index]
-            if node == edge.child:
-                frame = before @ edge.T_parent
-                T_world[:, self._row[node]] = self._move(index, frame, factors, frames) @ to_child
-            else:
-                moved = before @ edge.T_child
-                frame = moved @ screw.inverse(product(factors[index]))
-                self._move(index, frame, factors, frames)
-                T_world[:, self._row[node]] = frame @ to_parent
-        L = len(self.chords)
-        T_chord, T_target = np.zeros((N, L, 4, 4)), np.zeros((N, L, 4, 4))
-        for i, index in enumerate(self.chords):
-            edge = self.graph.edges[index]
-            frame = T_world[:, self._row[edge.parent]] @ edge.T_parent
-            T_chord[:, i] = self._move(index, frame, factors, frames)
-            T_target[:, i] = T_world[:, self._row[edge.child]] @ edge.T_child
+        for edges, onward, start, end in self._levels:
+            step = self._T_parent[edges] @ moved[:, edges] @ self._back[edges]
+            if not onward.all():
+                step[:, ~onward] = screw.inverse(step[:, ~onward])
+            T_world[:, end] = T_world[:, start] @ step
+        on_parent = T_world[:, self._parent] @ self._T_parent
+        frames = on_parent[:, self._edge_of_column] @ carried
+        chords = [self._place[chord] for chord in self.chords]
+        T_chord = on_parent[:, chords] @ moved[:, chords]
+        T_target = T_world[:, self._child[chords]] @ self._T_child[chords]
         R = frames[..., :3, :3]
         v, w = np.moveaxis(R @ self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2), -1, 0)
         screws = np.concatenate([v + screw.cross(frames[..., :3, 3], w), w], axis=-1)
         return State(q, T_world, screws, T_chord, T_target)
 
-    def _move(
-        self, index: EdgeId, frame: Array, factors: dict[EdgeId, list[Array]], frames: Array
-    ) -> Array:
-        """Frame after the joint's motion; writes that of each of its screws on the way."""
-        if self.graph.edges[index].group:
-            frame = frame @ factors[index][0]
-            frames[:, self.local(index)] = frame[:, None]
-            return frame
-        for column, factor in zip(self.local(index), factors[index], strict=True):
-            frames[:, column] = frame
-            frame = frame @ factor
-        return frame
+    def _by_level(
+        self,
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]]:
+        """Edges of the tree at the same distance from its root, followed together.
+
+        Their places in ``edges``, whether they lead from parent to child, and the rows of the nodes
+        that they start from and lead to.
+        """
+        level = dict.fromkeys(self.roots, 0)
+        found: list[list[tuple[int, bool, int, int]]] = []
+        for index, node in self.tree:
+            edge = self.graph.edges[index]
+            before = edge.other(node)
+            level[node] = level[before] + 1
+            if level[node] > len(found):
+                found.append([])
+            way = (self._place[index], node == edge.child, self.row(before), self.row(node))
+            found[level[node] - 1].append(way)
+        return [
+            (np.array(edges), np.array(onward), np.array(start), np.array(end))
+            for edges, onward, start, end in (zip(*ways, strict=True) for ways in found)
+        ]
 
     def residual(self, state: State) -> Array:
         """Closure errors, shape (N, 6 L + C).

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
-
-#: Smallest over largest pivot above which a quick decomposition loses no more than half the
-#: digits: the condition of the system itself is then below about a thousand.
-REGULAR = 1e-3
+from regularize.manifold.block_rows import REGULAR, BlockRows
 
 
 def least_norm(
-    matrices: Array,
+    matrices: Array | BlockRows,
     values: Array,
     singular: float,
     held: NDArray[np.bool_] | None = None,
@@ -29,7 +26,7 @@ def least_norm(
     get.
 
     Args:
-        matrices: Shape (N, m, n).
+        matrices: Shape (N, m, n); sparse ones stay so where their rows are clearly independent.
         values: Right-hand sides, shape (N, m), or k of them for each system, shape (N, m, k).
         singular: Singular values below this fraction of the largest are not divided by.
         held: Unknowns that stay zero, shape (n,).
@@ -38,6 +35,17 @@ def least_norm(
     Returns:
         Solutions, shape (N, n) or (N, n, k).
     """
+    if isinstance(matrices, BlockRows):
+        rank = matrices.shape[0]
+        if values.ndim == 2 and not (held is not None and held.any()):
+            found, good = matrices.least_norm(values)
+            good = np.asarray(good if ranks is None else good & (ranks >= rank))
+            if not good.all():
+                few = None if ranks is None else ranks[~good]
+                dense = matrices[~good].dense()
+                found[~good] = least_norm(dense, values[~good], singular, ranks=few)
+            return found
+        matrices = matrices.dense()
     if held is not None and held.any():
         part = least_norm(matrices[..., ~held], values, singular, ranks=ranks)
         whole = np.zeros((len(part), len(held), *part.shape[2:]))
@@ -53,7 +61,7 @@ def least_norm(
             quick = np.zeros(N, dtype=bool)
         rest = ~quick if ranks is None else ~quick | (ranks < min(m, n))
         if rest.any():
-            u, s, vt = np.linalg.svd(matrices[rest], full_matrices=False)
+            u, s, vt = decomposed(matrices[rest])
             counted = s > singular * s[:, :1]
             if ranks is not None:
                 counted &= np.arange(min(m, n)) < ranks[rest, None]
@@ -64,7 +72,7 @@ def least_norm(
 
 
 def ranks_of(
-    matrices: Array, singular: float, held: NDArray[np.bool_] | None = None
+    matrices: Array | BlockRows, singular: float, held: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp]:
     """How many singular values count, shape (N,).
 
@@ -73,6 +81,10 @@ def ranks_of(
         singular: Singular values below this fraction of the largest do not count.
         held: Columns that are left out, shape (n,).
     """
+    if isinstance(matrices, BlockRows):
+        if not (held is not None and held.any()) and matrices.independent():
+            return np.full(matrices.configurations, matrices.shape[0])
+        matrices = matrices.dense()
     if held is not None and held.any():
         matrices = matrices[..., ~held]
     N, m, n = matrices.shape
@@ -88,6 +100,19 @@ def ranks_of(
             s = np.linalg.svd(matrices[rest], compute_uv=False)
             ranks[rest] = np.sum(s > singular * s[:, :1], axis=1)
     return ranks
+
+
+def decomposed(matrices: Array) -> tuple[Array, Array, Array]:
+    """Singular value decompositions of matrices (N, m, n)."""
+    try:
+        u, s, vt = np.linalg.svd(matrices, full_matrices=False)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import svd  # needed hardly ever
+
+        # LAPACK's quick method fails on a few matrices with clusters of values, its other does not.
+        found = [svd(matrix, full_matrices=False, lapack_driver="gesvd") for matrix in matrices]
+        u, s, vt = (np.array(parts) for parts in zip(*found, strict=True))
+    return u, s, vt
 
 
 def _square(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:

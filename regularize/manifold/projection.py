@@ -179,10 +179,12 @@ def approach(
         return q
     state = constraints.state(q)
     residual = constraints.residual(state)
-    jacobian = (constraints.residual_jacobian(state) * constraints.units)[..., free]
     square = np.sum(residual**2, axis=1)
     damping = np.full(len(q), 1e-2)
-    active = np.flatnonzero(np.isfinite(square))
+    active = np.flatnonzero(np.isfinite(square) & (square > tolerances.closed))
+    if not len(active):
+        return q
+    jacobian = (constraints.residual_jacobian(state) * constraints.units)[..., free]
     identity = np.eye(int(free.sum()))
     for _ in range(steps):
         # Newton's method takes over where the errors are small against their square root.

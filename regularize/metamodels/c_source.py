@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from regularize.errors import UnsupportedExport
+from regularize.kernel.c_source import identifier, numbers
 from regularize.lie.screw import Array
 from regularize.metamodels.equation_of_motion import count, pairs
 from regularize.metamodels.polynomials import BoxPolynomials
@@ -192,8 +192,7 @@ def to_c_header(model: BoxPolynomials, name: str = "metamodel") -> str:
 
 
 def _names(name: str, s: int, t: int) -> dict[str, object]:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise UnsupportedExport(f"{name!r} is no C identifier; use letters, digits and underscores")
+    identifier(name)
     P = s * (s + 1) // 2
     title = f"Metamodel {name} of a mechanism's dynamics in actuator coordinates"
     return {"name": name, "guard": name.upper(), "s": s, "t": t, "P": P, "title": title}
@@ -204,10 +203,4 @@ def _list(array: Array | Sequence[int] | np.ndarray) -> str:
     array = np.asarray(array)
     if array.ndim > 1:
         return "{\n" + ",\n".join(_list(row) for row in array) + "}"
-    return "{" + ", ".join(_numbers(array)) + "}"
-
-
-def _numbers(array: np.ndarray) -> Iterable[str]:
-    if array.dtype.kind in "iu":
-        return (str(int(value)) for value in array)
-    return (float(value).hex() for value in array)
+    return "{" + ", ".join(numbers(array)) + "}"

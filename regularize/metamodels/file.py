@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from regularize.errors import ReadError
+from regularize.input_files import read_bytes
 from regularize.lie.screw import read_only
 from regularize.metamodels.fit import Scale
 from regularize.metamodels.interpolation import Accuracy
@@ -82,10 +83,7 @@ def read(path: str | Path) -> dict[str, Any]:
         ReadError: The file is no such archive, or of a later schema version.
     """
     name = str(path)
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise ReadError(name, f"cannot be read: {error.strerror or error}") from error
+    content = read_bytes(name)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}

@@ -72,7 +72,7 @@ def reduced_model(
             f"the mechanism has {reduction.mobility} freedoms, and {len(columns)} inputs are "
             f"named: {list(inputs)}; name one joint coordinate per freedom"
         )
-    graph = reduction.graph
+    graph = reduction.coupled
     assembly = reduction.assembly if start is None else _started(reduction, start)
     q = assembly.q
     loops = sized_loops(graph, q, tree=reduction.tree)

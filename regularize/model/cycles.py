@@ -14,6 +14,8 @@ from itertools import combinations
 
 from regularize.model.graph import EdgeId, Graph, NodeId, loop_count, nodes_of
 
+#: Loops of one part above which they are looked at one by one wherever that is enough.
+MANY_LOOPS = 40
 #: Nodes at which a chain of edges starts and ends, and the edges.
 NodeChain = tuple[NodeId, NodeId, tuple[EdgeId, ...]]
 
@@ -58,7 +60,11 @@ def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
 
 
 def candidate_cycles(
-    graph: Graph, block: Sequence[EdgeId], longest: int | None = None
+    graph: Graph,
+    block: Sequence[EdgeId],
+    longest: int | None = None,
+    *,
+    through_hubs: bool = True,
 ) -> list[Cycle]:
     """Shortest-path cycles of a biconnected part, shortest first, ties by joint order.
 
@@ -66,6 +72,9 @@ def candidate_cycles(
         graph: The mechanism's graph.
         block: Edges of the biconnected part.
         longest: Leave out cycles of more joints than this.
+        through_hubs: Whether paths lead on through bodies with more neighbours than the one where
+            they start. A short cycle is found from its body with the most neighbours as well, so
+            that what is lost are long ones; many loops on one ground are far fewer paths then.
     """
     longest = len(block) if longest is None else longest
     chains = contract(graph, block)
@@ -80,7 +89,8 @@ def candidate_cycles(
         if start == end and len(edges) <= longest:
             found.add(frozenset(edges))
     for root in sorted(branch):
-        paths = _shortest_paths(root, chains, incident, (longest + 1) // 2)
+        most = len(block) if through_hubs else len(incident[root])
+        paths = _shortest_paths(root, chains, incident, (longest + 1) // 2, most)
         for i in {i for node in paths for i in incident[node]}:
             start, end, edges = chains[i]
             if start == end or start not in paths or end not in paths:
@@ -121,7 +131,9 @@ def minimum_cycle_basis(graph: Graph, block: Sequence[EdgeId]) -> list[Cycle]:
     count, longest = loop_count(graph, block), 8
     while True:
         # Short cycles are enough for most mechanisms, and far fewer than all.
-        cycles = independent(candidate_cycles(graph, block, longest), count)
+        every = count <= MANY_LOOPS or longest >= len(block)
+        found = candidate_cycles(graph, block, longest, through_hubs=every)
+        cycles = independent(found, count)
         if len(cycles) == count or longest >= len(block):
             return cycles
         longest *= 2
@@ -184,8 +196,12 @@ def _shortest_paths(
     chains: Sequence[NodeChain],
     incident: dict[NodeId, list[int]],
     radius: int,
+    most: int,
 ) -> dict[NodeId, tuple[int, tuple[int, ...]]]:
-    """Length and chains of one shortest path from the root to every branch node within reach."""
+    """Length and chains of one shortest path from the root to every branch node within reach.
+
+    Paths end where more chains than ``most`` meet.
+    """
     paths: dict[NodeId, tuple[int, tuple[int, ...]]] = {}
     queue: list[tuple[int, tuple[int, ...], NodeId]] = [(0, (), root)]
     while queue:
@@ -193,7 +209,7 @@ def _shortest_paths(
         if node in paths:
             continue
         paths[node] = (length, path)
-        for i in incident[node]:
+        for i in incident[node] if len(incident[node]) <= most else ():
             start, end, edges = chains[i]
             other = end if start == node else start
             if other not in paths and length + len(edges) <= radius:

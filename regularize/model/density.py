@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 
-from regularize.errors import MissingExtra, ReadError
+from regularize.errors import MissingExtra, ModelError, ReadError
 from regularize.lie.screw import Array
 from regularize.model.body import Body, Geometry, Inertia
 from regularize.model.diagnostic import Diagnostic, Severity
@@ -34,15 +35,16 @@ def with_density(mechanism: Mechanism, density: float | Mapping[str, float]) -> 
             all others.
 
     Raises:
-        ValueError: A density is not a positive number.
-        ModelError: There is no body of a name.
+        ModelError: A density is not a positive number, or there is no body of a name.
         ReadError: A mesh is not found, or cannot be read.
         MissingExtra: A mesh format needs a package that is not installed.
     """
     given = density if isinstance(density, Mapping) else {"": density}
     for value in given.values():
-        if not (math.isfinite(value) and value > 0.0):
-            raise ValueError(f"a density is a positive number of kg/m³, got {value}")
+        if not isinstance(value, Real):
+            raise TypeError(f"a density is a positive number of kg/m³, got {value!r:.60}")
+        if not 0.0 < value < math.inf:
+            raise ModelError(f"a density is a positive number of kg/m³, got {value}")
     findings: list[Diagnostic] = []
     for name in (name for name in given if name):
         body = mechanism.body(name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from regularize.displayed import displayed
+
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
@@ -25,7 +27,8 @@ class Source:
 
     def __str__(self) -> str:
         """``path:line``, the form that editors and terminals open."""
-        return self.path if self.line is None else f"{self.path}:{self.line}"
+        path = displayed(self.path)
+        return path if self.line is None else f"{path}:{self.line}"
 
 
 @dataclass(frozen=True)

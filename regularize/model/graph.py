@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NewType
+from typing import NewType
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.model.connections import DisjointSets, biconnected
 from regularize.model.mechanism import Joint, Mechanism
 
 #: Position of an elementary joint in ``Graph.edges``.
@@ -150,14 +150,10 @@ class Graph:
     @cached_property
     def blocks(self) -> tuple[tuple[EdgeId, ...], ...]:
         """Edges of each biconnected part that contains a loop, in edge order."""
-        # Edges become vertices, so that two joints between the same two bodies form a cycle too.
-        subdivided: Any = nx.Graph()
-        for edge in self.edges:
-            subdivided.add_edge(edge.parent, ("edge", edge.index))
-            subdivided.add_edge(edge.child, ("edge", edge.index))
-        parts = [[*part] for part in nx.biconnected_components(subdivided) if len(part) > 2]
-        edges = ([v[1] for v in part if isinstance(v, tuple)] for part in parts)
-        return tuple(sorted(tuple(sorted(block)) for block in edges))
+        between = [edge for edge in self.edges if edge.parent != edge.child]
+        parts = biconnected([(edge.parent, edge.child) for edge in between])
+        blocks = ([between[i].index for i in part] for part in parts if len(part) > 1)
+        return tuple(sorted(tuple(sorted(block)) for block in blocks))
 
     @cached_property
     def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
@@ -167,12 +163,12 @@ class Graph:
         the other joints that they couple.
         """
         edge_of = {c: edge.index for edge in self.edges for c in edge.columns}
-        sets: Any = nx.utils.UnionFind()
+        sets = DisjointSets[EdgeId]()
         for block in self.blocks:
             sets.union(*block)
         for coupling in self.couplings:
             sets.union(*(edge_of[c] for c in coupling.columns))
-        return tuple(sorted(tuple(sorted(cell)) for cell in sets.to_sets()))
+        return tuple(sorted(tuple(sorted(cell)) for cell in sets.groups()))
 
     @property
     def loops(self) -> int:
@@ -231,7 +227,7 @@ def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> t
     if preference is None:
         edges = sorted(graph.edges, key=lambda edge: (edge.joint.closure, edge.index))
         preference = [edge.index for edge in edges]
-    sets = nx.utils.UnionFind(range(len(graph.nodes)))
+    sets = DisjointSets(graph.every_node)
     tree = []
     for index in preference:
         edge = graph.edges[index]

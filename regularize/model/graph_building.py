@@ -6,9 +6,6 @@ subgroup (universal, composite) becomes a series of edges with massless nodes be
 
 from __future__ import annotations
 
-from typing import Any
-
-import networkx as nx
 import numpy as np
 
 from regularize.errors import ModelError
@@ -121,11 +118,11 @@ def _merge_fixed(
     The last result lists fixed joints that join bodies of one group a second time.
     """
     fixed = [j for j in mechanism.joints if j.kind == "fixed" and not j.closure]
-    rigid: Any = nx.Graph()
-    rigid.add_nodes_from([mechanism.ground, *(body.name for body in mechanism.bodies)])
+    names = [mechanism.ground, *(body.name for body in mechanism.bodies)]
+    rigid: dict[str, dict[str, Joint]] = {name: {} for name in names}
     for joint in fixed:
-        if not rigid.has_edge(joint.parent, joint.child):
-            rigid.add_edge(joint.parent, joint.child, joint=joint)
+        rigid[joint.parent].setdefault(joint.child, joint)
+        rigid[joint.child].setdefault(joint.parent, joint)
     T_node_body: dict[str, Array] = {}
     node_of: dict[str, NodeId] = {}
     groups: list[tuple[str, ...]] = []
@@ -133,14 +130,17 @@ def _merge_fixed(
     for start in rigid:
         if start in node_of:
             continue
-        group = [start]
+        group = [start]  # grows while it is followed
         T_node_body[start] = IDENTITY
-        for near, far in nx.bfs_edges(rigid, start):
-            joint = rigid.edges[near, far]["joint"]
-            T = joint.T_parent_joint @ screw.inverse(joint.T_child_joint)
-            T_node_body[far] = T_node_body[near] @ (T if joint.child == far else screw.inverse(T))
-            used.add(joint.name)
-            group.append(far)
+        for near in group:
+            for far, joint in rigid[near].items():
+                if far in T_node_body:
+                    continue
+                T = joint.T_parent_joint @ screw.inverse(joint.T_child_joint)
+                T = T if joint.child == far else screw.inverse(T)
+                T_node_body[far] = T_node_body[near] @ T
+                used.add(joint.name)
+                group.append(far)
         node_of.update(dict.fromkeys(group, NodeId(len(groups))))
         groups.append(tuple(group))
     spare = tuple(joint for joint in fixed if joint.name not in used)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 
 
@@ -18,14 +19,15 @@ class JointLimits:
     As an array it is its positions' bounds, shape (freedoms, 2).
 
     Attributes:
-        lower: Smallest coordinates, rad or m, shape (freedoms,).
-        upper: Largest coordinates, rad or m, shape (freedoms,).
+        lower: Smallest coordinates, rad or m, shape (freedoms,). None together with ``upper`` where
+            a URDF ``<limit>`` leaves both out, which bounds nothing here; Pinocchio and ROS read 0.
+        upper: Largest coordinates, rad or m, shape (freedoms,), or None.
         velocity: Largest rates, rad/s or m/s, shape (freedoms,), or None where the model is silent.
         effort: Largest torques or forces of the motor, N m or N, shape (freedoms,), or None.
     """
 
-    lower: Array
-    upper: Array
+    lower: Array | None
+    upper: Array | None
     velocity: Array | None = None
     effort: Array | None = None
 
@@ -35,6 +37,14 @@ class JointLimits:
             value = getattr(self, each.name)
             if value is not None:
                 object.__setattr__(self, each.name, read_only(value).reshape(-1))
+        if (self.lower is None) != (self.upper is None) or not self._stated():
+            raise ModelError(
+                "limits state both position bounds or none, and at least one bound of any sort; "
+                "write inf for a bound that there is not, and no limits for none at all"
+            )
+
+    def _stated(self) -> list[Array]:
+        return [each for f in fields(self) if (each := getattr(self, f.name)) is not None]
 
     @classmethod
     def of(cls, bounds: ArrayLike, **others: ArrayLike | None) -> JointLimits:
@@ -45,7 +55,7 @@ class JointLimits:
     @property
     def shape(self) -> tuple[int, int]:
         """(freedoms, 2)."""
-        return len(self.lower), 2
+        return len(self._stated()[0]), 2
 
     @property
     def bounded(self) -> bool:
@@ -54,7 +64,10 @@ class JointLimits:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Lower and upper bounds, shape (freedoms, 2)."""
-        return np.column_stack([self.lower, self.upper]).astype(dtype or np.float64)
+        bounds = np.full(self.shape, np.inf) * [-1.0, 1.0]
+        if self.lower is not None and self.upper is not None:
+            bounds = np.column_stack([self.lower, self.upper])
+        return bounds.astype(dtype or np.float64)
 
     def __getitem__(self, index: Any) -> Any:
         """An entry of the bounds, as of an array of shape (freedoms, 2)."""
@@ -69,14 +82,13 @@ class JointLimits:
         here = np.arange(freedoms) == own
         rated = {"velocity": self.velocity, "effort": self.effort}
         kept = {k: np.where(here, v[0], np.inf) for k, v in rated.items() if v is not None}
-        lower, upper = np.where(here, self.lower[0], -np.inf), np.where(here, self.upper[0], np.inf)
-        return JointLimits(lower, upper, **kept)
+        (low, high), *_ = np.asarray(self)
+        return JointLimits(np.where(here, low, -np.inf), np.where(here, high, np.inf), **kept)
 
     def taken(self, order: Any) -> JointLimits:
         """Limits of some of the freedoms, or of all in another order."""
-        rated = {"velocity": self.velocity, "effort": self.effort}
-        kept = {key: value[order] for key, value in rated.items() if value is not None}
-        return JointLimits(self.lower[order], self.upper[order], **kept)
+        stated = {f.name: getattr(self, f.name) for f in fields(self)}
+        return JointLimits(**{k: None if v is None else v[order] for k, v in stated.items()})
 
 
 def _array(value: ArrayLike | None) -> Array | None:

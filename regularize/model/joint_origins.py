@@ -64,8 +64,9 @@ def near_each_other(
         across += P
         moment += P @ (frame[:3, 3] - start)
     spread = np.linalg.eigvalsh(across)
+    # What rounding leaves of a distance is none.
     parallel = spread[0] <= 1e-3 * spread[2]
-    concurrent = not parallel and side_by_side <= 0.1 * apart
+    concurrent = not parallel and side_by_side <= max(0.1 * apart, 1e-12 * along)
     if (parallel or concurrent) and apart < 4e-4 * along:
         return list(edges), 0.0
     center = start + np.linalg.lstsq(across, moment, rcond=1e-9)[0]

@@ -22,16 +22,18 @@ def dynamics_of(mechanism: Mechanism, key: str) -> Array:
     return np.concatenate(parts)
 
 
-def limits_of(mechanism: Mechanism, key: str) -> Array:
+def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Array:
     """A value of ``Joint.limits`` for every joint coordinate, infinite where there is none, (n,).
 
     Args:
         mechanism: The mechanism.
         key: ``lower``, ``upper``, ``velocity`` or ``effort``.
+        unstated: What position bounds are where the limits state none; infinite if None.
     """
     none = -np.inf if key == "lower" else np.inf
+    left_out = none if unstated is None or key not in ("lower", "upper") else unstated
     parts = [np.zeros(0)]
     for joint in mechanism.joints:
-        values = None if joint.limits is None else getattr(joint.limits, key)
-        parts.append(np.full(joint.freedoms, none) if values is None else values)
+        values = none if joint.limits is None else getattr(joint.limits, key)
+        parts.append(np.full(joint.freedoms, left_out if values is None else values))
     return np.concatenate(parts)

@@ -38,6 +38,7 @@ class LoopTree:
         self.tree, self.roots = self._grow(tree_set)
         self.columns = np.array(graph.columns(self.edges), dtype=int)
         self._local = {int(c): i for i, c in enumerate(self.columns)}
+        self._place = {e: i for i, e in enumerate(self.edges)}
         self._row = {node: i for i, node in enumerate(self.nodes)}
         self._via = {node: edge for edge, node in self.tree}
 
@@ -68,7 +69,11 @@ class LoopTree:
     @cached_property
     def edge_incidence(self) -> Array:
         """How loops pass edges: 1 from parent to child, -1 back, 0 not, shape (L, edges)."""
-        return np.asarray(self._edge_sides[1] - self._edge_sides[0])
+        signs = np.zeros((len(self.chords), len(self.edges)))
+        for row, passed in zip(signs, self.passes, strict=True):
+            for e, sign in passed:
+                row[self._place[e]] = sign
+        return signs
 
     def row(self, node: NodeId) -> int:
         """Position of a node in ``nodes``."""
@@ -86,8 +91,27 @@ class LoopTree:
     @cached_property
     def incidence(self) -> Array:
         """Sign of every coordinate in every loop, shape (L, n): child side minus parent side."""
-        parent, child = self.sides
-        return child - parent
+        counts = [self.graph.edges[e].freedoms for e in self.edges]
+        return np.repeat(self.edge_incidence, counts, axis=1)
+
+    @cached_property
+    def passes(self) -> tuple[tuple[tuple[EdgeId, int], ...], ...]:
+        """How each loop passes its edges: 1 from parent to child, -1 back; its chord last."""
+        level = dict.fromkeys(self.roots, 0)
+        for e, node in self.tree:
+            level[node] = level[self.graph.edges[e].other(node)] + 1
+        found = []
+        for chord in self.chords:
+            edge = self.graph.edges[chord]
+            ends, passed = [edge.parent, edge.child], []
+            while ends[0] != ends[1]:
+                side = int(level[ends[1]] >= level[ends[0]])
+                via = self.graph.edges[self._via[ends[side]]]
+                sign = 1 if via.child == ends[side] else -1
+                passed.append((via.index, sign if side else -sign))
+                ends[side] = via.other(ends[side])
+            found.append((*passed, (chord, -1)))
+        return tuple(found)
 
     @cached_property
     def sides(self) -> tuple[Array, Array]:
@@ -99,7 +123,7 @@ class LoopTree:
     @cached_property
     def _edge_sides(self) -> Array:
         """The same for the edges, shape (2, L, edges)."""
-        place = {e: k for k, e in enumerate(self.edges)}
+        place = self._place
         sides = np.zeros((2, len(self.chords), len(self.edges)))
         for row, chord in enumerate(self.chords):
             edge = self.graph.edges[chord]

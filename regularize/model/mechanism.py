@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
+from regularize.displayed import displayed_name
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
@@ -206,7 +207,8 @@ Named = TypeVar("Named", Body, Joint, PrescribedMotion)
 
 
 def _find(what: str, name: str, entries: Sequence[Named]) -> Named:
-    for entry in entries:
-        if entry.name == name:
-            return entry
+    for wanted in (name, displayed_name(name)):
+        for entry in entries:
+            if entry.name == wanted:
+                return entry
     raise ModelError(f"there is no {what} {name!r} in {[entry.name for entry in entries]}")

@@ -12,15 +12,17 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-import trimesh
 
 from regularize.errors import MissingExtra, ReadError
+from regularize.input_files import check_regular
 from regularize.model import solids
 from regularize.model.body import Geometry
 from regularize.model.solids import CadShape
 
 #: Mesh formats that need another package, its module and the extra that brings it.
 EXTRAS = {".dae": ("collada", "meshes"), ".zae": ("collada", "meshes")}
+#: Suffixes of USD stages, whose meshes are prims.
+STAGES = (".usd", ".usda", ".usdc", ".usdz")
 #: Between an archive and its member in a URI.
 INSIDE = "#"
 
@@ -69,15 +71,49 @@ def load_mesh(shape: Geometry, path: str | None) -> Any:
         ReadError: The file is not found, or cannot be read.
         MissingExtra: Its format needs a package that is not installed.
     """
-    found = cad_shape(shape.uri or "", path)
-    mesh = _triangles(find_mesh(shape.uri or "", path)) if found is None else found.mesh()
+    uri = shape.uri or ""
+    found = cad_shape(uri, path)
+    if found is not None:
+        mesh = found.mesh()
+    elif uri.startswith("/") and path is not None and Path(path).suffix.lower() in STAGES:
+        mesh = _of_stage(uri, path)
+    else:
+        mesh = _triangles(find_mesh(uri, path))
     mesh.apply_transform(np.diag([*np.broadcast_to(shape.size, 3), 1.0]))
     return mesh
 
 
+def _of_stage(prim: str, path: str) -> Any:
+    """The mesh of a prim of a USD stage, in the prim's own frame and units."""
+    import trimesh
+
+    try:
+        from pxr import Usd, UsdGeom
+    except ImportError as error:
+        raise MissingExtra(Path(path).name, "usd-core", "usd") from error
+    stage = Usd.Stage.Open(path)
+    found = UsdGeom.Mesh(stage.GetPrimAtPath(prim))
+    if not found or not found.GetPointsAttr().Get():
+        raise ReadError(path, f"the mesh `{prim}` has no points there")
+    corners = np.asarray(found.GetFaceVertexIndicesAttr().Get() or [])
+    counts = np.asarray(found.GetFaceVertexCountsAttr().Get() or [])
+    starts = np.cumsum(counts) - counts
+    # A polygon is a fan of triangles about its first corner.
+    fans = [
+        corners[[start, start + k, start + k + 1]]
+        for start, count in zip(starts, counts, strict=True)
+        for k in range(1, count - 1)
+    ]
+    points = np.asarray(found.GetPointsAttr().Get(), dtype=np.float64)
+    return trimesh.Trimesh(points, np.reshape(fans, (-1, 3)))
+
+
 def _triangles(file: Path) -> Any:
+    import trimesh  # loaded where there is a mesh to read
+
     suffix = file.suffix.lower()
     module, extra = EXTRAS.get(suffix, ("trimesh[easy]", "meshes"))
+    check_regular(str(file))
     try:
         loaded = trimesh.load(file, force="scene")
     except ImportError as error:
@@ -92,6 +128,8 @@ def _triangles(file: Path) -> Any:
 
 
 def _installed(module: str) -> bool:
+    import trimesh
+
     return bool(trimesh.util.has_module(module))
 
 

@@ -12,14 +12,17 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import trimesh
 
 from regularize.errors import MissingExtra, ReadError
+from regularize.input_files import check_regular, read_bytes
 from regularize.lie.screw import Array
 from regularize.model.body import Inertia
+
+if TYPE_CHECKING:
+    import trimesh
 
 MILLIMETRE = 1e-3
 #: Files of whole parts or assemblies that are read, by suffix.
@@ -93,6 +96,8 @@ class CadShape:
         Args:
             fineness: Largest angle between neighbouring triangles in radians.
         """
+        import trimesh  # loaded where triangles are asked for
+
         mesher, tool = _ocp("BRepMesh").BRepMesh_IncrementalMesh, _ocp("BRep").BRep_Tool
         location = _ocp("TopLoc").TopLoc_Location
         pieces = []
@@ -156,7 +161,8 @@ def shape_file(path: Path) -> CadShape:
         MissingExtra: OpenCASCADE is not installed.
     """
     if path.suffix.lower() in STORED:
-        return stored_shape(path.read_bytes(), str(path))
+        return stored_shape(read_bytes(str(path)), str(path))
+    check_regular(str(path))
     step = path.suffix.lower() in (".step", ".stp")
     reader = (
         _ocp("STEPCAFControl").STEPCAFControl_Reader()
@@ -178,7 +184,7 @@ def shape_file(path: Path) -> CadShape:
 
 def _mass_unit(path: Path) -> float | None:
     """The unit of mass of a STEP file in kg; None where it has none, or several."""
-    text = path.read_bytes().decode("latin-1")
+    text = read_bytes(str(path)).decode("latin-1")
     units = {
         "".join(entity.split())
         for entity in re.findall(r"#\d+\s*=\s*(\([^;]*\bMASS_UNIT\b[^;]*\))\s*;", text)

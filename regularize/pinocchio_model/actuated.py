@@ -7,24 +7,31 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
+from regularize.kernel.c_source import write_c
 from regularize.lie.screw import Array
 from regularize.manifold.tolerances import Tolerances
 from regularize.pinocchio_model.actuation import (
     Actuation,
     ActuatorSplit,
-    InverseDynamicsDerivatives,
     actuator_split,
     frame_jacobian,
-    inverse_dynamics_derivatives,
 )
 from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
+from regularize.pinocchio_model.inverse_derivatives import (
+    CompiledMotionForces,
+    InverseDynamicsDerivatives,
+    MotionForces,
+    fully_actuated,
+    inverse_dynamics_derivatives,
+)
 from regularize.pinocchio_model.lifting import (
     Lift,
     lifted_derivatives,
@@ -84,20 +91,25 @@ class ActuatedTree(ConstrainedTree, ABC):
         """Errors of the rows, zero where the loops are closed, shape (m,)."""
 
     @abstractmethod
-    def jacobian(self, q: Array, data: Any = None) -> Array:
-        """Rows on velocities, shape (m, nv)."""
-
-    @abstractmethod
-    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
-        """The part of the rows' time derivative that is left at zero acceleration, shape (m,)."""
-
-    @abstractmethod
     def passive_forces(self, q: Array, v: Array, slip: float = 1e-3) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,)."""
 
     @abstractmethod
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""
+
+    @cached_property
+    def _known_actuators(self) -> dict[tuple[str, ...] | None, Actuation]:
+        return {}
+
+    def _actuators(self, names: Sequence[str] | None, weights: ArrayLike | None) -> Actuation:
+        """``actuation``, remembered where all count alike."""
+        if weights is not None:
+            return self.actuation(names, weights)
+        key, known = None if names is None else tuple(names), self._known_actuators
+        if key not in known:
+            known[key] = self.actuation(names)
+        return known[key]
 
     def position_index(self, velocity: int) -> int:
         """Index in q of the coordinate whose rate is an entry of v.
@@ -154,7 +166,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
         given = self.passive_forces(q, v) if passive else np.zeros(self.model.nv)
-        return inverse_dynamics(self, q, v, a, self.actuation(actuated, weights), given)
+        return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
 
     def inverse_dynamics_derivatives(
         self,
@@ -166,11 +178,18 @@ class ActuatedTree(ConstrainedTree, ABC):
         weights: ArrayLike | None = None,
     ) -> InverseDynamicsDerivatives:
         """``inverse_dynamics`` and its derivatives; arguments as there."""
+        if self.kernel is not None:
+            actuation = self._actuators(actuated, weights)
+            found = fully_actuated(self, q, v, a, actuation)
+            if found is not None:
+                return found
+            return inverse_dynamics_derivatives(CompiledMotionForces(self, q, v, a), actuation)
         tree, lift = self.expanded, self.lift(q, v)
         actuation = tree.actuation(actuated, weights)
         if lift is not None:
             return lifted_inverse_derivatives(lift, a, actuation)
-        return inverse_dynamics_derivatives(tree, tree.world_rows, q, v, a, actuation)
+        motion = MotionForces(tree, tree.world_rows, q, v, a)
+        return inverse_dynamics_derivatives(motion, actuation)
 
     def actuator_jacobian(
         self,
@@ -229,7 +248,8 @@ class ActuatedTree(ConstrainedTree, ABC):
         """``forward_dynamics`` and its derivatives at a state with closed loops, always exact.
 
         Along the loops, for steps of q and v that keep them closed, they are the changes of the
-        acceleration.
+        acceleration. Where rows depend on each other, as many as are independent count, the
+        clearest ones at the state.
 
         Args:
             q: Configuration, shape (nq,).
@@ -238,6 +258,9 @@ class ActuatedTree(ConstrainedTree, ABC):
             frequency: Of Baumgarte's terms in rad/s; then it is ``stabilized_dynamics``.
             damping: Of Baumgarte's terms.
         """
+        found = self._compiled_derivatives(q, v, tau, frequency, damping)
+        if found is not None:
+            return found
         tree, lift = self.expanded, self.lift(q, v)
         errors = tree.residual(q if lift is None else lift.q) if frequency else None
         terms = None if errors is None else Stabilization(errors, frequency, damping)
@@ -245,3 +268,43 @@ class ActuatedTree(ConstrainedTree, ABC):
             if lift is not None:
                 return lifted_derivatives(lift, tau, terms)
             return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)
+
+    def _compiled_derivatives(
+        self, q: Array, v: Array, tau: Array, frequency: float, damping: float
+    ) -> AccelerationDerivatives | None:
+        """``dynamics_derivatives`` by the compiled kernel, where it can."""
+        kernel = self.kernel
+        if kernel is None:
+            return None
+        if frequency:
+            terms = Stabilization(self.residual(q), frequency, damping)
+            factors = np.array([terms.rate, frequency**2])
+            found = kernel.stabilized_derivatives(q, v, tau, terms.residual, factors)
+        else:
+            found = kernel.dynamics_derivatives(q, v, tau)
+        return None if found is None else AccelerationDerivatives.of(found)
+
+    def to_c(self, path: str | Path) -> Path:
+        """Write C99 source for a controller, and a header beside it.
+
+        It stands on its own: tables of this robot and the code that this package has compiled, with
+        ``NAME_forward_dynamics(q, v, tau, a)`` and more, NAME being that of the file. Forces within
+        the joints (``passive_forces``) are to be added to tau.
+
+        Raises:
+            UnsupportedExport: The file does not end in ``.c``, its name is no C identifier, or a
+                joint or a row has a form that the code does not know.
+        """
+        if self.tables is None or self.style == "legacy":
+            raise UnsupportedExport(
+                "C source knows neither the style 'legacy' nor a universal joint that closes a "
+                "loop of the caller's model; choose 'rows', or write the joint as two hinges"
+            )
+        model = self.model
+        joints = [
+            f"{model.names[j]}: {model.idx_vs[j]}"
+            + (f" to {model.idx_vs[j] + model.nvs[j] - 1}" if model.nvs[j] > 1 else "")
+            for j in range(1, model.njoints)
+            if model.nvs[j]
+        ]
+        return write_c(self.tables, Path(path), f"Dynamics of {model.name}.", joints)

@@ -10,12 +10,11 @@ orthonormal. Then
     (S^T W^{-1} S + L L^T) \, z + J^T \lambda = M a + n, \qquad J z = 0,
 
 gives :math:`\tau = W^{-1} S z`, and :math:`L L^T (M a + n)` is what no actuator can meet. It is the
-equation of a constrained motion, so its derivatives are found in the same way.
+equation of a constrained motion; see ``inverse_derivatives``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
-from regularize.pinocchio_model.derivatives import balance_derivatives
 from regularize.pinocchio_model.solvers import ConstrainedTree
-from regularize.pinocchio_model.split import Split, saddle_inverse
-from regularize.pinocchio_model.world_rows import WorldRows
+from regularize.pinocchio_model.split import Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,83 +91,6 @@ class ActuatorSplit:
     def motions(self) -> Array:
         """Velocities per unit rate of each actuator, least squares if they conflict, (nv, k)."""
         return np.asarray(self.driven @ self.forces.T)
-
-
-@dataclass(frozen=True, eq=False)
-class InverseDynamicsDerivatives:
-    """The actuator forces for an acceleration, and their derivatives.
-
-    Attributes:
-        tau: Actuator forces and torques, shape (k,).
-        dtau_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (k, nv).
-        dtau_dv: By the velocity, shape (k, nv).
-        dtau_da: By the acceleration, shape (k, nv).
-    """
-
-    tau: Array
-    dtau_dq: Array
-    dtau_dv: Array
-    dtau_da: Array
-
-    def __iter__(self) -> Iterator[Array]:
-        """The three derivatives, so that they can be unpacked."""
-        return iter((self.dtau_dq, self.dtau_dv, self.dtau_da))
-
-
-def inverse_dynamics_derivatives(
-    tree: ConstrainedTree, rows: WorldRows, q: Array, v: Array, a: Array, actuation: Actuation
-) -> InverseDynamicsDerivatives:
-    """Derivatives of actuator forces; see ``Robot.inverse_dynamics_derivatives``."""
-    model, data = tree.model, tree.data
-    nv, index = model.nv, actuation.index
-    pin.computeJointJacobiansTimeVariation(model, data, q, v)
-    moving = rows.at(data, v)
-    jacobian = moving.jacobian()
-    split = actuation.split(Split.of(jacobian, tree.rank).free)
-    cost = split.locked @ split.locked.T
-    cost[index, index] += 1.0 / actuation.weights
-    inverse = saddle_inverse(cost, jacobian, tree.rank)
-    needed = pin.rnea(model, data, q, v, a)
-    z, multipliers = inverse[:nv, :nv] @ needed, inverse[nv:, :nv] @ needed
-    unmet = split.locked @ (split.locked.T @ needed)
-    by_state = balance_derivatives(tree, moving, q, v, a, multipliers)
-    by_a = np.triu(data.M)
-    forces = np.concatenate([by_state[:nv], by_a + np.triu(by_a, 1).T], axis=1)
-    # Velocities z and unmet forces stay on the loops while the loops move.
-    forces -= split.locked @ (split.locked.T @ forces)
-    if split.locked.shape[1]:
-        forces[:, :nv] += _turned(tree, rows, q, jacobian, index, unmet)
-    values = np.zeros((len(jacobian), 3 * nv))
-    values[:, :nv] = -row_changes(tree, rows, q, z - unmet)
-    change = (inverse[:nv] @ np.concatenate([forces, values]))[index]
-    change /= actuation.weights[:, None]
-    return InverseDynamicsDerivatives(
-        read_only(z[index] / actuation.weights),
-        read_only(change[:, :nv]),
-        read_only(change[:, nv : 2 * nv]),
-        read_only(change[:, 2 * nv :]),
-    )
-
-
-def row_changes(tree: ConstrainedTree, rows: WorldRows, q: Array, velocity: Array) -> Array:
-    """How the rows' values at a fixed velocity change with the configuration, shape (m, nv)."""
-    model, data = tree.model, tree.data
-    pin.computeRNEADerivatives(model, data, q, velocity, np.zeros(model.nv))
-    return rows.at(data, velocity).velocity_by_q(data.dAdv)
-
-
-def _turned(
-    tree: ConstrainedTree,
-    rows: WorldRows,
-    q: Array,
-    jacobian: Array,
-    index: NDArray[np.intp],
-    unmet: Array,
-) -> Array:
-    """What the motion of locked velocities takes from the unmet forces, shape (nv, nv)."""
-    picked = np.eye(len(unmet))[index]
-    seen = np.linalg.pinv(np.concatenate([jacobian, picked]), rcond=1e-9)
-    return np.asarray(seen[:, : len(jacobian)] @ row_changes(tree, rows, q, unmet))
 
 
 def actuator_split(tree: ConstrainedTree, q: Array, actuation: Actuation) -> ActuatorSplit:

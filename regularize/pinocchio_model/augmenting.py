@@ -108,7 +108,9 @@ def augmented(
     """
     model = own.model
     again = partial(augmented, own, reduction, style, findings, composite=composite)
+    reduction = reduction if style == "rows" else reduction.by_cuts
     graph, names = reduction.graph, body_names(model)
+    held = [row for held in reduction.held for row in held.rows]
     mimicking = set(model.mimicking_joints)
     in_part = bool(mimicking) or any(cut.edge.split for cut in reduction.cuts)
     if in_part and not composite:
@@ -126,7 +128,7 @@ def augmented(
         place.setdefault(graph.node_of[name], at)
         if i > 0 and i not in mimicking:
             joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges[i], False))
-    coordinates = ModelCoordinates(graph, model, joints, mimics=True)
+    coordinates = ModelCoordinates(graph, model, joints, mimics=True, held=held)
     closures = [
         series_closure(model, place, graph, cut)
         if cut.edge.split
@@ -138,7 +140,7 @@ def augmented(
     regular = is_massive(model, model.createData(), q0)
     return Robot(
         model=model,
-        constraints=make_rows(model, closures, coordinates.velocity_rows()),
+        constraints=make_rows(model, closures, coordinates.velocity_rows(), coordinates.targets),
         style=style,
         constraint_models=_constraint_models(model, closures, style),
         proximal_settings=pin.ProximalSettings(*PROXIMAL) if style == "legacy" else None,
@@ -166,8 +168,9 @@ def _constraint_models(model: Any, closures: Sequence[ClosureRows], style: str) 
     if style not in ("anchors", "legacy"):
         raise UnsupportedExport(f"unknown style {style!r}; known: rows, anchors, legacy")
     if len(model.mimicking_joints):
+        names = ", ".join(repr(model.names[int(i)]) for i in model.mimicking_joints)
         raise UnsupportedExport(
-            "Pinocchio's constraint models refuse mimic joints; use the style 'rows'"
+            f"Pinocchio's constraint models refuse mimic joints ({names}); use the style 'rows'"
         )
     holds = [hold for closure in closures for hold in holds_of(closure)]
     return (anchors if style == "anchors" else rigid_constraints)(model, holds)

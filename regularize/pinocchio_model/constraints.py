@@ -18,6 +18,9 @@ from regularize.pinocchio_model.actuated import ActuatedTree
 #: Closure error, in parts of what counts as closed, that is borne where rounding allows for
 #: nothing better.
 ROUGHLY = 1e3
+#: Errors that are wanted and borne, the length of idle steps, how many, and singular pivots: the
+#: same for the kernel.
+_STEPS = np.array([ROUNDING, ROUGHLY * EXACT.closed, EXACT.same, 40.0, EXACT.singular])
 
 
 class RobotConstraints:
@@ -115,13 +118,19 @@ def close_loops(robot: ActuatedTree, q: Array, *, hold: Sequence[str] = ()) -> A
     """
     held = np.zeros(robot.model.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
-    found = project(
-        RobotConstraints(robot),
-        np.asarray(q, dtype=np.float64)[None],
-        held=held if held.any() else None,
-        tolerances=robot.tolerances,
-        until=ROUNDING,
-    )
+    if robot.kernel is not None:
+        closed = robot.kernel.project(q, held, _STEPS)
+        if closed is not None:
+            return np.asarray(closed)
+    constraints, start = RobotConstraints(robot), np.asarray(q, dtype=np.float64)[None]
+    mask = held if held.any() else None
+    if robot.rank < robot.rows:
+        # Rows that others imply on closed loops ask for long steps beside them.
+        ranks = np.array([robot.rank])
+        start = project(
+            constraints, start, held=mask, until=ROUNDING, ranks=ranks, tolerances=robot.tolerances
+        ).q
+    found = project(constraints, start, held=mask, until=ROUNDING, tolerances=robot.tolerances)
     if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
         raise _not_closed(robot, found.q[0])
     return np.asarray(found.q[0])

@@ -27,6 +27,7 @@ class ModelCoordinates:
         model: The Pinocchio model.
         joints: How its joints stand for the mechanism's.
         mimics: Whether the couplings are mimic joints of the model, and no rows.
+        held: Rows beside the couplings.
 
     Attributes:
         columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
@@ -39,7 +40,13 @@ class ModelCoordinates:
     """
 
     def __init__(
-        self, graph: Graph, model: Any, joints: Sequence[TreeJoint], *, mimics: bool = False
+        self,
+        graph: Graph,
+        model: Any,
+        joints: Sequence[TreeJoint],
+        *,
+        mimics: bool = False,
+        held: Sequence[CouplingRow] = (),
     ) -> None:
         """Write the map and the couplings as matrices."""
         self.graph, self.model = graph, model
@@ -61,7 +68,7 @@ class ModelCoordinates:
         parts = [part for j in list(model.joints)[1:] for part in parts_of(j)]
         self._planar = [(p.idx_q, p.idx_v) for p in parts if p.short == "Planar"]
         self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
-        couplings = () if mimics else graph.couplings
+        couplings = (*(() if mimics else graph.couplings), *held)
         for row in graph.couplings if mimics else ():
             (own, primary), coefficients = row.columns, row.coefficients
             self._back[own] = -coefficients[1] * self._back[primary]
@@ -125,6 +132,11 @@ class ModelCoordinates:
     def velocity_rows(self) -> Array:
         """Coupling rows on the model's velocities, shape (C, nv)."""
         return read_only(self.coupling @ self._back)
+
+    @property
+    def targets(self) -> Array:
+        """Values that the coupling rows have on the model's coordinates, shape (C,)."""
+        return np.asarray(self.offset - self.coupling @ self._start)
 
     def _couplings(self, couplings: Sequence[CouplingRow]) -> Array:
         """Coupling rows over all joint coordinates, shape (C, n)."""

@@ -7,7 +7,7 @@ the tree, less those of the rows' forces with the multipliers held, and those of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,12 @@ import pinocchio as pin
 
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.solvers import ConstrainedTree
-from regularize.pinocchio_model.split import mass_matrix, saddle_inverse
+from regularize.pinocchio_model.split import (
+    free_velocities,
+    kept_rows,
+    mass_matrix,
+    saddle_inverse,
+)
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.world_rows import MovingRows, WorldRows
 
@@ -35,6 +40,14 @@ class AccelerationDerivatives:
     ddq_dq: Array
     ddq_dv: Array
     ddq_dtau: Array
+
+    @classmethod
+    def of(cls, parts: Iterable[Array]) -> AccelerationDerivatives:
+        """From arrays of its own, which become read-only."""
+        whole = cls(*parts)
+        for part in (whole.a, *whole):
+            part.setflags(write=False)
+        return whole
 
     def __iter__(self) -> Iterator[Array]:
         """The three derivatives, so that they can be unpacked."""
@@ -61,22 +74,19 @@ def dynamics_derivatives(
     if stabilization is not None:
         bias += stabilization.of(jacobian @ v)
     force = tau - pin.nonLinearEffects(model, data, q, v)
-    if tree.massive and tree.rank == len(jacobian):
-        inverse = pin.computeKKTContactDynamicMatrixInverse(model, data, q, jacobian)
-    else:
-        inverse = saddle_inverse(mass_matrix(model, data, q), jacobian, tree.rank)
-    solution = inverse @ np.concatenate([force, -bias])
-    a, multipliers = solution[:nv], -solution[nv:]
+    kept = kept_rows(jacobian, tree.rank)
+    M = mass_matrix(model, data, q)
+    free, inverse = free_velocities(jacobian[kept])
+    answer, taken = saddle_inverse(M, free, inverse)
+    a = answer @ force - taken @ bias[kept]
+    multipliers = np.zeros(len(jacobian))
+    multipliers[kept] = (M @ a - force) @ inverse
     by_state = balance_derivatives(tree, moving, q, v, a, multipliers)
     if stabilization is not None:
         by_state[nv:, :nv] += stabilization.by_q(moving.velocity_by_q(data.dAdv), jacobian)
         by_state[nv:, nv:] += stabilization.rate * jacobian
-    response = inverse[:nv]
-    by_state = -response @ by_state
-    parts = a, by_state[:, :nv], by_state[:, nv:], response[:, :nv]
-    for part in parts:
-        part.setflags(write=False)
-    return AccelerationDerivatives(*parts)
+    by_state = -answer @ by_state[:nv] - taken @ by_state[nv + kept]
+    return AccelerationDerivatives.of((a, by_state[:, :nv], by_state[:, nv:], answer))
 
 
 def balance_derivatives(

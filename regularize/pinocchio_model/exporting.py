@@ -53,6 +53,8 @@ def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool =
         builder, closures = row_closures(reduction, composite=composite)
         models: Any = []
     else:
+        # Constraint models are no rows on joints.
+        reduction = reduction.by_cuts
         builder, closures, welds = weld_closures(
             reduction,
             slack=style == "slack",
@@ -78,9 +80,10 @@ def _robot(
     made: partial[Robot],
 ) -> Robot:
     model = builder.model
-    coordinates = ModelCoordinates(reduction.graph, model, builder.joints)
+    held = [row for held in reduction.held for row in held.rows]
+    coordinates = ModelCoordinates(reduction.graph, model, builder.joints, held=held)
     write_joint_values(model, coordinates)
-    rows = ConstraintRows(model, closures, coordinates.velocity_rows())
+    rows = ConstraintRows(model, closures, coordinates.velocity_rows(), coordinates.targets)
     legacy = style == "legacy"
     q0 = read_only(coordinates.configuration(reduction.q))
     if legacy:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 import pinocchio as pin
@@ -13,7 +15,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.rows import ClosureRows
 from regularize.pinocchio_model.solvers import ConstrainedTree
-from regularize.pinocchio_model.split import Split
+from regularize.pinocchio_model.split import Split, free_velocities
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,6 @@ class InverseDynamics:
         constraint_forces: Multipliers of the rows, shape (m,).
         unmet: Joint forces that the actuators cannot produce, zero where the motion is possible,
             shape (nv,).
-        loops: What each cut transmits.
     """
 
     joints: tuple[str, ...]
@@ -121,7 +122,12 @@ class InverseDynamics:
     generalized: Array
     constraint_forces: Array
     unmet: Array
-    loops: tuple[LoopForce, ...]
+    _loops: Callable[[], tuple[LoopForce, ...]] = field(repr=False)
+
+    @cached_property
+    def loops(self) -> tuple[LoopForce, ...]:
+        """What each cut transmits."""
+        return self._loops()
 
 
 def inverse_dynamics(
@@ -142,18 +148,23 @@ def inverse_dynamics(
         actuation: The actuators.
         passive: Joint forces that act besides, shape (nv,).
     """
-    parts = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank)
-    split = actuation.split(parts.free)
+    jacobian = tree.jacobian(q)
+    if tree.rank == len(jacobian):
+        free, inverse = free_velocities(jacobian)
+    else:
+        parts = Split.of(jacobian, tree.rank)
+        free, inverse = parts.free, parts.solve(np.eye(len(jacobian)))
+    split = actuation.split(free)
     needed = pin.rnea(tree.model, tree.data, q, v, a) - passive
     tau = split.forces @ (split.driven.T @ needed)
     produced = np.zeros(tree.model.nv)
     produced[actuation.index] = tau
-    multipliers = parts.solve_transposed(needed - produced)
+    multipliers = read_only((needed - produced) @ inverse)
     return InverseDynamics(
         actuation.joints,
         read_only(tau),
         read_only(produced),
-        read_only(multipliers),
+        multipliers,
         read_only(split.locked @ (split.locked.T @ needed)),
-        loop_forces(tree, q, multipliers),
+        partial(loop_forces, tree, np.array(q), multipliers),
     )

@@ -103,7 +103,8 @@ def holds_of(closure: ClosureRows) -> list[Hold]:
             return [Hold(closure, T, size, c) for (T, size), c in zip(frames, parts, strict=True)]
     raise UnsupportedExport(
         f"closure {joint.name!r}: Pinocchio's anchors of points and frames cannot hold a "
-        f"{joint.kind} joint; use the style 'rows'"
+        f"{joint.kind} joint; use the style 'rows', or put the joint into the model and close the "
+        "loop behind it with a weld"
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import joint_screws
-from regularize.model.mechanism import JointDynamics, Mechanism
+from regularize.model.mechanism import Coupling, JointDynamics, Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange, Isostatic
 from regularize.pinocchio_model.slack_joints import with_slack
 from regularize.reduction.reduce import Reduction, reduce
@@ -45,15 +45,21 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
         )
     if original.redundant == 0:
         return Isostatic(mechanism, original, (), original, ())
+    if any(len(row.columns) != 2 for held in original.held for row in held.rows):
+        # Engines know relations of two joints at most.
+        original = reduce(mechanism, seed=seed, groups=False)
     changed, changes, reduction = _lowered(mechanism, original, seed, points)
     shaky = original.finite_mobility != original.mobility
     numerical = reduction.remaining > 0 and not shaky
     if numerical:
-        reduction = reduce(changed, seed=seed, numerical=True)
+        reduction = reduce(changed, seed=seed, numerical=True, groups=False)
     findings = [*_lost(mechanism, changed)]
     changed = with_slack(changed, reduction, changes, findings)
+    changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = reduce(changed, seed=seed)
-    basis = reduce(mechanism, seed=seed, numerical=True) if numerical else original
+    basis = original
+    if numerical:
+        basis = reduce(mechanism, seed=seed, numerical=True, groups=False)
     report = Isostatic(changed, basis, tuple(changes), result, tuple(findings))
     if numerical:
         findings.append(
@@ -77,6 +83,17 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
             )
         findings.append(Diagnostic("REG308", "error", f"{reason}: do not use it"))
     return replace(report, findings=tuple(findings))
+
+
+def _couplings(reduction: Reduction) -> Iterator[Coupling]:
+    """The rows that hold bodies in groups, as couplings of the mechanism."""
+    place: dict[int, tuple[str, int]] = {}
+    for edge in reduction.graph.edges:
+        same = [c for e in reduction.graph.edges if e.joint is edge.joint for c in e.columns]
+        place |= {c: (edge.joint.name, c - min(same)) for c in edge.columns}
+    for row in (row for held in reduction.held for row in held.rows):
+        terms = zip(row.columns, row.coefficients, strict=True)
+        yield Coupling(row.name, "gear", tuple((*place[c], k) for c, k in terms), row.offset)
 
 
 def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:

@@ -89,11 +89,18 @@ def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
         ModelError: There is no such kind of joint here.
     """
     short, joint = part.short, part.model
-    q = q[part.idx_q : part.idx_q + joint.nq]
+    whole, q = q, q[part.idx_q : part.idx_q + joint.nq]
     axial = AXIAL.fullmatch(short)
     if axial is not None:
         kind, inner = LETTERS[short[0]], joint.extract()
-        axis = AXES[axial[1]] if axial[1] in AXES else np.array(inner.axis)
+        if axial[1] in AXES:
+            axis = AXES[axial[1]]
+        elif hasattr(inner, "axis"):
+            axis = np.array(inner.axis)
+        else:  # Pinocchio does not show the axis of unbounded joints
+            data = joint.createData()
+            joint.calc(data, whole)
+            axis = np.ravel(data.S)[3:]
         pitch = float(inner.pitch) if kind == "helical" else 0.0
         position = np.array([angle_of(q)]) if joint.nq == 2 else q
         return kind, joint_screws(kind, axis, pitch=pitch), position

@@ -19,8 +19,8 @@ HELD = ("damping", "friction", "armature")
 def write_joint_values(model: Any, coordinates: ModelCoordinates) -> None:
     """Write limits and dynamics of the tree's joints into the arrays of their model.
 
-    What the mechanism leaves open is infinite, and components of unit quaternions get bounds just
-    beyond one: as by Pinocchio's own readers.
+    What the mechanism leaves open is infinite, bounds that a URDF ``<limit>`` leaves out are zero,
+    and components of unit quaternions get bounds just beyond one: as by Pinocchio's own readers.
     """
     mechanism = coordinates.graph.mechanism
     own = np.flatnonzero(coordinates.columns >= 0)
@@ -36,7 +36,8 @@ def write_joint_values(model: Any, coordinates: ModelCoordinates) -> None:
         setattr(model, f"upper{key.capitalize()}Limit", bounds)
         setattr(model, f"lower{key.capitalize()}Limit", -bounds)
     for key, sign in (("lower", -1.0), ("upper", 1.0)):
-        bounds, positions = limits_of(mechanism, key), np.full(model.nq, sign * np.inf)
+        bounds = limits_of(mechanism, key, unstated=0.0)
+        positions = np.full(model.nq, sign * np.inf)
         for j in range(1, model.njoints):
             q, v = int(model.idx_qs[j]), int(model.idx_vs[j])
             if model.nqs[j] != model.nvs[j]:

@@ -29,14 +29,15 @@ import pinocchio as pin
 
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
-from regularize.pinocchio_model.actuation import (
-    Actuation,
+from regularize.pinocchio_model.actuation import Actuation
+from regularize.pinocchio_model.coordinates import ModelCoordinates
+from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
+from regularize.pinocchio_model.inverse_derivatives import (
     InverseDynamicsDerivatives,
+    MotionForces,
     inverse_dynamics_derivatives,
     row_changes,
 )
-from regularize.pinocchio_model.coordinates import ModelCoordinates
-from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.world_rows import WorldRows
@@ -154,7 +155,8 @@ def lifted_inverse_derivatives(
         actuation: The actuators, by their indices in the tree.
     """
     whole = lift.acceleration(a)
-    found = inverse_dynamics_derivatives(lift.tree, lift.rows, lift.q, lift.v, whole, actuation)
+    motion = MotionForces(lift.tree, lift.rows, lift.q, lift.v, whole)
+    found = inverse_dynamics_derivatives(motion, actuation)
     velocity_by_q = lift.velocity_by_q()
     by_q, by_v = lift.acceleration_by_state(whole, velocity_by_q)
     return InverseDynamicsDerivatives(

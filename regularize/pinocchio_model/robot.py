@@ -32,7 +32,7 @@ from regularize.pinocchio_model.joint_reading import series_of
 from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.massless_motion import naming, require_mass
 from regularize.pinocchio_model.passive_forces import PassiveForces
-from regularize.pinocchio_model.solvers import Acceleration, acceleration_of
+from regularize.pinocchio_model.solvers import Acceleration
 from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
 from regularize.pinocchio_model.stabilization import Stabilization
@@ -67,12 +67,8 @@ class Robot(ActuatedTree):
         """The robot in one line."""
         return (
             f"<Robot {shortened(self.model.name)!r}: nq {self.model.nq}, nv {self.model.nv}, "
-            f"{self.rows} rows of rank {self.rank}, style {self.style!r}>"
+            f"{self.rows} rows of rank {self.rank}, style {self.style!r}, {self.computed_by}>"
         )
-
-    @cached_property
-    def _accelerate(self) -> Acceleration:
-        return acceleration_of(self)
 
     @cached_property
     def expanded(self) -> Robot:
@@ -111,23 +107,15 @@ class Robot(ActuatedTree):
             data: The caller's ``pinocchio.Data`` of the model to compute in; by default the robot's
                 own, which every thread has for itself.
         """
-        return self.constraints.residual(
-            self.data if data is None else data, q, self._coordinates.coupled(q)
-        )
-
-    def jacobian(self, q: Array, data: Any = None) -> Array:
-        """Rows on velocities, shape (m, nv); arguments as of ``residual``."""
-        return self.constraints.jacobian(self.data if data is None else data, q)
-
-    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
-        """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
-
-        On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
-        """
-        return self.constraints.bias(self.data if data is None else data, q, v)
+        if data is None:
+            found = self.kernel and self.kernel.residual(q)
+            if found is not None:
+                return np.asarray(found)
+            data = self.data
+        return self.constraints.residual(data, q, self._coordinates.coupled(q))
 
     def forward_dynamics(
-        self, q: Array, v: Array, tau: Array, *, executor: Executor | None = None
+        self, q: Array, v: Array, tau: Array, *, executor: Executor | None = None, threads: int = 1
     ) -> Array:
         """Acceleration under the constraints, shape (nv,) or (N, nv).
 
@@ -137,11 +125,16 @@ class Robot(ActuatedTree):
             tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv).
             executor: Where a batch is computed: anything with the interface of
                 ``concurrent.futures.Executor``; by default here.
+            threads: How many threads of the compiled kernel compute a batch.
 
         In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
         ``NoInertia`` says which freedoms move no mass.
         """
+        if executor is None and self._step is not None:
+            found = self._step(q, v, tau, threads)
+            if found is not None:
+                return found
         with self.massive_motion():
             if np.ndim(q) == np.ndim(v) == np.ndim(tau) == 1:
                 return self._accelerate(q, v, tau)
@@ -150,11 +143,6 @@ class Robot(ActuatedTree):
     def massive_motion(self) -> AbstractContextManager[None]:
         """``NoInertia`` with names in place of ``MasslessMotion``."""
         return naming(self.reduction, self._coordinates)
-
-    def accelerations(self, q: Array, v: Array, tau: Array) -> Array:
-        """``forward_dynamics`` of configurations (N, nq), one after the other, shape (N, nv)."""
-        each = [self._accelerate(*state) for state in zip(q, v, tau, strict=True)]
-        return np.array(each).reshape(len(q), self.model.nv)
 
     def stabilized_dynamics(
         self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
@@ -171,8 +159,12 @@ class Robot(ActuatedTree):
             damping: :math:`\zeta`; 1 lets errors decay without oscillation.
         """
         terms = Stabilization(self.residual(q), frequency, damping)
+        wanted = terms.of(self.jacobian(q) @ np.asarray(v))
+        found = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
+        if found is not None:
+            return np.asarray(found)
         jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
-        bias = bias + terms.of(jacobian @ v)
+        bias = bias + wanted
         if self.massive and self.rank == self.rows:
             model, data = self.model, self.data
             return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
@@ -258,6 +250,9 @@ class Robot(ActuatedTree):
 
         This is the velocity after the loops are closed by an inelastic impact.
         """
+        found = self.kernel and self.kernel.project_velocity(q, v)
+        if found is not None:
+            return np.asarray(found)
         free = self.split(q).free
         M = mass_matrix(self.model, self.data, q)
         with self.massive_motion():

@@ -172,9 +172,12 @@ class ConstraintRows:
         model: The Pinocchio model.
         closures: The closures.
         coupling: Rows of the couplings on velocities, shape (C, nv).
+        targets: Their values on the model's coordinates, shape (C,).
     """
 
-    def __init__(self, model: Any, closures: Sequence[ClosureRows], coupling: Array) -> None:
+    def __init__(
+        self, model: Any, closures: Sequence[ClosureRows], coupling: Array, targets: Array
+    ) -> None:
         """Stack the covectors of all closures."""
         self.model, self.closures = model, tuple(closures)
         self.anchors = pin.StdVec_ConstraintModel()
@@ -188,7 +191,7 @@ class ConstraintRows:
             count = len(closure.covectors)
             self.projection[row : row + count, 6 * i : 6 * i + 6] = closure.covectors
             row += count
-        self.coupling = coupling
+        self.coupling, self.targets = coupling, targets
         self._no_acceleration = np.zeros(model.nv)
 
     def __len__(self) -> int:

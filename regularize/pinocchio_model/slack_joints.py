@@ -39,14 +39,15 @@ def with_slack(
     """Slack joints beside every cut that has implied rows."""
     for weld in chosen_welds(reduction):
         if weld.implied:
-            mechanism, change = _slack(mechanism, reduction, weld, findings)
+            mechanism, change = slack(mechanism, reduction, weld, findings)
             changes.append(change)
     return mechanism
 
 
-def _slack(
+def slack(
     mechanism: Mechanism, reduction: Reduction, weld: Weld, findings: list[Diagnostic]
 ) -> tuple[Mechanism, ClosureChange]:
+    """Slack joints beside one cut, one for each of its implied rows, and what changes."""
     edge, graph = weld.cut.edge, reduction.graph
     node, T_node_frame = _carrier(reduction, weld)
     joint = next(j for j in mechanism.joints if j.name == edge.joint.name)

@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from regularize.kernel.compiled import Kernel, compiled
+from regularize.kernel.elimination import tables_of
+from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.machine_reading import machine_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
 
 #: Acceleration from configuration, velocity and joint forces.
-Acceleration = Callable[[Array, Array, Array], Array]
+Acceleration = Callable[..., Array]
 
 
 class Workspace(threading.local):
@@ -57,10 +61,67 @@ class ConstrainedTree:
     def _workspace(self) -> Workspace:
         return Workspace(self.model)
 
+    @cached_property
+    def tables(self) -> Tables | None:
+        """What the kernel reads; None where it does not know a joint or a row."""
+        found = machine_of(self.model, self.constraints, self.rank, self.massive)
+        return None if found is None else tables_of(found[0])
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled kernel; None where there is none or it does not know a joint or a row."""
+        return None if Kernel is None or self.tables is None else compiled(self.tables)
+
+    @property
+    def computed_by(self) -> str:
+        """What computes accelerations: ``compiled`` code of this project, or ``Python``."""
+        return "Python" if self._step is None else "compiled"
+
+    @cached_property
+    def _step(self) -> Acceleration | None:
+        """The compiled step; the style ``legacy`` is Pinocchio's own."""
+        return (
+            None if self.style == "legacy" or self.kernel is None else self.kernel.forward_dynamics
+        )
+
+    @cached_property
+    def _accelerate(self) -> Acceleration:
+        """The acceleration of one state where the compiled step does not know it."""
+        return acceleration_of(self)
+
+    def accelerations(self, q: Array, v: Array, tau: Array) -> Array:
+        """Accelerations at configurations (N, nq), one after the other, shape (N, nv)."""
+        found = None if self._step is None else self._step(q, v, tau)
+        if found is not None:
+            return found
+        each = [self._accelerate(*state) for state in zip(q, v, tau, strict=True)]
+        return np.array(each).reshape(len(q), self.model.nv)
+
     @property
     def data(self) -> Any:
         """Pinocchio's data of the model, of each thread its own."""
         return self._workspace.data
+
+    def jacobian(self, q: Array, data: Any = None) -> Array:
+        """Rows on velocities, shape (m, nv).
+
+        Args:
+            q: Configuration, shape (nq,).
+            data: The caller's ``pinocchio.Data`` of the model to compute in; by default it is none
+                of the caller's business.
+        """
+        if data is None and self.kernel is not None:
+            return np.asarray(self.kernel.jacobian(q))
+        return self.constraints.jacobian(self.data if data is None else data, q)
+
+    def bias(self, q: Array, v: Array, data: Any = None) -> Array:
+        """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
+
+        On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
+        """
+        if data is None and self.kernel is not None:
+            return np.asarray(self.kernel.bias(q, v))
+        return self.constraints.bias(self.data if data is None else data, q, v)
 
 
 def acceleration_of(tree: ConstrainedTree) -> Acceleration:

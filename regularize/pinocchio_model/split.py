@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.massless_motion import require_mass
+from regularize.reduction.cuts import independent_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,28 +79,53 @@ def mass_matrix(model: Any, data: Any, q: Array) -> Array:
     return np.asarray(upper + np.triu(upper, 1).T)
 
 
-def saddle_inverse(M: Array, jacobian: Array, rank: int) -> Array:
-    r"""The inverse of :math:`((M, J^T), (J, 0))`, shape (nv + m, nv + m).
+def kept_rows(jacobian: Array, rank: int) -> NDArray[np.intp]:
+    """Indices of as many rows as are independent, the clearest ones where some depend on others."""
+    if rank == len(jacobian):
+        return np.arange(rank)
+    return np.asarray(independent_rows(jacobian, rank), dtype=np.intp)
 
-    On :math:`(f, \beta)` it gives :math:`a` and :math:`-\lambda`. Where rows depend on each other,
-    the multipliers are the smallest ones, and values are taken as far as the rows can take them.
+
+def free_velocities(jacobian: Array) -> tuple[Array, Array]:
+    """Velocities that independent rows leave free, orthonormal, and the rows' right inverse.
+
+    Args:
+        jacobian: Independent rows, shape (m, nv).
+
+    Returns:
+        Shapes (nv, nv - m) and (nv, m).
+    """
+    m = len(jacobian)
+    basis, triangle = np.linalg.qr(jacobian.T, mode="complete")
+    return basis[:, m:], np.linalg.solve(triangle[:m], basis[:, :m].T).T
+
+
+def saddle_inverse(M: Array, free: Array, inverse: Array) -> tuple[Array, Array]:
+    r"""The inverse of :math:`((M, J^T), (J, 0))`, as far as it gives accelerations.
+
+    It goes through the velocities that the rows leave free, so that M need not be regular, and
+    large masses beside small ones do no harm. Multipliers of forces :math:`J^T \lambda` are
+    ``forces @ inverse``.
 
     Args:
         M: Mass matrix, regular on the velocities that the rows leave free, shape (nv, nv).
-        jacobian: Rows, shape (m, nv).
-        rank: Number of independent ones.
+        free: From ``free_velocities``.
+        inverse: The same.
+
+    Returns:
+        What takes forces to accelerations, (nv, nv), and what takes values of the rows, (nv, m).
 
     Raises:
         MasslessMotion: A velocity that the rows leave free moves no mass.
     """
-    m, nv = jacobian.shape
-    parts = Split.of(jacobian, rank)
-    require_mass(M, parts.free)
-    if rank == m:
-        system = np.zeros((nv + m, nv + m))
-        system[:nv, :nv], system[nv:, :nv], system[:nv, nv:] = M, jacobian, jacobian.T
-        return np.asarray(np.linalg.inv(system))
-    inverse = (parts.right / parts.values) @ parts.left.T
-    free = parts.free @ np.linalg.solve(parts.free.T @ M @ parts.free, parts.free.T)
-    taken = inverse - free @ (M @ inverse)
-    return np.block([[free, taken], [taken.T, -inverse.T @ M @ taken]])
+    H = free.T @ M @ free
+    try:
+        triangle = np.linalg.cholesky(H)
+        doubtful = bool(np.any(np.diag(triangle) ** 2 < 1e-9 * np.diag(H)))
+    except np.linalg.LinAlgError:
+        doubtful = True
+    if doubtful:
+        require_mass(M, free)
+    factor = np.linalg.solve(triangle, free.T)
+    answer = factor.T @ factor
+    return answer, inverse - answer @ (M @ inverse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from regularize.lie import subalgebra
@@ -41,6 +42,13 @@ class ExactSpaces(MotionSpaces):
         """Whether ``other`` lies in ``space``."""
         return self.add(space, other) == space
 
+    def parallelogram(self, hinges: Sequence[SpaceId]) -> SpaceId | None:
+        """Translations in the plane of four parallel hinges in a loop with parallel bars."""
+        try:
+            return self.of(verifier.arcs([self._spaces[h] for h in hinges]))
+        except ValueError:
+            return None
+
     def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
         key = (operation, a, b)
         if key not in self._memory:
@@ -53,5 +61,8 @@ _EXACT: dict[Operation, Any] = {
     subalgebra.sum_: lambda a, b: verifier.reduced([*a, *b]),
     subalgebra.intersection: verifier.meet,
     subalgebra.saturation: verifier.saturated,
+    motion_spaces.brackets: lambda a, b: verifier.reduced(
+        [verifier.bracket(z, x) for z in b for x in a]
+    ),
     motion_spaces.closure_of_sum: lambda a, b: verifier.closure([*a, *b]),
 }

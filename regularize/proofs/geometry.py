@@ -107,7 +107,27 @@ def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> 
     across = [[*cross(d, e), *NOTHING] for e in UNITS]
     if kind.name == "planar":
         return integral([*across, [*NOTHING, *d]])
+    if kind.name == "translations in a plane":
+        return integral(across)
+    if kind.name in ("spatial translations", "Schoenflies"):
+        turn = [[*NOTHING, *d]] if kind.name == "Schoenflies" else []
+        return integral([*([*e, *NOTHING] for e in UNITS), *turn])
     raise NotExact(f"no exact form for a joint whose motion is {kind.name}")
+
+
+def with_parallel_bars(
+    freedoms: dict[EdgeId, Space], loops: Sequence[Sequence[EdgeId]]
+) -> dict[EdgeId, Space]:
+    """The same with the last hinge of some loops of four where it makes them parallelograms."""
+    found = dict(freedoms)
+    for loop in loops:
+        (one, two, three, four) = ([Fraction(x) for x in found[e][0]] for e in loop)
+        k = next(i for i in (3, 4, 5) if one[i])
+        if two[k] and three[k] and four[k]:
+            sides = zip(one, two, three, strict=True)
+            moved = [x / one[k] - y / two[k] + z / three[k] for x, y, z in sides]
+            found[loop[-1]] = integral([moved])
+    return found
 
 
 def integral(rows: Sequence[Sequence[Fraction]]) -> Space:

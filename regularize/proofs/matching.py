@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def match(document: dict[str, Any], verdict: Verdict, mechanism: Mechanism) -> V
     in_loops = {graph.edges[e].name for block in graph.blocks for e in block}
     for part in document["parts"]:
         measured = loops.measured(part["unit_m"], np.array(part["origin_m"]))
-        for joint in part["joints"]:
+        for joint in (joint for joint in part["joints"] if not joint.get("virtual")):
             edge = edges.get(joint["name"])
             if edge is None or edge.name not in in_loops:
                 return _refused(verdict, f"the model has no joint {joint['name']} in a loop")
@@ -52,4 +51,4 @@ def match(document: dict[str, Any], verdict: Verdict, mechanism: Mechanism) -> V
 
 
 def _refused(verdict: Verdict, reason: str) -> Verdict:
-    return replace(verdict, holds=False, claims=(), assumptions=(), reason=reason)
+    return verdict._replace(holds=False, claims=(), assumptions=(), reason=reason)

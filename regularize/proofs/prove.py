@@ -7,21 +7,26 @@ the reason.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
+from operator import mul
 from typing import Any
 
 import networkx as nx
 
 from regularize.model.cycles import Cycle
-from regularize.model.graph import EdgeId, Graph, NodeId
+from regularize.model.graph import Edge, EdgeId, Graph, NodeId
 from regularize.proofs.exact_spaces import ExactSpaces
-from regularize.proofs.geometry import Precision, exact_freedoms
+from regularize.proofs.geometry import Precision, exact_freedoms, with_parallel_bars
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.verifier import Space, annihilator, distance, fingerprint, reduced
+from regularize.reduction.closing import loop_of
 from regularize.reduction.cuts import Cut
+from regularize.reduction.facts import Closing, Fact
+from regularize.reduction.held import Held, unsteady
 from regularize.reduction.part import Part
-from regularize.reduction.propagation import Closing, Fact, Propagation
+from regularize.reduction.propagation import Propagation
 from regularize.reduction.reduce import Reduction
 
 
@@ -56,12 +61,15 @@ def prove(reduction: Reduction) -> dict[str, Any]:
 
 def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
     """The proof of one biconnected part, by the simplest numbers that have its relations."""
+    graph = replace(graph, edges=(*graph.edges, *(held.edge for held in part.held)))
     reason = NotExact("")
     for rounding in (1e-12, 1e-10, 1e-8, 1e-6):
         for everywhere in (False, True):
             try:
                 precision = Precision(max(rtol, 10.0 * rounding), rounding, everywhere)
-                freedoms = exact_freedoms(graph, part.screws, precision)
+                known = {held.edge.index: held.space for held in part.held}
+                freedoms = exact_freedoms(graph, part.screws | known, precision)
+                freedoms = with_parallel_bars(freedoms, part.parallelograms)
                 # Locked joints are made rigid where only that explains the reduction.
                 for lock in (False, True) if part.locked else (False,):
                     document = _Document(graph, part, freedoms).whole(lock)
@@ -80,7 +88,8 @@ class _Document:
         self.graph, self.part, self.freedoms = graph, part, freedoms
         self.spaces = ExactSpaces()
         numbers = {e: self.spaces.of(space) for e, space in freedoms.items()}
-        self.propagation = Propagation(graph, self.spaces, numbers)
+        loops = frozenset(map(frozenset, part.parallelograms))
+        self.propagation = Propagation(graph, self.spaces, numbers, parallelograms=loops)
         self.steps: list[dict[str, Any]] = []
         self.kept: dict[EdgeId, Space] = {}
         self._immobile = {e for e, space in freedoms.items() if not space}
@@ -91,28 +100,108 @@ class _Document:
         """The document of the part, or None where the spaces are not those of the reduction."""
         cuts = {cut.edge.index: cut for cut in self.part.cuts}
         closed: list[Cycle] = []
-        for e in self.part.order:
-            cut = cuts[e]
-            closing = next(c for c in self.propagation.closings(cut.cycle, e) if c.node == cut.node)
-            if self.spaces.dimension(closing.space) != 6 - cut.removed.shape[1]:
+        for e, node, cycle in self._order(cuts):
+            closing = next(c for c in self.propagation.closings(cycle, e) if c.node == node)
+            space = self.spaces.dimension(closing.space)
+            if e in cuts and space != 6 - cuts[e].removed.shape[1]:
                 return None
             self._cut(closing)
-            self.propagation.close(cut.cycle)
-            closed.append(cut.cycle)
+            self.propagation.close(cycle)
+            closed.append(cycle)
             if lock:
                 self.propagation.lock(closed)
         for group in self._rigid_groups():
             self._rigid(group)
+        held = sum(self._hold(each) for each in self.part.held)
         rows = sum(6 - len(self.freedoms[e]) for e in self.part.order)
-        kept = sum(map(len, self.kept.values()))
+        kept = sum(len(self.kept[e]) for e in self.part.order) + held
+        if kept != self.part.kept:
+            return None
         joints = [self._joint(e) for e in self.part.edges]
+        joints += [self._virtual(each.edge) for each in self.part.held]
         return {
             "origin_m": [float(x) for x in self.part.center],
             "unit_m": float(self.part.length),
             "joints": joints,
             "steps": self.steps,
+            **({"loops": self._loops()} if self.part.held else {}),
             "conclusion": {"rows": rows, "kept": kept, "removed": rows - kept},
         }
+
+    def _order(self, cuts: Mapping[EdgeId, Cut]) -> list[tuple[EdgeId, NodeId, Cycle]]:
+        """The cuts in the order in which their loops are closed, with bodies and loops."""
+        if self.part.held:
+            return [(c.edge, c.node, c.cycle) for c in self.part.held[0].closings]
+        return [(e, cuts[e].node, cuts[e].cycle) for e in self.part.order]
+
+    def _loops(self) -> dict[str, list[str]]:
+        """The loop of each cut over joints that are not cut."""
+        tree: Any = nx.MultiGraph()
+        for e in set(self.part.edges) - set(self.part.order):
+            edge = self.graph.edges[e]
+            tree.add_edge(edge.parent, edge.child, key=e)
+        cycles = {e: loop_of(self.graph, tree, e).edges for e in self.part.order}
+        return {self._name(e): [self._name(each) for each in cycles[e]] for e in cycles}
+
+    def _hold(self, held: Held) -> int:
+        """Write the rows that stand for a virtual joint; returns their number."""
+        closing = next(c for c in held.closings if held.edge.index in c.cycle.edges)
+        loop, spaces = closing.cycle.edges, self.spaces
+        free = {
+            e
+            for row in held.rows
+            for e in loop
+            if set(self.graph.edges[e].columns) & {*row.columns}
+        }
+        zero = spaces.exact(unsteady(self.propagation, loop, held.node, held.edge.index))
+        fixed = [z for e in loop if e not in free for z in self.freedoms[e]]
+        rows: list[Sequence[int]] = []
+        for row in annihilator(reduced([*zero, *fixed])):
+            seen = [
+                [sum(map(mul, r, z)) for e in free for z in self.freedoms[e]] for r in [*rows, row]
+            ]
+            if len(reduced(seen)) == len(seen):
+                rows.append(row)
+        if len(rows) != len(held.rows):
+            raise NotExact("no exact rows hold a body in its group")
+        self.steps.append(
+            {
+                "because": "held",
+                "joint": held.edge.name,
+                "instead of": self._name(closing.edge),
+                "seen from": self._body(held.node),
+                "loop": [self._name(e) for e in loop],
+                "of": [self._steady(held.node, e) for e in loop] if rows else [],
+                "rows": written(reduced(rows)),
+            }
+        )
+        return len(rows)
+
+    def _steady(self, node: NodeId, e: EdgeId) -> int | None:
+        """The step that says how a joint's screw is carried as a body sees it."""
+        edge, spaces = self.graph.edges[e], self.spaces
+        if node in (edge.parent, edge.child):
+            return None
+        facts = [self.propagation.fact(node, body) for body in (edge.parent, edge.child)]
+        known = [fact for fact in facts if fact is not None]
+        of = self.propagation.freedoms[e]
+        return self._premise(
+            min(known, key=lambda fact: spaces.dimension(spaces.carried(of, fact.space)))
+        )
+
+    def _virtual(self, edge: Edge) -> dict[str, Any]:
+        """A joint that the machine has not."""
+        return {
+            "name": edge.name,
+            "virtual": True,
+            "bodies": [self._body(edge.parent), self._body(edge.child)],
+            "space": written(self.freedoms[edge.index]),
+            "written": [],
+            "distance": 0.0,
+        }
+
+    def _name(self, e: EdgeId) -> str:
+        return self.graph.edges[e].name
 
     def _rigid_groups(self) -> list[list[Cut]]:
         """Cuts of loops of locked joints alone, those that share joints together."""
@@ -206,6 +295,8 @@ class _Document:
             key = (group, tuple(sorted(bodies) if group else bodies), space)
             if key not in self._same:
                 step: dict[str, Any] = {"because": fact.rule, "bodies": bodies}
+                if fact.loop:
+                    step["loop"] = [self._name(e) for e in fact.loop]
                 if fact.edge is not None:
                     step["joint"] = self.graph.edges[fact.edge].name
                 if fact.of:

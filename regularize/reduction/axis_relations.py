@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from networkx.utils import UnionFind
 
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
 from regularize.manifold.least_norm import least_norm
+from regularize.model.connections import DisjointSets
 from regularize.model.graph import Edge, EdgeId
 from regularize.model.mechanism import Joint, Mechanism, mechanism_of
 
@@ -90,7 +90,7 @@ class AxisRelations:
         dots = np.einsum("nik,njk->nij", moved, moved)
         parallel = np.all(1.0 - np.abs(dots) < rtol**2, axis=0)
         normal = np.all(np.abs(dots) < rtol, axis=0)
-        same: Any = UnionFind(range(len(every)))
+        same = DisjointSets(range(len(every)))
         for i, j in combinations(range(len(every)), 2):
             if parallel[i, j]:
                 same.union(i, j)
@@ -271,7 +271,7 @@ def _axes_and_points(
     rtol: float,
 ) -> tuple[dict[Element, Element], list[_Meeting]]:
     """Axes that coincide by the first of them, and the points where axes and balls meet."""
-    same: Any = UnionFind()
+    same = DisjointSets[Element]()
     met: list[_Meeting] = []
 
     def meet(place: Array, axes: list[Element], balls: list[EdgeId]) -> None:

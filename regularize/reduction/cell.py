@@ -12,6 +12,7 @@ from regularize.manifold.gaps import CLOSED
 from regularize.model.graph import EdgeId
 from regularize.reduction.certificate import Certificate, Certifier
 from regularize.reduction.cuts import Cut
+from regularize.reduction.groups import grouped, with_rows
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
 from regularize.reduction.part import (
     Part,
@@ -67,16 +68,19 @@ def reduce_cell(
         parts = [with_rank(setting, part, mobility) for part in parts]
         if any(part.dimension < part.rank for part in parts):
             continue
-        final = [searched(setting, part, mobility) for part in parts]
-        final = [thinned(setting, with_rigid_joints(setting, part)) for part in final]
-        if numerical and mobility.finite == mobility.actual:
-            # What depends on other rows to first order only holds a shaky mechanism.
-            final = [numerically_reduced(setting, part, mobility) for part in final]
-        if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
-            _, certificate = certify(_cuts(final))
-            if not certificate.holds:
-                continue
-        return Cell(mobility, tuple(final), certificate)
+        alone = [searched(setting, part, mobility) for part in parts]
+        together = [grouped(setting, part, mobility) for part in alone]
+        for found in (together, alone) if together != alone else (alone,):
+            final = [thinned(setting, with_rigid_joints(setting, part)) for part in found]
+            if numerical and mobility.finite == mobility.actual:
+                # What depends on other rows to first order only holds a shaky mechanism.
+                final = [numerically_reduced(setting, part, mobility) for part in final]
+            if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
+                known = with_rows(setting, final)
+                also = certify if known is setting else Certifier(known, edges, configurations)
+                _, certificate = also(_cuts(final))
+            if certificate.holds:
+                return Cell(mobility, tuple(final), certificate)
     return _unreduced(setting, edges, blocks)
 
 

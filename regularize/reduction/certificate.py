@@ -20,8 +20,10 @@ from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.least_norm import least_norm
 from regularize.manifold.tolerances import Tolerances
+from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId
 from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.many_loops import ManyReducedLoops
 from regularize.reduction.setting import Sampler, Setting
 
 #: Steps of each walker.
@@ -77,7 +79,8 @@ class Certifier:
             cuts: Cuts of the cell with their kept rows.
         """
         loops, ordered = self.setting.loops(self.edges, cuts)
-        rows = ReducedLoops(loops, ordered)
+        large = len(loops.chords) > MANY_LOOPS
+        rows = (ManyReducedLoops if large else ReducedLoops)(loops, ordered)
         sampler = self.setting.sampler
         many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()

@@ -6,18 +6,16 @@ found at generic configurations, or until the tries are used up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice, pairwise
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.model.cycles import (
     Cycle,
     candidate_cycles,
     independent,
-    minimum_cycle_basis,
     summed_cycles,
     walk,
 )
@@ -28,8 +26,9 @@ from regularize.model.graph import (
     nodes_of,
     spanning_tree,
 )
+from regularize.reduction.facts import Closing, Fact
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
-from regularize.reduction.propagation import Closing, Propagation
+from regularize.reduction.propagation import Propagation
 
 #: Orders tried beyond the first two, and the largest part for which that is done.
 TRIES = 12
@@ -52,10 +51,25 @@ class ClosedPart:
         self.closings, self.propagation = tuple(closings), propagation
         self.dimension = sum(propagation.spaces.dimension(c.space) for c in closings)
 
+    @property
+    def parallelograms(self) -> tuple[tuple[EdgeId, ...], ...]:
+        """Loops that the closings take for parallelograms."""
+        found: set[tuple[EdgeId, ...]] = set()
+        known: set[Fact] = set()
+        todo = [fact for c in self.closings for pair in c.of for fact in pair if fact is not None]
+        while todo:
+            fact = todo.pop()
+            if fact not in known:
+                known.add(fact)
+                todo += fact.of
+                found |= {fact.loop} if fact.loop else set()
+        return tuple(sorted(found))
+
 
 def close_part(
     graph: Graph,
     block: Sequence[EdgeId],
+    basis: Sequence[Cycle],
     spaces: MotionSpaces,
     freedoms: dict[EdgeId, SpaceId],
     preference: Preference,
@@ -63,6 +77,7 @@ def close_part(
     enough: int | None,
     cuts: frozenset[EdgeId] | None = None,
     lock: bool = False,
+    parallelograms: Set[frozenset[EdgeId]] = frozenset(),
     rng: np.random.Generator,
 ) -> ClosedPart:
     """Close all loops of a biconnected part with as few rows as the search finds.
@@ -70,6 +85,7 @@ def close_part(
     Args:
         graph: The mechanism's graph.
         block: Edges of the part.
+        basis: Its short independent loops.
         spaces: Store of subspaces.
         freedoms: Number of the screw space of each edge.
         preference: Sort key of a cut among those that keep equally few rows; smaller is better.
@@ -77,15 +93,18 @@ def close_part(
             None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
         lock: Whether joints that closed loops lock are rigid for the loops that follow.
+        parallelograms: Loops of four hinges that are taken for parallelograms.
         rng: Source of the random orders.
     """
+
+    def nothing_closed() -> Propagation:
+        return Propagation(graph, spaces, freedoms, parallelograms=parallelograms)
+
     if cuts is not None:
-        return _close_at(graph, block, spaces, freedoms, cuts)
+        return close_at(nothing_closed(), block, cuts)
     best: ClosedPart | None = None
-    for cycles, greedy in _orders(graph, block, rng):
-        part = _close_in_order(
-            Propagation(graph, spaces, freedoms), cycles, preference, greedy=greedy, lock=lock
-        )
+    for cycles, greedy in orders(graph, block, basis, rng):
+        part = close_in_order(nothing_closed(), cycles, preference, greedy=greedy, lock=lock)
         if part is not None and (best is None or part.dimension < best.dimension):
             best = part
         if best is not None and (enough is None or best.dimension <= enough):
@@ -93,16 +112,15 @@ def close_part(
     if best is None:
         # No order of short cycles closes one loop at a time: cut at a spanning tree instead.
         tree = spanning_tree(graph, list(block))
-        best = _close_at(graph, block, spaces, freedoms, frozenset(block) - set(tree))
+        best = close_at(nothing_closed(), block, frozenset(block) - set(tree))
     return best
 
 
-def _orders(
-    graph: Graph, block: Sequence[EdgeId], rng: np.random.Generator
-) -> Iterator[tuple[list[Cycle], bool]]:
+def orders(
+    graph: Graph, block: Sequence[EdgeId], basis: Sequence[Cycle], rng: np.random.Generator
+) -> Iterator[tuple[Sequence[Cycle], bool]]:
     """Lists of independent cycles, and whether to take the cheapest of them first."""
     count = loop_count(graph, block)
-    basis = minimum_cycle_basis(graph, block)
     yield basis, False
     if count == 1 or len(block) > LARGEST_SEARCH:
         return
@@ -115,20 +133,21 @@ def _orders(
             yield independent(order, count), False
 
 
-def _close_in_order(
+def close_in_order(
     propagation: Propagation,
     cycles: Sequence[Cycle],
     preference: Preference,
     *,
     greedy: bool,
-    lock: bool,
+    lock: bool = False,
 ) -> ClosedPart | None:
     """Close the cycles one by one; None where at some point none closes exactly one loop."""
     closings: list[Closing] = []
     waiting = list(cycles)
     while True:
-        waiting = [c for c in waiting if propagation.missing(c)]
-        ready = (c for c in waiting if propagation.closes_one_loop(c))
+        done = next((i for i, c in enumerate(waiting) if propagation.missing(c)), len(waiting))
+        del waiting[:done]
+        ready = (c for c in waiting if propagation.missing(c) and propagation.closes_one_loop(c))
         choices = [
             propagation.best_cut(cycle, sorted(propagation.missing(cycle), key=preference))
             for cycle in (ready if greedy else islice(ready, 1))
@@ -144,35 +163,62 @@ def _close_in_order(
             propagation.lock([c.cycle for c in closings])
 
 
-def _close_at(
-    graph: Graph,
+def close_at(
+    propagation: Propagation,
     block: Sequence[EdgeId],
-    spaces: MotionSpaces,
-    freedoms: dict[EdgeId, SpaceId],
-    cuts: frozenset[EdgeId],
+    cuts: Set[EdgeId],
+    virtual: tuple[EdgeId, EdgeId] | None = None,
 ) -> ClosedPart:
-    """Close the loops at prescribed cuts, the cheapest first."""
-    propagation = Propagation(graph, spaces, freedoms)
+    """Close the loops at prescribed cuts, the cheapest first.
+
+    Args:
+        propagation: Relative motions with no joint in place.
+        block: Edges of the part.
+        cuts: Edges that have to be the cuts.
+        virtual: A joint that is in place from when the loop over it and another one is closed, and
+            that cut: the first loop that passes over it.
+    """
+    import networkx as nx  # needed where cuts are prescribed
+
+    graph, spaces = propagation.graph, propagation.spaces
     present: Any = nx.MultiGraph()
     present.add_nodes_from(nodes_of(graph, block))
+
+    def put(e: EdgeId) -> None:
+        present.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
+
     for e in block:
-        if e not in cuts:
+        if e not in cuts and (virtual is None or e != virtual[0]):
             propagation.add_tree_edge(e)
-            present.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
+            put(e)
     waiting = sorted(set(block) & cuts)
     closings: list[Closing] = []
     while waiting:
-        choices = [propagation.best_cut(_loop_of(graph, present, cut), [cut]) for cut in waiting]
+        choices = []
+        for cut in waiting:
+            ends = graph.edges[cut].parent, graph.edges[cut].child
+            if virtual is not None and cut == virtual[1]:
+                there = present.copy()
+                there.add_edge(
+                    graph.edges[virtual[0]].parent, graph.edges[virtual[0]].child, key=virtual[0]
+                )
+                choices.append(propagation.best_cut(loop_of(graph, there, cut), [cut]))
+            elif virtual is None or nx.has_path(present, *ends):
+                choices.append(propagation.best_cut(loop_of(graph, present, cut), [cut]))
         best = min(choices, key=lambda c: (spaces.dimension(c.space), c.cycle.length, c.edge))
         closings.append(best)
         propagation.close(best.cycle)
-        present.add_edge(graph.edges[best.edge].parent, graph.edges[best.edge].child, key=best.edge)
+        put(best.edge)
+        if virtual is not None and best.edge == virtual[1]:
+            put(virtual[0])
         waiting.remove(best.edge)
     return ClosedPart(closings, propagation)
 
 
-def _loop_of(graph: Graph, present: Any, cut: EdgeId) -> Cycle:
+def loop_of(graph: Graph, present: Any, cut: EdgeId) -> Cycle:
     """A shortest loop through the cut and joints that are in place."""
+    import networkx as nx
+
     edge = graph.edges[cut]
     path = nx.shortest_path(present, edge.parent, edge.child)
     joints = [min(present[a][b]) for a, b in pairwise(path)]

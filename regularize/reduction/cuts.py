@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.linalg import qr
 
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
@@ -109,14 +108,24 @@ class ReducedLoops:
         twists = np.einsum("lk,nki->nli", self.loops.incidence, rates)
         return self.loop_rows(state, twists[..., None])[..., 0]
 
+    def to_cuts(self, state: State) -> Array:
+        """Twists in the root frame to those in each cut's frame, scaled, shape (N, L, 6, 6)."""
+        if not self.cuts:
+            return np.zeros((len(state.q), 0, 6, 6))
+        frames = np.array([cut.T_node_frame for cut in self.cuts])
+        poses = state.T_world_node[:, [self.loops.row(cut.node) for cut in self.cuts]] @ frames
+        result = screw.adjoint(screw.inverse(poses))
+        result[..., :3, :] /= np.array([cut.length for cut in self.cuts])[:, None, None]
+        return result
+
     def _rows(self, state: State, twists: Iterable[Array], coupling: Array) -> Array:
         """Kept components of twists around each loop, (N, 6, k) in the root frame; couplings."""
-        parts = []
-        for cut, kept, around in zip(self.cuts, self._projections, twists, strict=True):
-            pose = state.T_world_node[:, self.loops.row(cut.node)] @ cut.T_node_frame
-            to_cut = screw.adjoint(screw.inverse(pose))
-            to_cut[:, :3] /= cut.length
-            parts.append(kept @ to_cut @ around)
+        parts = [
+            kept @ to_cut @ around
+            for kept, to_cut, around in zip(
+                self._projections, np.moveaxis(self.to_cuts(state), 1, 0), twists, strict=True
+            )
+        ]
         return np.concatenate([*parts, coupling], axis=1)
 
     def residual(self, state: State) -> Array:
@@ -190,6 +199,8 @@ def cut_of(
 
 def independent_rows(jacobian: Array, count: int) -> Array:
     """Indices of ``count`` well-conditioned independent rows (QR with pivoting), increasing."""
+    from scipy.linalg import qr  # needed by few mechanisms
+
     _, _, order = qr(jacobian.T, mode="economic", pivoting=True)
     return np.sort(np.asarray(order)[:count])
 

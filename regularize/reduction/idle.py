@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,11 +45,12 @@ def idle_bodies(reduction: Reduction) -> Iterator[IdleBody]:
     if not reduction.assembly.closed:
         return
     for part in reduction.parts:
-        elsewhere = _elsewhere(reduction, part)
+        elsewhere: list[dict[EdgeId, Array]] | None = None
         known = np.zeros((0, reduction.freedoms))
-        for nodes, ends in sorted(_rows(reduction.graph, part), key=lambda row: len(row[0])):
-            common = _common([part.screws[e] for e in ends], reduction.rtol)
-            if common is None or any(
+        here = spinning(reduction.graph, part.edges, part.screws, reduction.rtol)
+        for nodes, ends, common in here:
+            elsewhere = _elsewhere(reduction, part) if elsewhere is None else elsewhere
+            if any(
                 _common([screws[e] for e in ends], reduction.rtol) is None for screws in elsewhere
             ):
                 continue
@@ -65,10 +66,32 @@ def idle_bodies(reduction: Reduction) -> Iterator[IdleBody]:
             )
 
 
-def _rows(graph: Graph, part: Part) -> Iterator[tuple[tuple[NodeId, ...], tuple[EdgeId, ...]]]:
+def spinning(
+    graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
+) -> Iterator[tuple[tuple[NodeId, ...], tuple[EdgeId, ...], Array]]:
+    """Rows of bodies that can spin while their neighbours stand still, at one configuration.
+
+    Args:
+        graph: The mechanism's graph.
+        edges: Edges of the loops.
+        screws: Scaled screws of each, shape (6, f).
+        rtol: Tolerance of what the joints have in common.
+
+    Yields:
+        The nodes, the edges at their ends and the screw of the spin, shape (6,), shortest first.
+    """
+    for nodes, ends in sorted(_rows(graph, edges), key=lambda row: len(row[0])):
+        common = _common([screws[e] for e in ends], rtol)
+        if common is not None:
+            yield nodes, ends, common
+
+
+def _rows(
+    graph: Graph, edges: Sequence[EdgeId]
+) -> Iterator[tuple[tuple[NodeId, ...], tuple[EdgeId, ...]]]:
     """Nodes in a row that nothing else holds than the edges at its ends, and these edges."""
-    inside = {e for e in part.edges if graph.edges[e].freedoms}
-    every = {n for e in part.edges for n in (graph.edges[e].parent, graph.edges[e].child)}
+    inside = {e for e in edges if graph.edges[e].freedoms}
+    every = {n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)}
     free = {n for n in every - {graph.ground} if set(graph.adjacency[n]) <= inside}
     for node in sorted(free):
         if len(graph.adjacency[node]) > 2 and graph.members[node]:

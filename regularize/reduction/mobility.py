@@ -21,11 +21,11 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.local_mobility import LocalBranch, LocalMobility
 from regularize.manifold.projection import moved
 from regularize.manifold.tolerances import EXACT, Tolerances
-from regularize.model.cycles import Cycle
+from regularize.model.cycles import MANY_LOOPS, Cycle
 from regularize.model.graph import EdgeId
+from regularize.reduction.many_loops import LoopRanks
 
-#: Loops of one cell above which the rank is taken at a few configurations only.
-MANY_LOOPS = 40
+#: Configurations at which the rank of many loops is taken.
 FEW = 3
 
 
@@ -35,7 +35,7 @@ class Rank:
 
     Attributes:
         rank: The decision.
-        singular_values: Largest first, shape (k,).
+        singular_values: Largest first, shape (k,); none where the ranks of many loops add up.
         gap: Ratio of the last singular value counted to the first one not counted (inf: none).
         lowest: Rank with a tolerance a hundred times larger.
         highest: Rank with a tolerance a hundred times smaller.
@@ -97,6 +97,17 @@ class CellMobility:
         """Mobility (None: not known) and rank of the components that meet at the assembled pose."""
         found = tuple((branch.mobility, branch.rank) for branch in self.branches)
         return found or ((self.finite, self.generic.rank),)
+
+    @property
+    def kinematotropic(self) -> bool:
+        """Whether components of different mobility meet at the assembled pose (Wohlhart 1996)."""
+        return len({branch.mobility for branch in self.branches} - {None}) > 1
+
+    @property
+    def shaky(self) -> bool:
+        """Whether velocities are possible all along a component that no motion follows."""
+        found = [(b.mobility, b.rank) for b in self.branches] or [(self.finite, self.generic.rank)]
+        return any(m is not None and m < self.freedoms - rank for m, rank in found)
 
     @property
     def actual(self) -> int:
@@ -165,6 +176,9 @@ def cell_mobility(
     # Where walkers come to rest that cannot move at all is the assembled pose and rounding.
     away = np.max(np.abs(flat - q) / loops.units, axis=1, initial=0.0) > EXACT.apart
     flat[~away] = q
+    added = None if small else _added_up(loops, flat, cycles, rtol, rng)
+    if added is not None:
+        return added
     values = singular_values(loops, flat, cycles)
     clearest, rank = _clearest(values, rtol)
     local = local_mobility(loops, flat[clearest], rank, cycles, tolerances, rng)
@@ -192,6 +206,49 @@ def cell_mobility(
         configurations=read_only(flat),
         tolerances=tolerances,
     )
+
+
+def _added_up(
+    loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], rtol: float, rng: np.random.Generator
+) -> CellMobility | None:
+    """Mobility of many loops from the ranks of each, at configurations (N, n), the pose first.
+
+    None where they do not add up everywhere: at the pose, on the walks, and beside a configuration
+    of the walks, off the closed ones too.
+    """
+    found = [LoopRanks(loops, cycles, at, rtol) for at in q]
+    clear = [0.0 if each.factors is None else each.factors.clearness for each in found]
+    generic = int(np.argmax(clear))
+    beside = moved(loops, np.repeat(q[[generic]], 3, axis=0), _aside(loops, rng))
+    ranks = {each.rank for each in found} | {
+        LoopRanks(loops, cycles, at, rtol).rank for at in beside
+    }
+    if len(ranks) > 1 or None in ranks:
+        return None
+    rank = found[generic].rank or 0
+    evidence = Rank(rank, read_only(np.zeros(0)), float("inf"), rank, rank)
+    return CellMobility(
+        edges=loops.edges,
+        freedoms=loops.freedoms,
+        equations=6 * len(loops.chords) + len(loops.coupling),
+        here=evidence,
+        generic=evidence,
+        local=_counted(loops, q[generic], loops.freedoms - rank),
+        modes=((loops.freedoms - rank, min(FEW, len(q) - 1)),),
+        branches=(),
+        configurations=read_only(q),
+    )
+
+
+def _aside(loops: LoopKinematics, rng: np.random.Generator) -> Array:
+    """Small steps to three configurations off the closed ones, scaled, shape (3, n)."""
+    return 0.05 * rng.normal(size=(3, loops.freedoms))
+
+
+def _counted(loops: LoopKinematics, q: Array, mobility: int) -> LocalMobility:
+    """What counting says of the motions at a configuration."""
+    nothing = np.zeros((loops.freedoms, 0))
+    return LocalMobility(mobility, "counted", read_only(q), nothing, nothing)
 
 
 def _clearest(values: Array, rtol: float) -> tuple[int, int]:
@@ -290,7 +347,7 @@ def local_mobility(
     Elsewhere some velocities may not be followed by any motion.
     """
     k = loops.freedoms - rank
-    steps = 0.05 * rng.normal(size=(3, loops.freedoms))
+    steps = _aside(loops, rng)
     start = np.repeat(q[None], 3, axis=0)
     settled = k == 0
     if not settled:
@@ -303,8 +360,7 @@ def local_mobility(
         reached = along.corrected(steps, moved(loops, start, steps), along.held, ranks)
         settled = bool(reached.good.all())
     if settled:
-        nothing = np.zeros((loops.freedoms, 0))
-        return LocalMobility(k, "counted", read_only(q), nothing, nothing)
+        return _counted(loops, q, k)
     from regularize.local_geometry.finite import finite_mobility  # where counts do not settle it
 
     return finite_mobility(loops, q, rank, tolerances, rng)

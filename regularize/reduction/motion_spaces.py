@@ -6,12 +6,12 @@ a number, and sums, intersections, Lie closures and saturations of numbers are r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NewType, TypeAlias
 
 import numpy as np
 
-from regularize.lie import subalgebra
+from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
 
 #: Number of a subspace in the store.
@@ -79,6 +79,12 @@ class MotionSpaces:
             return space
         return self._remembered(subalgebra.saturation, space, freedoms)
 
+    def carried(self, space: SpaceId, group: SpaceId) -> SpaceId:
+        """All by which displacements of a group change the elements of a space."""
+        if MotionSpaces.ZERO in (space, group):
+            return MotionSpaces.ZERO
+        return self.saturate(self._remembered(brackets, space, group), group)
+
     def _larger(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
         """What two subspaces span together, in one sense or another."""
         if a == b or b == self.ZERO or a == self.FULL:
@@ -88,11 +94,31 @@ class MotionSpaces:
         return self._remembered(operation, a, b)
 
     def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
-        symmetric = operation is not subalgebra.saturation
+        symmetric = operation not in (subalgebra.saturation, brackets)
         key = (operation, min(a, b), max(a, b)) if symmetric else (operation, a, b)
         if key not in self._memory:
             self._memory[key] = self.number(operation(self._bases[a], self._bases[b], self.rtol))
         return self._memory[key]
+
+    def parallelogram(self, hinges: Sequence[SpaceId]) -> SpaceId | None:
+        """Translations in the plane of four parallel hinges in a loop with parallel bars.
+
+        Args:
+            hinges: The joints' spaces in the order of the loop.
+
+        Returns:
+            None where they are no such loop, or it lies flat.
+        """
+        screws = np.hstack([self._bases[h] for h in hinges])
+        if screws.shape[1] != 4 or np.min(np.linalg.norm(screws[3:], axis=0)) < self.rtol:
+            return None
+        screws = screws / np.linalg.norm(screws[3:], axis=0)
+        screws *= np.sign(screws[3:].T @ screws[3:, 0])
+        bars = screws - np.roll(screws, 1, axis=1)
+        turning = float(np.max(np.abs(np.sum(screws[:3] * screws[3:], axis=0))))
+        off = max(float(np.max(np.abs(bars[3:]))), float(np.max(np.abs(bars[:, 0] + bars[:, 2]))))
+        moves = subalgebra.span(bars, self.rtol)
+        return self.number(moves) if max(turning, off) < self.rtol and moves.shape[1] == 2 else None
 
     def contains(self, space: SpaceId, other: SpaceId) -> bool:
         """Whether ``other`` lies in ``space``."""
@@ -104,3 +130,9 @@ class MotionSpaces:
 def closure_of_sum(a: Array, b: Array, rtol: float) -> Array:
     """Lie closure of the sum of two subalgebras."""
     return subalgebra.lie_closure(np.hstack([a, b]), rtol)
+
+
+def brackets(space: Array, group: Array, rtol: float) -> Array:
+    """The span of the brackets of two spaces' elements."""
+    pairs = [screw.bracket(a, b) for a in group.T for b in space.T]
+    return subalgebra.span(np.array(pairs).T, rtol)

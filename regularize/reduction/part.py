@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.connections import DisjointSets
 from regularize.model.cycles import Cycle, minimum_cycle_basis
 from regularize.model.graph import ColumnId, EdgeId
 from regularize.reduction.classification import loop_algebra, topological_redundancy
@@ -24,6 +23,8 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
+from regularize.reduction.facts import Closing
+from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility, decide_rank, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.setting import Setting
@@ -52,6 +53,9 @@ class Part:
             that were counted to tell topological from paradoxical; 0 where none was.
         parallel: Joints whose axes are parallel by design, several groups, where these relations
             were kept in that test and all that is left over is topological.
+        parallelograms: Loops that are taken for parallelograms, which must not go flat.
+        held: Bodies held in a group by rows of their own.
+        alone: The part without these rows, all rows of cuts kept that it needs then.
     """
 
     edges: tuple[EdgeId, ...]
@@ -69,6 +73,24 @@ class Part:
     rtol: float
     lengths_tried: int = 0
     parallel: tuple[tuple[str, ...], ...] = ()
+    parallelograms: tuple[tuple[EdgeId, ...], ...] = ()
+    held: tuple[Held, ...] = ()
+    alone: Part | None = None
+
+    @property
+    def constraints(self) -> int:
+        """Constraint rows of the unreduced cuts."""
+        return sum(cut.constraints for cut in self.cuts)
+
+    @property
+    def kept(self) -> int:
+        """Rows kept, with those that hold bodies in groups."""
+        return sum(cut.kept for cut in self.cuts) + sum(len(held.rows) for held in self.held)
+
+    @property
+    def surplus(self) -> int:
+        """Redundant rows that are still among those kept."""
+        return self.kept + sum(cut.edge.freedoms for cut in self.cuts) - self.rank
 
     @property
     def proved(self) -> bool:
@@ -83,6 +105,7 @@ def reduce_part(
     enough: int | None = None,
     *,
     lock: bool = False,
+    parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Part:
     """Reduce one biconnected part.
 
@@ -92,10 +115,12 @@ def reduce_part(
         tolerance: Tolerance of the motion spaces; zero keeps every constraint.
         enough: Stop searching orders when the dimensions add up to this; None takes the first.
         lock: Whether joints that closed loops lock are rigid for the loops that follow.
+        parallelograms: Loops of four hinges that are taken for parallelograms.
     """
     graph, rtol = setting.graph, setting.rtol
     center, length = setting.frame(block)
-    screws = {e: setting.scaled_screws(e, center, length) for e in block}
+    screws = setting.scaled_screws(block, center, length)
+    basis = minimum_cycle_basis(graph, block)
     spaces = MotionSpaces(tolerance or rtol)
     numbers = {
         e: spaces.number(subalgebra.span(s)) if tolerance else MotionSpaces.FULL
@@ -104,36 +129,24 @@ def reduce_part(
     closed = close_part(
         graph,
         block,
+        basis,
         spaces,
         numbers,
         setting.preference,
         enough=enough,
         cuts=None if setting.prescribed is None else setting.prescribed & set(block),
         lock=lock,
+        parallelograms=parallelograms,
         rng=setting.rng(),
     )
-    cuts = [
-        cut_of(
-            graph.edges[c.edge],
-            c.cycle,
-            c.node,
-            spaces.basis(c.space),
-            screws[c.edge],
-            T_world_node=setting.T_world_node(c.node),
-            center=center,
-            length=length,
-        )
-        for c in closed.closings
-    ]
-    basis = minimum_cycle_basis(graph, block)
     locked = sorted(closed.propagation.lock(basis)) if tolerance else []
-    return Part(
+    part = Part(
         edges=tuple(block),
         center=center,
         length=length,
         screws=screws,
         cycles=tuple(basis),
-        cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
+        cuts=(),
         order=tuple(closing.edge for closing in closed.closings),
         rank=0,
         dimension=closed.dimension,
@@ -141,6 +154,31 @@ def reduce_part(
         trivial=sum(6 - loop_algebra(screws, c, rtol).shape[1] for c in basis),
         topological=topological_redundancy(graph, locked, basis, screws, rtol, setting.rng()),
         rtol=tolerance,
+        parallelograms=closed.parallelograms,
+    )
+    cuts = [cut_at(setting, part, c, c.cycle, spaces.basis(c.space)) for c in closed.closings]
+    return replace(part, cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)))
+
+
+def cut_at(setting: Setting, part: Part, closing: Closing, cycle: Cycle, space: Array) -> Cut:
+    """The cut of a loop that is closed so, with its rows.
+
+    Args:
+        setting: The assembled mechanism and the options.
+        part: The part.
+        closing: How the loop is closed.
+        cycle: The loop in the mechanism's own joints.
+        space: Basis of the space that the cut sees, shape (6, d).
+    """
+    return cut_of(
+        setting.graph.edges[closing.edge],
+        cycle,
+        closing.node,
+        space,
+        part.screws[closing.edge],
+        T_world_node=setting.T_world_node(closing.node),
+        center=part.center,
+        length=part.length,
     )
 
 
@@ -213,13 +251,15 @@ def _self_locking(setting: Setting, part: Part) -> Iterator[list[int]]:
     movable[[column for e in part.locked for column in loops.local(e)]] = False
     seen = loops.incidence != 0.0
     still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
-    together: Any = nx.Graph()
-    together.add_nodes_from(still)
-    together.add_edges_from((i, j) for i in still for j in still if (seen[i] & seen[j]).any())
+    if not still:
+        return
+    together = DisjointSets(still)
+    for column in seen[still].T:
+        together.union(*np.array(still)[column])
     state = loops.state(setting.assembly.q[loops.columns])
     rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
     owner = np.repeat(np.arange(len(cuts)), [cut.kept + cut.edge.freedoms for cut in cuts])
-    for chosen in map(sorted, nx.connected_components(together)):
+    for chosen in map(sorted, together.groups()):
         columns = seen[chosen].any(axis=0)
         own = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
         values = np.linalg.svd(own, compute_uv=False)

@@ -26,6 +26,8 @@ What is proved, on the connected set of configurations that contains the referen
   eq. 27, has the sum without saturation; without it the rows can be too few in shaky loops).
 * Only loops that are closed already enter ``A`` and ``P`` while a joint is judged, so the argument
   is an induction over the loops and not a circle.
+* Opposite bodies of a hinged parallelogram translate in its plane as long as it does not go flat:
+  configurations with parallel bars close it and have as many freedoms as its equations leave.
 * A joint with one freedom whose screw is not in :math:`A_{ib} + A_{bj}` for some b is locked: the
   products of motions in the two groups form a manifold with that sum as its tangent space at the
   reference pose, which the joint's own motion meets in separate places only. Where locked joints
@@ -34,55 +36,13 @@ What is proved, on the connected set of configurations that contains the referen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence, Set
 
-import networkx as nx
-
+from regularize.model.connections import DisjointSets
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph, NodeId
+from regularize.reduction.facts import Closing, Fact
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
-
-
-@dataclass(frozen=True, eq=False)
-class Fact:
-    """What is known of the relative motion of two bodies, and why.
-
-    Attributes:
-        bodies: The two bodies; a space that is no algebra is seen from the first.
-        space: Number of the algebra, or of the space of relative twists.
-        rule: ``joint``: the joint moves so; ``path``: product over a third body; ``meet``: both
-            facts hold; ``walk``: seen from the next body; ``locked``: no way around lets it move.
-        of: Facts that it rests on.
-        edge: The joint of the rules ``joint`` and ``locked``.
-    """
-
-    bodies: tuple[NodeId, NodeId]
-    space: SpaceId
-    rule: Literal["joint", "path", "meet", "walk", "locked"]
-    of: tuple[Fact, ...] = ()
-    edge: EdgeId | None = None
-
-
-@dataclass(frozen=True)
-class Closing:
-    """How one loop is closed.
-
-    Attributes:
-        edge: The cut.
-        node: Body in whose frame the space does not move; one of the cut's two.
-        space: Number of the space Δ of relative twists that the cut can see.
-        cycle: The loop.
-        of: Facts that make the space smaller, seen from the node and from the far body, relative to
-            one body of the loop each; None where that is the body itself.
-    """
-
-    edge: EdgeId
-    node: NodeId
-    space: SpaceId
-    cycle: Cycle
-    of: tuple[tuple[Fact | None, Fact | None], ...]
 
 
 class Propagation:
@@ -92,15 +52,28 @@ class Propagation:
         graph: The mechanism's graph.
         spaces: The store of subspaces.
         freedoms: Number of the space spanned by the screws of each edge at the reference pose.
+        parallelograms: Loops of four hinges that are taken for parallelograms.
+
+    Attributes:
+        arcs: What is known of opposite bodies of the parallelograms met so far.
     """
 
-    def __init__(self, graph: Graph, spaces: MotionSpaces, freedoms: dict[EdgeId, SpaceId]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        spaces: MotionSpaces,
+        freedoms: dict[EdgeId, SpaceId],
+        *,
+        parallelograms: Set[frozenset[EdgeId]] = frozenset(),
+    ) -> None:
         """Start with no joint in place."""
         self.graph, self.spaces, self.freedoms = graph, spaces, freedoms
+        self.parallelograms = parallelograms
+        self.arcs: dict[frozenset[NodeId], Fact] = {}
         self.present: set[EdgeId] = set()
         self._facts: dict[tuple[NodeId, NodeId], Fact] = {}
         self._neighbours: dict[NodeId, set[NodeId]] = {}
-        self._parts: Any = nx.utils.UnionFind()
+        self._parts = DisjointSets[NodeId]()
         self._closed: set[NodeId] = set()
 
     def fact(self, i: NodeId, j: NodeId) -> Fact | None:
@@ -149,7 +122,7 @@ class Propagation:
 
     def closes_one_loop(self, cycle: Cycle) -> bool:
         """Whether the missing joints of the cycle close exactly one independent loop."""
-        merged: Any = nx.utils.UnionFind()
+        merged = DisjointSets[NodeId]()
         surplus = 0
         for e in self.missing(cycle):
             edge = self.graph.edges[e]
@@ -189,8 +162,9 @@ class Propagation:
     def closings(self, cycle: Cycle, cut: EdgeId, reach: _Reach | None = None) -> Iterator[Closing]:
         """The spaces that a cut sees from either of its bodies."""
         reach = reach or _Reach(self, cycle)
-        m, p = cycle.length, cycle.edges.index(cut)
-        near, far = cycle.nodes[p], cycle.nodes[(p + 1) % m]
+        nodes = reach.nodes
+        m, p = len(nodes), nodes.index(cycle.nodes[cycle.edges.index(cut)])
+        near, far = nodes[p], nodes[(p + 1) % m]
         # Body x is reached from the far body going back and reaches the near one going forward.
         pairs = [(reach(x, 1, (p - x) % m), reach(x, -1, (x - p - 1) % m)) for x in range(m)]
         yield self._seen(cycle, cut, near, pairs)
@@ -219,9 +193,25 @@ class Propagation:
         """Whether the loop runs through loops that are closed already."""
         return len(self._closed & set(cycle.nodes)) > 1
 
-    def step(self, cycle: Cycle, i: int) -> Fact:
-        """The relative motion across one joint of the cycle."""
-        joint = self.of_joint(cycle.edges[i])
+    def steps(self, cycle: Cycle) -> tuple[list[NodeId], list[Fact]]:
+        """Bodies of the cycle and the motion from each to the next, parallelograms in one step."""
+        m, nodes, edges = cycle.length, cycle.nodes, cycle.edges
+        over: dict[int, Fact] = {}
+        inside: set[int] = set()
+        for x in range(m if self.arcs else 0):
+            y, z = (x + 1) % m, (x + 2) % m
+            arc = self.arcs.get(frozenset((nodes[x], nodes[z])))
+            if arc is None or not {edges[x], edges[y]} <= set(arc.loop):
+                continue
+            if not {x, z} & inside and y not in over:
+                inside.add(y)
+                over[x] = arc
+        left = [x for x in range(m) if x not in inside]
+        return [nodes[x] for x in left], [over.get(x) or self._step(edges[x]) for x in left]
+
+    def _step(self, index: EdgeId) -> Fact:
+        """The relative motion across one joint."""
+        joint = self.of_joint(index)
         known = self.fact(*joint.bodies)
         return joint if known is None else self.both(known, joint)
 
@@ -230,8 +220,8 @@ class Propagation:
         queue: list[tuple[NodeId, NodeId]] = []
         for e in self.missing(cycle):
             self._put(e, queue)
-        m, nodes = cycle.length, cycle.nodes
-        steps = [self.step(cycle, i) for i in range(m)]
+        nodes, steps = self.steps(cycle)
+        m = len(nodes)
         # arcs[x][t] leads from body x over t + 1 joints.
         arcs = [[step] for step in steps]
         for x in range(m):
@@ -244,7 +234,21 @@ class Propagation:
                 if x < y:
                     self._tighten(self.both(arcs[x][t - 1], arcs[y][m - t - 1]), queue)
         self._propagate(queue)
-        self._closed |= set(nodes)
+        self._closed |= set(cycle.nodes)
+        if frozenset(cycle.edges) in self.parallelograms:
+            self._translate(cycle)
+
+    def _translate(self, cycle: Cycle) -> None:
+        """Opposite bodies of a loop that is a parallelogram translate."""
+        space = self.spaces.parallelogram([self.freedoms[e] for e in cycle.edges])
+        if space is None:
+            return
+        queue: list[tuple[NodeId, NodeId]] = []
+        for ends in (cycle.nodes[::2], cycle.nodes[1::2]):
+            arc = Fact((ends[0], ends[1]), space, "parallelogram", loop=cycle.edges)
+            self.arcs[frozenset(ends)] = arc
+            self._tighten(arc, queue)
+        self._propagate(queue)
 
     def _propagate(self, queue: list[tuple[NodeId, NodeId]]) -> None:
         """Path consistency on the pairs that are kept, from the changed ones on."""
@@ -299,14 +303,14 @@ class _Reach:
     """Facts about the bodies met when walking around a cycle, found as they are asked for."""
 
     def __init__(self, propagation: Propagation, cycle: Cycle) -> None:
-        self._propagation, self._cycle = propagation, cycle
+        self._propagation = propagation
         self._product = propagation.is_product(cycle)
-        self._steps = [propagation.step(cycle, i) for i in range(cycle.length)]
+        self.nodes, self._steps = propagation.steps(cycle)
         self._reached: dict[tuple[int, int], list[Fact | None]] = {}
 
     def __call__(self, start: int, direction: int, steps: int) -> Fact | None:
         """What is seen from the body so many steps from ``start``; None: it is the same body."""
-        m, nodes = self._cycle.length, self._cycle.nodes
+        m, nodes = len(self.nodes), self.nodes
         reached = self._reached.setdefault((start, direction), [None])
         while len(reached) <= steps:
             position = (start + direction * (len(reached) - 1)) % m

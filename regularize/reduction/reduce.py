@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import Assembly, assemble, with_coordinates
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
 from regularize.manifold.tolerances import Tolerances, positive
+from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.cell import reduce_cell
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.descent import Descent, Lowest
+from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Sampler, Setting
@@ -85,11 +88,53 @@ class Reduction:
         """All cuts, by edge."""
         return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
 
+    def cycles(self, cell: CellMobility) -> list[Cycle]:
+        """Short independent loops of a cell."""
+        inside = set(cell.edges)
+        return [c for part in self.parts if part.edges[0] in inside for c in part.cycles]
+
     @cached_property
     def tree(self) -> tuple[EdgeId, ...]:
         """Edges of the spanning tree that remains when the cuts are open."""
         cut = {c.edge.index for c in self.cuts}
         return tuple(e.index for e in self.graph.edges if e.index not in cut)
+
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """Bodies that rows of their own hold in a group."""
+        return tuple(held for part in self.parts for held in part.held)
+
+    @cached_property
+    def coupled(self) -> Graph:
+        """The graph with the rows that hold bodies in groups among its couplings."""
+        rows = [row for held in self.held for row in held.rows]
+        return replace(self.graph, couplings=(*self.graph.couplings, *rows)) if rows else self.graph
+
+    @cached_property
+    def by_cuts(self) -> Reduction:
+        """The reduction with rows of cuts alone: what it needs where nothing else can be held."""
+        if not self.held:
+            return self
+        return replace(self, parts=tuple(part.alone or part for part in self.parts))
+
+    @cached_property
+    def weakest(self) -> Lowest | None:
+        """Where the kept rows come nearest to letting go what all equations hold, by descents.
+
+        They begin where walks ended, in every cell that moves. Coordinates are those of the whole
+        mechanism; None where nothing moves.
+        """
+        found = []
+        for cell in self.cells:
+            columns, rank = self.graph.columns(cell.edges), cell.generic.rank
+            args = (self.q, cell.edges, self.cuts, rank, self.rtol)
+            down = Descent.of(self.graph, self.coupled, *args)
+            for start in cell.configurations[-2:] if cell.finite and rank else ():
+                place = down.from_start(start)
+                q = np.array(self.q)
+                q[columns] = place.q
+                found.append(replace(place, q=read_only(q)))
+        return min(found, key=lambda place: place.ratio, default=None)
 
     @cached_property
     def loops(self) -> LoopKinematics:
@@ -112,7 +157,7 @@ class Reduction:
         cuts = {cut.edge.index: cut for cut in self.cuts}
         for cell in self.cells:
             tree = [e for e in cell.edges if e not in cuts]
-            loops = LoopKinematics(self.graph, cell.edges, tree)
+            loops = LoopKinematics(self.coupled, cell.edges, tree)
             rows = ReducedLoops(loops, [cuts[chord] for chord in loops.chords])
             jacobian = rows.residual_jacobian(loops.state(q[:, loops.columns])) * loops.units
             if jacobian.shape[1]:
@@ -129,8 +174,8 @@ class Reduction:
 
     @property
     def kept(self) -> int:
-        """Rows kept."""
-        return sum(cut.kept for cut in self.cuts)
+        """Rows kept, with those that hold bodies in groups."""
+        return sum(part.kept for part in self.parts)
 
     @property
     def removed(self) -> int:
@@ -168,6 +213,16 @@ class Reduction:
         outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
         inside = [cell.finite for cell in self.cells if cell.finite is not None]
         return outside + sum(inside) if len(inside) == len(self.cells) else None
+
+    @property
+    def kinematotropic(self) -> bool:
+        """Whether components of different mobility meet at the assembled pose."""
+        return any(cell.kinematotropic for cell in self.cells)
+
+    @property
+    def shaky(self) -> bool:
+        """Whether velocities are possible all along a component that no motion follows."""
+        return any(cell.shaky for cell in self.cells)
 
     @property
     def components(self) -> tuple[tuple[int | None, int], ...]:
@@ -247,6 +302,7 @@ def reduce(
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
     sampler: Sampler | None = None,
+    groups: bool = True,
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
@@ -263,6 +319,8 @@ def reduce(
             the sampler, all others walked to.
         seed: Seed of all random choices.
         sampler: Where many configurations come from, where they need not be walked to.
+        groups: Whether linear relations of joints may hold bodies in groups of motions that no leg
+            confines them to, and parallelograms are told from other loops; see ``held``.
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
@@ -276,7 +334,7 @@ def reduce(
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
     assembly = assemble(graph, seed=seed)
     prescribed = _prescribed(graph, keep_cuts, cuts)
-    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler)
+    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler, groups)
     cells = [
         reduce_cell(setting, edges, numerical=numerical, configurations=configurations)
         for edges in graph.cells

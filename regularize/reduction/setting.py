@@ -35,6 +35,7 @@ class Setting:
         length_scale: Size in metres to divide lengths by, or None for each part's own.
         seed: Seed of all random choices.
         sampler: Where many configurations come from, or None to walk to all of them.
+        groups: Whether bodies may be held in groups by rows of their own.
         noise: Errors of the closure equations that cannot be told from zero, lengths scaled.
     """
 
@@ -45,6 +46,7 @@ class Setting:
     length_scale: float | None
     seed: int
     sampler: Sampler | None = None
+    groups: bool = True
     noise: float = ROUNDING
 
     @cached_property
@@ -82,13 +84,16 @@ class Setting:
         """Assembled pose of a node, shape (4, 4)."""
         return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
 
-    def scaled_screws(self, e: EdgeId, center: Array, length: float) -> Array:
-        """World screws of an edge at the assembled pose, about the centre, shape (6, f).
+    def scaled_screws(
+        self, edges: Iterable[EdgeId], center: Array, length: float
+    ) -> dict[EdgeId, Array]:
+        """World screws of edges at the assembled pose, about the centre, shape (6, f) each.
 
         Those of slides are of order one as well, whatever the length is.
         """
-        local, whole = self.whole.local(e), self.whole.measured(length, center)
-        return np.asarray(whole.scaled(self.reference.screws[0, local]).T * whole.units[local])
+        whole = self.whole.measured(length, center)
+        screws = whole.scaled(self.reference.screws[0]) * whole.units[:, None]
+        return {e: screws[self.whole.local(e)].T for e in edges}
 
     def loops(
         self, edges: Sequence[EdgeId], cuts: Iterable[Cut]

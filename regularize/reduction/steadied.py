@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import qr
 
 from regularize.lie.directions import TOLERANCE
 from regularize.manifold.assembly import with_coordinates
@@ -70,6 +69,8 @@ def _still(reduction: Reduction, cell: CellMobility) -> Iterator[ColumnId]:
     still = [i for i, c in enumerate(columns) if not moving[i] and c not in groups]
     if not still:
         return
+    from scipy.linalg import qr  # needed by few mechanisms
+
     _, sizes, order = qr(local.cut[still].T, mode="economic", pivoting=True)
     pivots = np.abs(np.diag(sizes))
     for k, size in zip(order, pivots, strict=False):

@@ -45,6 +45,7 @@ class DrivenMotion:
         q: Configurations along the motion, shape (frames, n).
         start: Index of the assembled configuration.
         cyclic: Whether the motion returns to its start.
+        branch: Number of the branch that it is on, where several meet at its start; else 0.
     """
 
     name: str
@@ -53,6 +54,7 @@ class DrivenMotion:
     q: Array
     start: int
     cyclic: bool
+    branch: int = 0
 
 
 def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
@@ -69,12 +71,19 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
     return tuple(found)
 
 
+def on_branches(reduction: Reduction, frames: int) -> tuple[DrivenMotion, ...]:
+    """A few frames each way of the motions on every branch, where several meet at the pose."""
+    found = (drive.run(reduction, frames) for drive in _drives(reduction) if drive.branch)
+    return tuple(motion for motion in found if motion is not None)
+
+
 @dataclass(frozen=True, eq=False)
 class _Drive:
     """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``.
 
     Where motions branch at the assembled pose, ``ends`` are configurations on one of them, the
-    second on the other side if there are two, and ``label`` says which it is.
+    second on the other side if there are two, and ``branch`` is its number. Where loops allow
+    velocities that no motion follows, ``heading`` is one that a motion follows, (n,).
     """
 
     loops: LoopKinematics
@@ -82,39 +91,42 @@ class _Drive:
     held: tuple[int, ...]
     slides: bool
     ends: Array | None = None
-    label: str = ""
+    branch: int = 0
+    heading: Array | None = None
 
-    def run(self, reduction: Reduction) -> DrivenMotion | None:
+    def run(self, reduction: Reduction, frames: int = FRAMES) -> DrivenMotion | None:
         """Go both ways from the assembled configuration, or once around."""
         columns = self.loops.columns
         start = reduction.q[columns]
-        ahead, cyclic = self._from(start, 1.0)
+        ahead, cyclic = self._from(start, 1.0, frames)
         behind: list[Array] = []
         if not cyclic:
-            behind, cyclic = self._from(start, -1.0)
+            behind, cyclic = self._from(start, -1.0, frames)
         if cyclic and behind:
             ahead, behind = behind, []
         if not ahead and not behind:
             return None
-        frames = np.array([*reversed(behind), start, *ahead])
-        whole = np.repeat(reduction.q[None], len(frames), axis=0)
-        whole[:, columns] = frames
+        way = np.array([*reversed(behind), start, *ahead])
+        whole = np.repeat(reduction.q[None], len(way), axis=0)
+        whole[:, columns] = way
         column = int(columns[self.driver])
-        name = self.label + coordinate_names(reduction.mechanism)[column]
-        return DrivenMotion(name, column, self.slides, read_only(whole), len(behind), cyclic)
+        label = f"branch {self.branch}: " if self.branch else ""
+        name = label + coordinate_names(reduction.mechanism)[column]
+        q, first = read_only(whole), len(behind)
+        return DrivenMotion(name, column, self.slides, q, first, cyclic, self.branch)
 
-    def _from(self, start: Array, sign: float) -> tuple[list[Array], bool]:
+    def _from(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
         """Configurations one way from the assembled pose, along the branch if there are some."""
         if self.ends is None:
-            return self._way(start, sign)
+            return self._way(start, sign, frames)
         sides = np.sign((self.ends - start)[:, self.driver])
         for end, side in zip(self.ends, sides, strict=True):
             if side == sign:
-                way, cyclic = self._way(end, sign)
+                way, cyclic = self._way(end, sign, frames)
                 return [end, *way], cyclic
         return [], False
 
-    def _way(self, start: Array, sign: float) -> tuple[list[Array], bool]:
+    def _way(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
         """Configurations one way from the start, and whether they lead back to it."""
         loops = self.loops
         held = np.zeros(loops.freedoms, dtype=bool)
@@ -124,9 +136,11 @@ class _Drive:
         along = Continuation(loops, Tolerances.of(noise=noise), held)
         q, heading = start[None], np.zeros((1, loops.freedoms))
         heading[0, self.driver] = sign
+        if self.heading is not None:
+            heading[0] = sign * self.heading
         limit = SLIDE * loops.length if self.slides else np.inf
         way: list[Array] = []
-        for frame in range(min(FRAMES, max(16, WORK // loops.freedoms))):
+        for frame in range(min(frames, max(16, WORK // loops.freedoms))):
             before = q
             q, heading, good = _frame(along, q, heading)
             if not good or abs(q[0, self.driver] - start[self.driver]) > limit:
@@ -134,6 +148,8 @@ class _Drive:
             # Where loops are shaky, steps lead back to where they began.
             if self._apart(q, before) < 0.1 * STRIDE:
                 break
+            if self.heading is not None:
+                heading = loops.difference(before, q) / loops.units
             way.append(q[0])
             if frame > 10 and self._apart(q, start[None]) < 1.5 * STRIDE:
                 return way, True
@@ -168,10 +184,11 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
     inside: set[int] = set()
     for cell in reduction.cells:
         inside |= set(cell.edges)
-        if len(cell.branches) > 1:
-            for k, branch in enumerate(cell.branches, start=1):
+        if cell.branches:
+            several = len(cell.branches) > 1
+            for number, branch in zip(reduction.branch_numbers(cell), cell.branches, strict=False):
                 drives = _cell_drives(reduction, cell, branch)
-                yield from (replace(drive, label=f"branch {k}: ") for drive in drives)
+                yield from (replace(drive, branch=number if several else 0) for drive in drives)
         elif cell.finite != 0:
             yield from _cell_drives(reduction, cell)
     held = floating(reduction)
@@ -200,14 +217,22 @@ def _cell_drives(
             weight[loops.local(e)] = 100.0
         elif reduction.graph.ground in (edge.parent, edge.child):
             weight[loops.local(e)] *= 3.0
-    generic = cell.configurations[-1] if branch is None else branch.local.q
-    jacobian = loops.jacobian(loops.state(generic))[0] * loops.units
-    _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
-    count = cell.actual if branch is None else loops.freedoms - branch.rank
-    null = vt[loops.freedoms - count :] * weight
-    _, _, order = qr(null, mode="economic", pivoting=True)
+    local, rank = cell.local, cell.generic.rank
+    if branch is not None:
+        local, rank = branch.local, branch.rank
+    if local.mobility is not None and local.mobility < loops.freedoms - rank:
+        motions = local.followed.T
+    else:
+        generic = cell.configurations[-1] if branch is None else branch.local.q
+        jacobian = loops.jacobian(loops.state(generic))[0] * loops.units
+        motions = np.linalg.svd(jacobian, full_matrices=True)[2][rank:]
+    count = len(motions)
+    _, _, order = qr(motions * weight, mode="economic", pivoting=True)
     independent = [int(i) for i in order[:count]]
+    headings = np.linalg.inv(motions[:, independent]) @ motions
+    headings /= np.max(np.abs(headings), axis=1, initial=0.0, keepdims=True)
     for driver in sorted(independent, key=lambda i: (-weight[i], i)):
         others = tuple(i for i in independent if i != driver)
+        heading = headings[independent.index(driver)] if count < loops.freedoms - rank else None
         ends = None if branch is None else branch.ends
-        yield _Drive(loops, driver, others, bool(slides[driver]), ends)
+        yield _Drive(loops, driver, others, bool(slides[driver]), ends, heading=heading)

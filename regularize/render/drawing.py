@@ -3,6 +3,7 @@
 Bodies are drawn by the shapes of the model where it has some. Bars between the joints carry the
 colours of the loops that run through them; joint axes are arrows, redundant equations are drawn at
 the closing joint: a straight double arrow for a force, a ring for a moment that nothing determines.
+Where several motions meet at the pose, bent arrows show where joints go on each of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.extent import center_and_length
 from regularize.model.graph import Edge, EdgeId, NodeId
 from regularize.render import glyphs
+from regularize.render.bifurcation import traces
 from regularize.render.shapes import mesh_of
 from regularize.report.analysis import Analysis
 from regularize.report.loop_report import LoopReport
@@ -45,8 +47,8 @@ class Piece:
 
     Attributes:
         name: Unique name, such as ``body/crank/0`` or ``redundant/L1/2``.
-        kind: ``shape``, ``bar``, ``line`` (a thin bar where there are shapes), ``joint``, ``axis``
-            or ``redundant``.
+        kind: ``shape``, ``bar``, ``line`` (a thin bar where there are shapes), ``joint``, ``axis``,
+            ``redundant`` or ``branch``.
         node: Node of the graph that it moves with.
         mesh: Triangles in the frame of the node.
         color: Red, green, blue, opacity, 0 to 255.
@@ -61,19 +63,21 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Label:
-    """The name of a joint at a point of a body.
+    """The name of a joint, or of a branch, at a point of a body.
 
     Attributes:
         text: The name.
         node: Node that it moves with.
         point: In the frame of the node, metres, shape (3,).
         cut: Whether the joint closes a loop.
+        color: That of the branch.
     """
 
     text: str
     node: NodeId
     point: Array
     cut: bool
+    color: Color | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,7 @@ class Drawing:
         pieces: What to draw.
         labels: Names of joints.
         loop_colors: Colour of each loop by name.
+        branch_colors: Colour of each branch by its name, where several meet at the pose.
     """
 
     report: Analysis
@@ -93,6 +98,7 @@ class Drawing:
     pieces: tuple[Piece, ...]
     labels: tuple[Label, ...]
     loop_colors: dict[str, Color]
+    branch_colors: dict[str, Color]
 
 
 def draw(report: Analysis) -> Drawing:
@@ -114,7 +120,28 @@ class _Artist:
         """Shapes, bars, joints, axes and redundant directions of all loops, with labels."""
         shaped = {piece.node for piece in self.shapes}
         pieces = [*self.shapes, *self.bars(shaped), *self.joints(), *self.redundant()]
-        return Drawing(self.report, self.length, tuple(pieces), tuple(self.labels()), self.colors)
+        labels = list(self.labels())
+        branches: dict[str, Color] = {}
+        for trace in traces(self.report.reduction, self.radius):
+            color = PALETTE[(len(self.colors) + len(branches)) % len(PALETTE)]
+            branches[trace.name] = color
+            ways = [self._on_ground(way) for way in trace.ways]
+            for i, way in enumerate(ways):
+                mesh = glyphs.path(way, 0.4 * self.radius)
+                if mesh is not None:
+                    name = f"branch/{trace.number}/{i}"
+                    pieces.append(Piece(name, "branch", self.graph.ground, mesh, color))
+            for way in ways[:1]:
+                labels.append(Label(trace.name, self.graph.ground, way[-1], False, color))
+        return Drawing(
+            self.report, self.length, tuple(pieces), tuple(labels), self.colors, branches
+        )
+
+    def _on_ground(self, points: Array) -> Array:
+        """Points (n, 3) of the world in the frame of the ground."""
+        r = self.report.reduction
+        T = screw.inverse(r.reference.T_world_node[0, r.loops.row(self.graph.ground)])
+        return np.asarray(points @ T[:3, :3].T + T[:3, 3])
 
     def _size(self) -> float:
         """Largest distance of a joint from the middle of all; of the shapes if all joints meet."""

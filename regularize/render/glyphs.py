@@ -63,6 +63,21 @@ def arrow(start: Array, axis: Array, length: float, radius: float, *, both: bool
     return trimesh.util.concatenate(parts)
 
 
+def path(points: Array, radius: float) -> Any:
+    """A bent arrow through points, shape (n, 3); None where they coincide."""
+    far = np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-3 * radius
+    points = points[np.concatenate([[True], far])]
+    if len(points) < 2:
+        return None
+    parts = [
+        creation.cylinder(radius, segment=points[i : i + 2], sections=6)
+        for i in range(len(points) - 1)
+    ]
+    tip = screw.transform(along(points[-1] - points[-2]), points[-1])
+    parts.append(creation.cone(2.6 * radius, 6.0 * radius, sections=SECTIONS, transform=tip))
+    return trimesh.util.concatenate(parts)
+
+
 def ring(center: Array, axis: Array, radius: float, thickness: float) -> Any:
     """A turned arrow about an axis, most of a circle with heads in both directions."""
     R = along(axis)

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 import regularize
 from regularize.model.diagnostic import Diagnostic
-from regularize.render import loop_view, view
+from regularize.render import loop_view, misfit_view, view
 from regularize.render.drawing import Drawing, draw
 from regularize.render.loop_view import Group
 from regularize.render.picture import picture, svg
@@ -48,6 +48,10 @@ def render(report: Analysis) -> str:
             ("joint", "undetermined"),
             view.untrusted(report, most=MOST_NAMES),
         ),
+        *_pairs(
+            misfit_view.title(report), ("redundant direction", "misfit"), misfit_view.rows(report)
+        ),
+        misfit_view.bars(report),
         *_remedies(report),
         "</main>",
         *_footer(report),
@@ -119,28 +123,32 @@ def _figure(report: Analysis, drawing: Drawing, drivers: list[str]) -> Iterator[
     yield '<input type="range" id="time" min="0" max="1" step="any" value="0"></label>'
     yield '<output id="value" for="time"></output></div>'
     yield '<div class="controls" id="layers" hidden>'
-    for value, words in (
-        ("bodies", "bodies"),
-        ("joints", "joints and axes"),
-        ("redundant", "redundant directions"),
-        ("names", "names"),
-    ):
+    layers = {"bodies": "bodies", "joints": "joints and axes", "redundant": "redundant directions"}
+    if drawing.branch_colors:
+        layers["branches"] = "branches"
+    for value, words in (layers | {"names": "names"}).items():
         yield f'<label><input type="checkbox" value="{value}" checked>{words}</label>'
     yield "</div><figcaption>Arrows are joint axes. "
     if report.reduction.removed:
         yield (
             '<span class="swatch" style="background:#cc1448"></span>Redundant equations at the '
             "closing joints: a straight double arrow is a force, a ring a moment, that the model "
-            "leaves undetermined."
+            "leaves undetermined. "
         )
+    if drawing.branch_colors:
+        yield "Bent arrows show where joints go on each motion that meets here: "
+        yield ", ".join(
+            f'<span class="swatch" style="background:rgb{color[:3]}"></span>{escape(name)}'
+            for name, color in drawing.branch_colors.items()
+        )
+        yield "."
     yield "</figcaption></figure>"
 
 
 def _numbers(report: Analysis) -> Iterator[str]:
     r = report.reduction
-    known = r.assembly.closed and r.finite_mobility is not None
     entries = [
-        ("true mobility", r.finite_mobility if known else "?"),
+        ("true mobility", view.mobility_words(report) if r.assembly.closed else "?"),
         ("Grübler count", r.gruebler),
         ("loops", r.graph.loops),
         ("constraint equations", r.constraints),

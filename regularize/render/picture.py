@@ -14,7 +14,7 @@ from regularize.errors import MissingExtra
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.render.camera import Camera, camera
-from regularize.render.drawing import Drawing, draw
+from regularize.render.drawing import REDUNDANT, Drawing, draw
 from regularize.render.scene import ghost_poses
 from regularize.report.analysis import Analysis
 from regularize.report.words import counted
@@ -23,6 +23,8 @@ from regularize.report.words import counted
 LIGHT = screw.unit([-0.45, 0.75, 0.8])
 #: Share of white in the colour of ghosts.
 PALE = 0.78
+#: Colour of names.
+PLAIN_TEXT = "#20242a"
 #: Where there are more joints, only closing ones are named, and no more of them than this.
 MOST_LABELS = 16
 #: Steps of brightness, few enough for neighbouring triangles to share a colour.
@@ -61,14 +63,14 @@ class Picture:
         polygons: Corners of triangles, back to front, shape (n, 3, 2).
         colors: Red, green, blue of each between 0 and 1, shape (n, 3).
         opacity: Of each between 0 and 1, shape (n,).
-        labels: Text, place and whether it names a closing joint.
+        labels: Text, place and colour.
         title: What the picture shows, for those who cannot see it.
     """
 
     polygons: Array
     colors: Array
     opacity: Array
-    labels: tuple[tuple[str, float, float, bool], ...]
+    labels: tuple[tuple[str, float, float, str], ...]
     title: str
 
 
@@ -112,12 +114,15 @@ def picture(report: Analysis, *, ghosts: int = 3, drawing: Drawing | None = None
     labels = []
     named = drawing.labels
     if len(named) > MOST_LABELS:
-        named = tuple(label for label in named if label.cut)[:MOST_LABELS]
+        named = tuple(label for label in named if label.cut or label.color)[-MOST_LABELS:]
     for label in named:
         pose = poses[r.loops.row(label.node)]
         point = view.rotation @ (pose[:3, :3] @ label.point + pose[:3, 3])
         x, y = place(point[:2])
-        labels.append((label.text, float(x), float(y), label.cut))
+        color = PLAIN_TEXT
+        if label.cut or label.color:
+            color = "#{:02x}{:02x}{:02x}".format(*(label.color or REDUNDANT)[:3])
+        labels.append((label.text, float(x), float(y), color))
     name = report.mechanism.name
     return Picture(
         place(corners[order]),
@@ -175,18 +180,18 @@ def _divided(corners: Array, colors: Array, longest: float) -> tuple[Array, Arra
 
 
 def _spread(
-    labels: Sequence[tuple[str, float, float, bool]],
-) -> Iterator[tuple[str, float, float, bool]]:
+    labels: Sequence[tuple[str, float, float, str]],
+) -> Iterator[tuple[str, float, float, str]]:
     """Labels beside their points, each where it covers none that was placed before it."""
     boxes: list[tuple[float, float, float, float]] = []
-    for text, x, y, cut in labels:
+    for text, x, y, color in labels:
         w, h = 0.62 * SHEET.font * len(text), 1.15 * SHEET.font
         places = [(x + dx, y + dy) for r in (10, 22, 36) for dx, dy in _around(r, w, h)]
         chosen = next(
             (p for p in places if (*p, w, h) in SHEET and not _covers((*p, w, h), boxes)), places[0]
         )
         boxes.append((chosen[0], chosen[1], w, h))
-        yield text, chosen[0], chosen[1], cut
+        yield text, chosen[0], chosen[1], color
 
 
 def _around(r: float, w: float, h: float) -> list[tuple[float, float]]:
@@ -232,9 +237,10 @@ def svg(drawn: Picture, *, background: str | None = "#ffffff") -> str:
         f'<g font-family="system-ui, sans-serif" font-size="{SHEET.font}" stroke="#fff" '
         'stroke-width="3" stroke-linejoin="round" paint-order="stroke">'
     )
-    for text, x, y, cut in drawn.labels:
-        weight = ' font-weight="700" fill="#cc1448"' if cut else ' fill="#20242a"'
-        parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{weight}>{escape(text)}</text>')
+    for text, x, y, color in drawn.labels:
+        weight = "" if color == PLAIN_TEXT else ' font-weight="700"'
+        place = f'<text x="{x:.1f}" y="{y:.1f}"{weight} fill="{color}">'
+        parts.append(f"{place}{escape(text)}</text>")
     parts.append("</g></svg>")
     return "\n".join(parts) + "\n"
 
@@ -277,14 +283,14 @@ def png(drawn: Picture, *, scale: float = 2.0) -> bytes:
         PolyCollection(list(drawn.polygons), facecolors=rgba, edgecolors=rgba, linewidths=0.4)
     )
     points = scale * SHEET.font * 72 / dpi
-    for text, x, y, cut in drawn.labels:
+    for text, x, y, color in drawn.labels:
         axes.text(
             x,
             y,
             text,
             size=points,
-            color="#cc1448" if cut else "#20242a",
-            weight="bold" if cut else "normal",
+            color=color,
+            weight="normal" if color == PLAIN_TEXT else "bold",
             path_effects=[withStroke(linewidth=scale * 2, foreground="white")],
         )
     stream = io.BytesIO()

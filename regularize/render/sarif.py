@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,20 @@ from urllib.parse import quote
 
 import regularize
 from regularize.model.diagnostic import Diagnostic
+from regularize.proofs.words import theorem
 from regularize.report.analysis import Analysis
 from regularize.report.rules import RULES, Rule
+from regularize.report.suppression import Suppressed, fingerprint
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
     """One run with the findings of all models."""
-    return _log([_result(report, d) for report in reports for d in report.diagnostics])
+    return _log(
+        [_result(report, d) for report in reports for d in report.diagnostics]
+        + [_accepted(report, each) for report in reports for each in report.suppressed]
+    )
 
 
 def merged(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -45,12 +49,16 @@ def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _rule(rule: Rule) -> dict[str, Any]:
     help_ = f"{rule.why}\n\nExample: {rule.example}\n\nWhat to do: {rule.fix}"
+    if rule.reference:
+        help_ += f"\n\nReference: {rule.reference}"
+    if rule.theorem:
+        help_ += f"\n\nThe theorem: {theorem(*rule.theorem)}"
     return {
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ")},
         "fullDescription": {"text": rule.what},
-        "help": {"text": f"{help_}\n\nReference: {rule.reference}" if rule.reference else help_},
+        "help": {"text": help_},
         "defaultConfiguration": {"level": rule.severity},
     }
 
@@ -75,16 +83,26 @@ def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
         "level": diagnostic.severity,
         "message": {"text": "\n".join([diagnostic.message, *diagnostic.help])},
         "locations": [location],
-        "partialFingerprints": {"findingHash/v1": _fingerprint(mechanism.name, diagnostic)},
+        "partialFingerprints": {"findingHash/v1": fingerprint(mechanism.name, diagnostic)},
+        **_claims(report, diagnostic),
     }
 
 
-def _fingerprint(model: str, diagnostic: Diagnostic) -> str:
-    """From the code and the joints, so that moving a line does not open a new alert."""
-    parts = [model, diagnostic.code, *sorted(diagnostic.joints)]
-    if not diagnostic.joints:
-        parts.append(diagnostic.message)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+def _claims(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
+    """What the removed rows of a loop rest on, where the finding is about these."""
+    claims = [
+        [*loop.claims]
+        for loop in report.loops
+        if diagnostic.code == "REG201" and loop.name == diagnostic.loop
+    ]
+    return {"properties": {"claims": claims[0]}} if claims else {}
+
+
+def _accepted(report: Analysis, each: Suppressed) -> dict[str, Any]:
+    """A finding that is accepted, as the format has it."""
+    kind = "inSource" if each.suppression.by == "comment" else "external"
+    said = {"kind": kind, "status": "accepted", "justification": each.suppression.reason}
+    return {**_result(report, each.finding), "suppressions": [said]}
 
 
 def _uri(path: str) -> str:

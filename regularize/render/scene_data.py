@@ -18,7 +18,14 @@ from regularize.render.drawing import Drawing, Piece
 
 #: Frames kept of a motion; the view interpolates between them.
 KEPT = FRAMES // 2
-LAYERS = {"shape": "bodies", "bar": "bodies", "line": "bodies", "joint": "joints", "axis": "joints"}
+LAYERS = {
+    "shape": "bodies",
+    "bar": "bodies",
+    "line": "bodies",
+    "joint": "joints",
+    "axis": "joints",
+    "branch": "branches",
+}
 
 
 def scene_data(drawing: Drawing) -> dict[str, Any]:
@@ -45,6 +52,7 @@ def scene_data(drawing: Drawing) -> dict[str, Any]:
                 "node": r.loops.row(label.node),
                 "point": _rounded(label.point),
                 "cut": label.cut,
+                "color": None if label.color is None else list(label.color[:3]),
             }
             for label in drawing.labels
         ],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
+from regularize.displayed import displayed
 from regularize.render.text import printed
 from regularize.report.analysis import Analysis
 from regularize.report.words import counted, listed
@@ -52,7 +53,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
     r = report.reduction
     worst = report.diagnostics[0].severity if report.diagnostics else ""
     return SummaryLine(
-        path,
+        displayed(path),
         None,
         r.graph.loops,
         r.gruebler,

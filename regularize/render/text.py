@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regularize.model.diagnostic import Diagnostic
-from regularize.render import loop_view, view
+from regularize.render import loop_view, misfit_view, view
 from regularize.report.analysis import Analysis
 from regularize.report.loop_report import LoopReport
 from regularize.report.words import counted, listed
@@ -74,6 +74,7 @@ def blocks(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableTyp
         yield from _motions(report, verbosity)
         yield from _reasons(report)
         yield from _reactions(report)
+        yield from _section(misfit_view.title(report), misfit_view.rows(report))
         yield from _remedies(report)
         yield from _notes(report)
         yield from _loops(report, verbosity)
@@ -140,6 +141,10 @@ def _loop(loop: LoopReport, ground: str) -> Group:
         table,
     ]
     reasons = [("why     ", sentence) for sentence in loop_view.reasons(loop)]
+    if loop.claims and loop.claims != (f"cut {loop.closing}",):
+        # That its rows rest on the step of its own cut goes without saying.
+        claims = listed([f"`{claim}`" for claim in loop.claims], most=2)
+        reasons.append(("proof   ", f"{claims}; in words: regularize explain REG201"))
     choice = loop_view.choices(loop)
     if choice is not None:
         reasons.append(("choice  ", choice))
@@ -277,6 +282,8 @@ def _footer(report: Analysis) -> Text:
     evidence = view.evidence(report)
     if evidence:
         lines.append(f"Checked: {evidence}.")
+    if report.suppressed:
+        lines.append(f"Accepted: {view.accepted(report)}.")
     lines.append(f"Found {view.found(report)} in {report.seconds:.2f} s.")
     codes = sorted({d.code for d in report.diagnostics})
     if codes:

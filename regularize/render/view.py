@@ -8,7 +8,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
-from regularize.fixing.advice import own_cure
+from regularize.displayed import displayed
+from regularize.fixing.advice import editable, own_cure
 from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
 from regularize.report.analysis import Analysis, Component
@@ -17,6 +18,7 @@ from regularize.report.words import (
     counted,
     directions_words,
     listed,
+    model_argument,
     plural,
 )
 from regularize.statics.cure import Cure
@@ -35,7 +37,7 @@ def headline(report: Analysis) -> tuple[str, str]:
         counts.append(counted(len(report.components), "component"))
     if model["couplings"]:
         counts.append(counted(model["couplings"], "coupling"))
-    name = report.mechanism.path or report.mechanism.name
+    name = displayed(report.mechanism.path or report.mechanism.name)
     return name, " · ".join([model["format"], *counts])
 
 
@@ -55,14 +57,13 @@ def verdict(report: Analysis) -> tuple[str, str]:
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
+    limited = any(part.held or part.parallelograms for part in r.parts)
+    where = f"in every configuration{', up to the limits that REG227 names' if limited else ''}"
     if r.removed >= r.redundant:
-        sentence += (
-            "it can be dropped in every configuration."
-            if r.redundant == 1
-            else f"{'both' if r.redundant == 2 else 'all'} can be dropped in every configuration."
-        )
+        which = {1: "it", 2: "both"}.get(r.redundant, "all")
+        sentence += f"{which} can be dropped {where}."
     elif r.removed:
-        sentence += f"{r.removed} can be dropped in every configuration, {r.remaining} cannot."
+        sentence += f"{r.removed} can be dropped {where}, {r.remaining} cannot."
     elif r.finite_mobility is not None and r.finite_mobility < r.mobility:
         sentence += "kept, for to second order they hold the mechanism."
     else:
@@ -76,9 +77,11 @@ def counts(report: Analysis) -> str:
     if not r.assembly.closed:
         return f"Grübler count {_signed(r.gruebler)}."
     finite = r.mobility if r.finite_mobility is None else r.finite_mobility
-    text = f"True mobility {finite}"
+    text = f"True mobility {mobility_words(report)}"
     if r.finite_mobility is None:
-        text = f"True mobility not known, {r.mobility} to first order"
+        text += f", {r.mobility} to first order"
+    if r.kinematotropic:
+        text += ", by the branch that is taken (kinematotropic)"
     if report.passive:
         text += f" ({len(report.passive)} of it passive)"
     text += f", Grübler count {_signed(r.gruebler)}."
@@ -86,6 +89,15 @@ def counts(report: Analysis) -> str:
         more = counted(r.mobility - finite, "more freedom")
         text += f" Shaky: {more} of velocity, which no motion follows."
     return text
+
+
+def mobility_words(report: Analysis) -> str:
+    """``2``, ``2 or 1`` where components of different mobility meet, or ``not known``."""
+    r = report.reduction
+    if r.kinematotropic:
+        met = sorted({m for m, _ in r.components if m is not None}, reverse=True)
+        return " or ".join(map(str, met))
+    return "not known" if r.finite_mobility is None else str(r.finite_mobility)
 
 
 def _signed(number: int) -> str:
@@ -129,7 +141,7 @@ def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
 
 def remedies(report: Analysis) -> list[tuple[str, str]]:
     """What can be done about the redundancies: in words, and the command if there is one."""
-    r, path = report.reduction, report.mechanism.path or "MODEL"
+    r, path = report.reduction, model_argument(report.mechanism)
     found = []
     if r.removed:
         found.append(
@@ -163,11 +175,14 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         if others:
             words += "; other ways: " + ", or ".join(others)
         found.append((words, ""))
-        own = own_cure(r)
-        if own is not None:
-            arguments = shlex.join(own.arguments)
-            command = f"regularize fix {shlex.quote(path)} -o fixed/ {arguments}"
-            found.append((f"or in this file: {_changes(own)}", command))
+    own = own_cure(r) if report.cures and not ways else None
+    command = f"regularize fix {path} -o fixed/"
+    if own is not None:
+        found.append(
+            (f"or in this file: {_changes(own)}", f"{command} {shlex.join(own.arguments)}")
+        )
+    elif r.removed and not ways and not shaky and r.assembly.closed and editable(r):
+        found.append(("or let joints be changed in this file, as far as it holds others", command))
     return found
 
 
@@ -233,6 +248,15 @@ def found(report: Analysis) -> str:
         if report.summary[severity]
     ]
     return listed(entries) or "nothing to report"
+
+
+def accepted(report: Analysis) -> str:
+    """``REG201 (comment: meant so) and REG220 (baseline: known before)``."""
+    entries = [
+        f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
+        for each in report.suppressed
+    ]
+    return listed([*dict.fromkeys(entries)])
 
 
 def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:

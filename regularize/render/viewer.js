@@ -154,6 +154,7 @@
     const element = document.createElement("span");
     element.textContent = label.text;
     if (label.cut) element.className = "cut";
+    if (label.color) element.style.color = `rgb(${label.color})`;
     layer.append(element);
     return { ...label, element };
   });

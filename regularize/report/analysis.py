@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,13 +19,23 @@ from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.designed import as_designed
 from regularize.report.findings import by_severity, findings
+from regularize.report.held_bodies import held_entries
 from regularize.report.loop_report import LoopReport, loop_reports
+from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.reasons import Reason, reasons
+from regularize.report.suppression import (
+    Suppressed,
+    Suppression,
+    divided,
+    in_comments,
+    unexplained,
+)
 from regularize.report.words import LISTED, counted
 from regularize.statics.cure import Cure
 from regularize.statics.cures import cures, freeing
 from regularize.statics.joint_changes import JointChange
+from regularize.statics.per_joint import PerJoint
 from regularize.statics.reactions import Reaction, reactions
 from regularize.version import SCHEMAS, __version__
 
@@ -57,12 +67,12 @@ class Component:
     @property
     def constraints(self) -> int:
         """Constraint rows at its cuts."""
-        return sum(cut.constraints for cut in self.part.cuts)
+        return self.part.constraints
 
     @property
     def kept(self) -> int:
         """Rows kept of them."""
-        return sum(cut.kept for cut in self.part.cuts)
+        return self.part.kept
 
     @property
     def redundant(self) -> int:
@@ -97,6 +107,9 @@ class Analysis:
         meant: The mechanism that the numbers were meant to be, where one near them moves more.
         diagnostics: The findings.
         seconds: How long the analysis took.
+        misfit: What given tolerances leave open in redundant directions; None without them, and
+            where a loop is open as it is.
+        suppressed: Findings that are accepted, and by what.
     """
 
     reduction: Reduction
@@ -109,10 +122,18 @@ class Analysis:
     meant: Idealised | None
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
+    misfit: Misfit | None = None
+    suppressed: tuple[Suppressed, ...] = ()
 
     @classmethod
     def of(
-        cls: type[Kind], reduction: Reduction, *, near: float = SLIGHT, began: float | None = None
+        cls: type[Kind],
+        reduction: Reduction,
+        *,
+        near: float = SLIGHT,
+        began: float | None = None,
+        tolerance: PerJoint | Iterable[PerJoint] | None = None,
+        stiffness: PerJoint | Iterable[PerJoint] | None = None,
     ) -> Kind:
         """Everything that follows from a reduction.
 
@@ -121,6 +142,8 @@ class Analysis:
             near: Tolerance within which a loop is called nearly special; radians, and distances
                 relative to the size of its part.
             began: When the work began, by ``time.perf_counter``; by default now.
+            tolerance: Of the joints; see ``misfit``.
+            stiffness: Of the joints; see ``misfit``.
 
         Raises:
             ModelError: ``near`` is no positive number.
@@ -150,6 +173,7 @@ class Analysis:
             meant=meant if meant.changed else None,
             diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
+            misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
         )
 
     def __repr__(self) -> str:
@@ -204,6 +228,18 @@ class Analysis:
         ]
         return replace(self, diagnostics=tuple(kept))
 
+    def accepting(self: Kind, suppressions: Sequence[Suppression] = ()) -> Kind:
+        """The same report without the findings that somebody has accepted, which are kept apart.
+
+        Args:
+            suppressions: What is accepted; comments in the model's own files count in any case.
+        """
+        comments = in_comments(self.mechanism)
+        meant = [s for s in (*comments, *suppressions) if s.reason]
+        findings = by_severity([*self.diagnostics, *unexplained(comments)])
+        stay, accepted = divided(findings, self.mechanism, meant)
+        return replace(self, diagnostics=stay, suppressed=accepted)
+
     @property
     def summary(self) -> dict[str, int]:
         """Number of findings of each severity."""
@@ -246,6 +282,8 @@ class Analysis:
                 "components": [
                     {"mobility": mobility, "rank": rank} for mobility, rank in r.components
                 ],
+                "kinematotropic": r.kinematotropic,
+                "shaky": r.shaky,
                 "redundant": r.redundant,
                 "consistent": r.assembly.closed,
                 "here": {
@@ -255,6 +293,8 @@ class Analysis:
                 },
             },
             "as_designed": None if self.meant is None else self.meant.as_dict(),
+            "misfit": None if self.misfit is None else self.misfit.as_dict(),
+            "stress": None if self.misfit is None else self.misfit.stress(),
             "redundancy": self.redundancy,
             "reduction": {
                 "constraints": r.constraints,
@@ -268,6 +308,7 @@ class Analysis:
                 "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
                 "numerical": r.numerical,
+                **held_entries(r),
             },
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
@@ -302,6 +343,7 @@ class Analysis:
                 for cure in self.cures
             ],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
+            "suppressed": [each.as_dict() for each in self.suppressed],
             "summary": self.summary,
         }
 

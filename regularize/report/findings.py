@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
 from regularize.model.graph import Graph
 from regularize.model.slack_names import is_slack
 from regularize.reduction.idle import IdleBody
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
+from regularize.report.held_bodies import limits
 from regularize.report.loop_report import LoopReport
+from regularize.report.mobility_findings import mobility_findings
 from regularize.report.nearly import in_world, nearly_special
 from regularize.report.open_loops import open_loops
 from regularize.report.words import (
@@ -20,6 +21,7 @@ from regularize.report.words import (
     gap_words,
     millimetres,
     milliradians,
+    model_argument,
     motion_words,
     names,
 )
@@ -50,7 +52,8 @@ def findings(
                 reduction, part, [loop for loop in loops if loop.part is part], near
             )
         ),
-        *_mobility(reduction, passive),
+        *limits(reduction),
+        *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
         *_reactions(reactions),
         *reduction.mechanism.findings,
@@ -109,7 +112,7 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         kind = "consists of two chains that never move in some direction"
     else:
         kind = "is held by the other loops in some direction"
-    path = reduction.mechanism.path or "MODEL"
+    path = model_argument(reduction.mechanism)
     yield Diagnostic(
         "REG201",
         "warning",
@@ -128,7 +131,7 @@ def _part(
 ) -> Iterator[Diagnostic]:
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
-    left = sum(c.kept + c.edge.freedoms for c in part.cuts) - part.rank
+    left = part.surplus
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
     numerical = "remove on numerical evidence: regularize.reduce(mechanism, numerical=True)"
@@ -222,85 +225,3 @@ def _locked(graph: Graph, part: Part) -> list[str]:
     rows = [{j.name for j in mechanism.joints if body in (j.parent, j.child)} for body in light]
     giving = {name for row in rows if len(row) == 2 and row - held for name in row}
     return [joint.name for joint in mechanism.joints if joint.name in held - giving]
-
-
-def _mobility(reduction: Reduction, passive: Sequence[IdleBody]) -> Iterator[Diagnostic]:
-    graph = reduction.graph
-    if not reduction.assembly.closed:
-        return
-    for cell in reduction.cells:
-        joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cell.edges))
-        if cell.here.rank < cell.generic.rank:
-            yield Diagnostic(
-                "REG203",
-                "note",
-                f"the assembled pose is singular: rank {cell.here.rank} here, "
-                f"{cell.generic.rank} elsewhere ({names(joints)})",
-                joints=joints,
-            )
-        if cell.finite is None:
-            yield Diagnostic(
-                "REG217",
-                "warning",
-                f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions follow "
-                f"them is not known ({names(joints)})",
-                joints=joints,
-            )
-        elif cell.finite < cell.actual:
-            proof = "none was found"
-            if cell.local.stress is not None:
-                proof = "a self-stress forbids it"
-            elif cell.local.evidence.startswith("order"):
-                proof = f"terms of {cell.local.evidence} forbid it"
-            yield Diagnostic(
-                "REG208",
-                "warning",
-                f"no finite motion follows {cell.actual - cell.finite} of "
-                f"{counted(cell.actual, 'freedom')} of velocity: {proof} ({names(joints)})",
-                joints=joints,
-            )
-        if len(cell.branches) > 1:
-            finite = [branch.mobility for branch in cell.branches]
-            first = sorted({cell.freedoms - branch.rank for branch in cell.branches})
-            words = ", ".join("unknown" if m is None else str(m) for m in finite)
-            numbers = " or ".join(map(str, reduction.branch_numbers(cell)))
-            if set(finite) != set(first):
-                words += f" (velocities of {', '.join(map(str, first))})"
-            yield Diagnostic(
-                "REG213",
-                "note",
-                f"{len(cell.branches)} motions meet at the assembled pose, of mobility {words}: "
-                f"{names(joints)}",
-                joints=joints,
-                help=(f"begin on one of them, in this order: --branch {numbers}",),
-            )
-        elif len(cell.modes) > 1:
-            modes = ", ".join(f"{mobility}" for mobility, _ in cell.modes)
-            yield Diagnostic(
-                "REG213",
-                "note",
-                f"motions of different mobility start at the assembled pose: {modes} "
-                f"({names(joints)})",
-                joints=joints,
-            )
-        if cell.generic.lowest != cell.generic.highest:
-            yield Diagnostic(
-                "REG214",
-                "note",
-                f"the rank is {cell.generic.rank}, but between {cell.generic.lowest} and "
-                f"{cell.generic.highest} for tolerances a hundred times larger or smaller "
-                f"({names(joints)})",
-                joints=joints,
-            )
-    for row in passive:
-        several = len(row.bodies) > 1
-        yield Diagnostic(
-            "REG207",
-            "note",
-            f"{'bodies' if several else 'body'} {names(row.bodies)} "
-            f"{'spin as one' if several else 'spins'} about the line along {axis_words(row.axis)} "
-            f"through {names(row.joints)} without moving anything else",
-            joints=row.joints,
-        )
-    if reduction.cells and reduction.finite_mobility == 0:
-        yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")

@@ -29,11 +29,14 @@ class Equation:
         residual: Its closure error at the assembled pose, metres or radians.
         fixed_by: For a redundant one, the chains of the loop that fulfil it already; empty where
             other loops of the component take part in the proof.
+        claim: For a redundant one, the step of the proof document that says so: its rule and the
+            joint; empty where configurations alone speak for it.
     """
 
     direction: Direction
     residual: float
     fixed_by: tuple[FixingChain, ...] = ()
+    claim: str = ""
 
     @property
     def label(self) -> str:
@@ -62,6 +65,7 @@ class LoopReport:
         locked: Names of its joints that can never move.
         interchangeable: Names of the joints at which the loop could be closed just as well: the
             same number of equations is redundant at each of them.
+        limits: Steps of the proof of its component that do not hold in every configuration.
     """
 
     name: str
@@ -79,11 +83,18 @@ class LoopReport:
     singular_values: Array
     locked: tuple[str, ...]
     interchangeable: tuple[str, ...]
+    limits: tuple[str, ...]
 
     @property
     def closing(self) -> str:
         """Name of the closing joint."""
         return self.cut.edge.joint.name
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Steps of the proof document that the removed equations rest on: rules and joints."""
+        own = dict.fromkeys(equation.claim for equation in self.removed if equation.claim)
+        return (*own, *self.limits) if own else ()
 
     @property
     def redundant(self) -> int:
@@ -106,9 +117,11 @@ class LoopReport:
             "singular_values": [float(s) for s in self.singular_values],
             "point": [float(x) for x in self.point],
             "removed_directions": [
-                _equation(e) | {"fixed_by": [list(chain.joints) for chain in e.fixed_by]}
+                _equation(e)
+                | {"fixed_by": [list(chain.joints) for chain in e.fixed_by], "claim": e.claim}
                 for e in self.removed
             ],
+            "claims": list(self.claims),
             "kept_directions": [_equation(e) for e in self.kept],
             "interchangeable": list(self.interchangeable),
             "locked": list(self.locked),
@@ -166,7 +179,8 @@ def _loop_report(
     for direction in directions(never):
         own = np.linalg.solve(to_point, direction.covector)
         why = causes(graph, part, cut, edges[:-1], own / np.linalg.norm(own), rtol)
-        removed.append(Equation(direction, _residual(direction, error, part.length), why))
+        claim = _claim(part, cut, own / np.linalg.norm(own))
+        removed.append(Equation(direction, _residual(direction, error, part.length), why, claim))
     joints = tuple(graph.edges[e].joint.name for e in edges)
     trivial = removed and len(removed) == 6 - algebra.shape[1]
     return LoopReport(
@@ -185,7 +199,25 @@ def _loop_report(
         singular_values=singular,
         locked=tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges if e in part.locked)),
         interchangeable=tuple(dict.fromkeys(joints)) if trivial else (),
+        limits=(
+            *(f"held {held.edge.name}" for held in part.held),
+            *(
+                f"parallelogram {', '.join(graph.edges[e].name for e in loop)}"
+                for loop in part.parallelograms
+            ),
+        ),
     )
+
+
+def _claim(part: Part, cut: Cut, covector: Array) -> str:
+    """The step of a proof that says of a covector of the part that it is not needed."""
+    if not part.proved:
+        return ""
+    for rule, covectors in (("cut", cut.removed), ("rigid", cut.thinned)):
+        known = subalgebra.span(np.hstack([cut.removed, covectors]))
+        if subalgebra.contains(known, covector[:, None]):
+            return f"{rule} {cut.edge.name}"
+    return ""
 
 
 def closure_error(reduction: Reduction, cut: Cut, point: Array) -> Array:

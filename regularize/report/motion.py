@@ -7,6 +7,7 @@ stays on one revolute screw, its coupler fills the planar algebra.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +20,13 @@ from regularize.lie.screw import Array
 from regularize.local_geometry.second_order import second_order
 from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import ColumnId, NodeId
+from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.report.words import point_words
-from regularize.statics.equilibrium import node_incidence
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
@@ -100,7 +102,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     if not reduction.assembly.closed or not reduction.graph.edges:
         return ()
     graph, loops = reduction.graph, reduction.loops
-    q, velocities = _samples(reduction)
+    q, blocks = _samples(reduction)
     state = loops.state(q)
     center, length = center_and_length(loops, reduction.q)
     scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
@@ -108,11 +110,11 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     shaky = reduction.finite_mobility != reduction.mobility
     algebras: dict[NodeId, Array] = {}
     found: dict[NodeId, BodyMotion] = {}
-    signs = node_incidence(loops)
+    twists = _twists(reduction, scaled, blocks)
     for node in graph.every_node:
         if not graph.members[node] or node == graph.ground:
             continue
-        own = (signs[loops.row(node)] * scaled) @ velocities
+        own = twists[node]
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
         freedoms = max(np.linalg.matrix_rank(entry, tol=TOLERANCE * size) for entry in own)
         columns = np.concatenate(list(own), axis=1)
@@ -144,15 +146,54 @@ def _at_joint(
     return entry
 
 
-def _samples(reduction: Reduction) -> tuple[Array, Array]:
-    """Configurations, shape (N, n), and a basis of the velocities at each, shape (N, n, m)."""
+def _twists(
+    reduction: Reduction, scaled: Array, blocks: Sequence[tuple[list[ColumnId], Array]]
+) -> dict[NodeId, Array]:
+    """Columns that span the twists of every node at each sample, shape (N, 6, k).
+
+    Args:
+        reduction: From ``reduce``.
+        scaled: Scaled screws at the samples, shape (N, 6, n).
+        blocks: Columns that move together, and a basis of their velocities at each sample.
+    """
+    graph, loops = reduction.graph, reduction.loops
+    rates = {
+        column: (which, bases[:, [row]])
+        for which, (columns, bases) in enumerate(blocks)
+        for row, column in enumerate(columns)
+    }
+    nothing = np.zeros((len(scaled), 6, 0))
+    reached: dict[NodeId, dict[int, Array]] = {root: {} for root in loops.roots}
+    for index, node in loops.tree:
+        edge = graph.edges[index]
+        twists = dict(reached[edge.other(node)])
+        sign = 1.0 if node == edge.child else -1.0
+        for column in edge.columns:
+            if column in rates:
+                which, rate = rates[column]
+                own = sign * scaled[:, :, [column]] * rate
+                twists[which] = twists[which] + own if which in twists else own
+        if not graph.couplings and sum(own.shape[2] for own in twists.values()) > 6 * len(scaled):
+            # Beyond their own part blocks add no more than a space of twists.
+            current = {rates[c][0] for c in edge.columns if c in rates}
+            rest = np.concatenate([own for k, own in twists.items() if k not in current], axis=2)
+            u, s, _ = np.linalg.svd(rest, full_matrices=False)
+            twists = {-1: u * s[:, None], **{k: twists[k] for k in current}}
+        reached[node] = twists
+    return {node: np.concatenate([nothing, *own.values()], axis=2) for node, own in reached.items()}
+
+
+def _samples(reduction: Reduction) -> tuple[Array, list[tuple[list[ColumnId], Array]]]:
+    """Configurations, shape (N, n), and what moves together: columns, a basis (N, columns, m)."""
     loops = reduction.loops
     rng = np.random.default_rng(reduction.seed)
-    q = np.repeat(reduction.q[None], SAMPLES, axis=0)
+    many = max((len(cell.branches) for cell in reduction.cells), default=0)
+    samples = SAMPLES * max(1, many // 2)
+    q = np.repeat(reduction.q[None], samples, axis=0)
     blocks: list[tuple[list[ColumnId], Array]] = []
     in_cells: set[ColumnId] = set()
     for cell in reduction.cells:
-        columns, configurations, bases = _cell(reduction, cell)
+        columns, configurations, bases = _cell(reduction, cell, samples)
         q[:, columns] = configurations
         in_cells |= set(columns)
         blocks.append((columns, bases))
@@ -161,15 +202,10 @@ def _samples(reduction: Reduction) -> tuple[Array, Array]:
         columns = [c for c in edge.columns if c not in in_cells]
         if not columns or edge.index in held:
             continue
-        moved = 0.5 * rng.normal(size=(SAMPLES, len(columns))) * loops.units[columns]
+        moved = 0.5 * rng.normal(size=(samples, len(columns))) * loops.units[columns]
         q[:, columns] += moved
-        blocks.append((columns, np.tile(np.eye(len(columns)), (SAMPLES, 1, 1))))
-    velocities = np.zeros((SAMPLES, loops.freedoms, sum(b.shape[2] for _, b in blocks)))
-    start = 0
-    for columns, bases in blocks:
-        velocities[:, columns, start : start + bases.shape[2]] = bases
-        start += bases.shape[2]
-    return q, velocities
+        blocks.append((columns, np.tile(np.eye(len(columns)), (samples, 1, 1))))
+    return q, blocks
 
 
 def floating(reduction: Reduction) -> set[int]:
@@ -182,32 +218,68 @@ def floating(reduction: Reduction) -> set[int]:
     }
 
 
-def _cell(reduction: Reduction, cell: CellMobility) -> tuple[list[ColumnId], Array, Array]:
-    """Columns of a cell, configurations of it and its null spaces there."""
+def _cell(
+    reduction: Reduction, cell: CellMobility, samples: int
+) -> tuple[list[ColumnId], Array, Array]:
+    """Columns of a cell, configurations of it and the velocities that it has there."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
-    picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), SAMPLES).astype(int)
+    picked = np.linspace(len(visited) - 1, min(1, len(visited) - 1), samples).astype(int)
     q = visited[picked]
-    if cell.finite == 0:
-        return columns, q, np.zeros((SAMPLES, loops.freedoms, 0))
-    if cell.finite is not None and cell.finite < cell.actual:
+    if cell.finite == 0 and not cell.branches:
+        return columns, q, np.zeros((samples, loops.freedoms, 0))
+    shaky = cell.finite is not None and cell.finite < cell.actual
+    if shaky or len(cell.branches) > 1:
         return columns, *_followed(loops, cell, q, reduction.rtol)
+    if len(loops.chords) > MANY_LOOPS:
+        velocities = _random_velocities(reduction, cell, loops, q)
+        if velocities is not None:
+            return columns, q, velocities
     jacobian = loops.jacobian(loops.state(q)) * loops.units
     _, _, vt = np.linalg.svd(jacobian, full_matrices=True)
     null = np.swapaxes(vt[:, loops.freedoms - cell.actual :], 1, 2) * loops.units[:, None]
     return columns, q, null
 
 
+def _random_velocities(
+    reduction: Reduction, cell: CellMobility, loops: LoopKinematics, q: Array
+) -> Array | None:
+    """As many velocities as a body can have twists at each sample, shape (N, n, k).
+
+    None where many loops by themselves do not tell the velocities of all.
+    """
+    rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
+    shape = (loops.freedoms, min(6, cell.actual))
+    found = []
+    for at in q:
+        factors = LoopRanks(loops, cycles, at, reduction.rtol).factors
+        if factors is None:
+            return None
+        velocities, _ = np.linalg.qr(factors.allowed(rng.normal(size=shape)))
+        found.append(velocities * loops.units[:, None])
+    return np.array(found)
+
+
 def _followed(
     loops: LoopKinematics, cell: CellMobility, q: Array, rtol: float
 ) -> tuple[Array, Array]:
-    """Configurations and the velocities there that motions follow: fewer than the loops allow."""
-    found = [(cell.local.q, cell.local.followed)]
-    for at in q:
-        forms = second_order(loops, at, cell.generic.rank, rtol)
-        if forms.kernel.shape[1] == cell.finite:
-            found.append((at, forms.motions @ forms.kernel))
-    chosen = [found[k % len(found)] for k in range(1, SAMPLES + 1)]
-    bases = np.array([basis for _, basis in chosen]) * loops.units[:, None]
+    """Configurations and the velocities there that motions follow: fewer than the loops allow.
+
+    Where several motions meet, they are taken from each in turn.
+    """
+    kinds = [(branch.local, branch.rank, branch.ends) for branch in cell.branches]
+    found = []
+    for local, rank, ends in kinds or [(cell.local, cell.generic.rank, q)]:
+        own = [(local.q, local.followed)]
+        for at in ends:
+            forms = second_order(loops, at, rank, rtol)
+            if forms.kernel.shape[1] == local.mobility:
+                own.append((at, forms.motions @ forms.kernel))
+        found.append(own)
+    many = len(found)
+    chosen = [found[k % many][(k // many + 1) % len(found[k % many])] for k in range(len(q))]
+    bases = np.zeros((len(q), loops.freedoms, max(basis.shape[1] for _, basis in chosen)))
+    for filled, (_, basis) in zip(bases, chosen, strict=True):
+        filled[:, : basis.shape[1]] = basis * loops.units[:, None]
     return np.array([at for at, _ in chosen]), bases

@@ -33,13 +33,16 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
                 f"loop `{loop.name}` cannot be closed: its redundant equations contradict each "
                 f"other at joint `{loop.closing}`; {left} stay open"
             )
-            help_ = f"correct the frames of joint `{loop.closing}`, or relax it: {_errors(loop)}"
+            ways = [
+                f"correct the frames of joint `{loop.closing}`, or relax it: {_errors(loop)}",
+                "or let joint frames move as little as closes it: --absorb-gaps",
+            ]
         else:
             message = (
                 f"the loop through joint `{closing}` cannot be closed: no configuration was found "
                 f"in which less than {left} stay open"
             )
-            help_ = f"check the frames of joint `{closing}` and the lengths of {names(joints)}"
+            ways = [f"check the frames of joint `{closing}` and the lengths of {names(joints)}"]
         yield Diagnostic(
             "REG205" if conflicting else "REG101",
             "error",
@@ -47,7 +50,7 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
             loop=None if loop is None else loop.name,
             joints=joints,
             source=reduction.mechanism.joint(closing).source,
-            help=(help_,),
+            help=tuple(ways),
         )
 
 

@@ -65,9 +65,8 @@ def reasons(reduction: Reduction) -> tuple[Reason, ...]:
             found.append(_locked(reduction, cell))
     for part in reduction.parts:
         cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
-        kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
-        if cell.finite == cell.actual > 0 and part.proved and kept > part.rank:
-            found += _moves(reduction, part, kept - part.rank)
+        if cell.finite == cell.actual > 0 and part.proved and part.surplus > 0:
+            found += _moves(reduction, part, part.surplus)
     return tuple(found)
 
 
@@ -78,7 +77,7 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
     loops = sized_loops(graph, q, cell.edges, reduction.tree)
     local = cell.local
     elsewhere = np.max(np.abs(local.q - q) / loops.units) > TOLERANCE
-    if elsewhere and cell.here.rank == cell.generic.rank:
+    if elsewhere and cell.here.rank == cell.generic.rank and not cell.branches:
         # The assembled pose is the one that the user knows.
         rng = np.random.default_rng(reduction.seed)
         local = finite_mobility(loops, q, cell.generic.rank, cell.tolerances, rng)
@@ -97,7 +96,7 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in loops.edges))
     text = _velocity_words(graph, loops, twists)
     if local.stress is None:
-        order = local.evidence.startswith("order")
+        order = "order" in local.evidence
         how = f"terms of {local.evidence} forbid it" if order else "steps along it are taken back"
         return Reason("locked", joints, f"{text}; {how}")
     # Of both signs of a self-stress the other one makes the structure stiff.

@@ -23,6 +23,7 @@ class Rule:
         example: A case that an engineer knows.
         fix: What to do.
         reference: Where to read more.
+        theorem: Headings of the proof that it rests on; see ``proofs.words``.
     """
 
     code: str
@@ -33,6 +34,7 @@ class Rule:
     example: str
     fix: str
     reference: str = ""
+    theorem: tuple[str, ...] = ()
 
 
 _MUELLER = "Müller, Archive of Mechanical Engineering 61 (2014)"
@@ -128,6 +130,16 @@ RULES: tuple[Rule, ...] = (
         "Paste the line that is printed, if they mark a loop; if they do not, leave them.",
     ),
     Rule(
+        "REG020",
+        "unexplained-suppression",
+        "warning",
+        "A comment in the model asks to ignore a finding, but does not say why; the finding stays.",
+        "Whoever reads the model later cannot judge whether the reason still holds.",
+        "<!-- regularize: ignore REG201 -->",
+        "Write the reason behind the code: <!-- regularize: ignore REG201 meant to be stiff -->. "
+        "On the line of the finding or the line before it; ignore-file holds for the whole file.",
+    ),
+    Rule(
         "REG101",
         "loop-open",
         "error",
@@ -174,6 +186,7 @@ RULES: tuple[Rule, ...] = (
         "Change the joints in your own file as the report says: regularize fix MODEL. Or drop the "
         "equations in the simulation model: regularize reduce MODEL.",
         _MUELLER,
+        ("Setting", "Groups", "Seen spaces", "Cut", "Rigid", "Theorem"),
     ),
     Rule(
         "REG202",
@@ -236,8 +249,8 @@ RULES: tuple[Rule, ...] = (
         "REG208",
         "shaky",
         "warning",
-        "Velocities are possible that no finite motion follows; the report says which self-stress "
-        "forbids them.",
+        "All along a motion, or at all poses of a structure, velocities are possible that no "
+        "finite motion follows; the report says which self-stress or order of terms forbids them.",
         "The mechanism is infinitesimally mobile: clearances and forces are amplified.",
         "Two ball joints and a hinge with all in one plane.",
         "Move the joint out of the special position.",
@@ -285,7 +298,7 @@ RULES: tuple[Rule, ...] = (
         "REG213",
         "several-modes",
         "note",
-        "Several motions start at the assembled pose, of the same mobility or of different ones.",
+        "Several motions start at the assembled pose.",
         "Which one a simulation follows depends on rounding.",
         "An N-four-bar folded flat.",
         "Start on the branch that you mean: regularize simulate MODEL --branch N.",
@@ -361,6 +374,21 @@ RULES: tuple[Rule, ...] = (
         _WOJTYRA,
     ),
     Rule(
+        "REG221",
+        "kinematotropic",
+        "note",
+        "Components of different mobility meet at the assembled pose: the mechanism can change its "
+        "number of freedoms there without being taken apart. Each was followed away from the pose "
+        "and back; the report gives its mobility, its rank and what the mobility rests on.",
+        "Which one a simulation follows depends on rounding, and motors that suffice on one branch "
+        "are too few on another.",
+        "The platform of Wren on six equal upright rods: it translates with two freedoms, or "
+        "screws with one.",
+        "Start on the branch that you mean: regularize simulate MODEL --branch N; `regularize "
+        "show` draws all of them.",
+        "Wohlhart, Recent Advances in Robot Kinematics (1996)",
+    ),
+    Rule(
         "REG223",
         "may-have-been-meant",
         "note",
@@ -379,6 +407,55 @@ RULES: tuple[Rule, ...] = (
         "A Schmidt coupling saved with seven digits.",
         "Compare with what is said without it; `regularize fix MODEL --as-designed` writes the "
         "numbers.",
+    ),
+    Rule(
+        "REG225",
+        "gaps-absorbed",
+        "note",
+        "Loops contradicted themselves in redundant directions, and joint frames were moved as "
+        "little as closes them, as --absorb-gaps asks.",
+        "What follows is of the mechanism with these frames, not of the file.",
+        "A planar four-bar whose last hinge is 2 mm off along its axis.",
+        "Nothing, or correct the frames in the file: `regularize fix --absorb-gaps`.",
+    ),
+    Rule(
+        "REG226",
+        "gaps-not-absorbed",
+        "warning",
+        "A gap was to be absorbed, and coordinates would have to close it, but cannot.",
+        "The machine cannot be assembled; moving frames would make links longer or shorter.",
+        "A four-bar with one link longer than the others together.",
+        "Correct the lengths.",
+    ),
+    Rule(
+        "REG227",
+        "held-in-a-group",
+        "note",
+        "Rows are redundant because legs that each allow more agree on one group of motions, or "
+        "because a loop of four hinges is a parallelogram. The kept rows hold the group itself: "
+        "beside those at the cuts there are linear relations of the joints of one leg.",
+        "Theorem: add a virtual joint of the group between two bodies; let K be the kept rows of "
+        "the mechanism with it, proved from the joint axes, and r the rank of all loop equations "
+        "at the assembled pose. If K has full rank r + dim g there, the bodies move in the group "
+        "wherever motions lead along which the equations keep the rank r. That ends at a "
+        "constraint singularity, or where a leg is singular; for a parallelogram, where it goes "
+        "flat.",
+        "A platform on four legs R-U-U: each stops it from turning about one horizontal axis, two "
+        "of these axes determine the others, and which two would do changes with the pose.",
+        "Stay away from such poses (simulate says when it comes near one, REG228). Styles other "
+        "than rows keep all rows of the cuts instead.",
+        "Kong and Gosselin, Type Synthesis of Parallel Mechanisms (2007)",
+        ("Setting", "Groups", "Held", "Theorem"),
+    ),
+    Rule(
+        "REG228",
+        "near-end-of-proof",
+        "warning",
+        "A simulation came near a pose at which redundant rows need not be redundant any more.",
+        "Beyond a constraint singularity legs can let a platform out of its group of motions, and "
+        "a flat parallelogram can turn into an antiparallelogram; the kept rows do not know.",
+        "A platform on four legs R-U-U whose horizontal axes all become parallel.",
+        "Reduce the mechanism again on the other side, or stay away from the pose.",
     ),
     Rule(
         "REG301",

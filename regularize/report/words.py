@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from regularize.displayed import displayed
 from regularize.lie.directions import Direction, axis_words
 from regularize.lie.motion_type import MotionType
 from regularize.lie.screw import Array
+from regularize.model.mechanism import Mechanism
 
 #: Entries that a list names before the rest is only counted: what one line holds.
 LISTED = 6
@@ -47,6 +50,11 @@ def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str
 def names(entries: Iterable[str], most: int = LISTED) -> str:
     """Names in backquotes, shortened where there are many."""
     return listed([f"`{entry}`" for entry in entries], most)
+
+
+def model_argument(mechanism: Mechanism) -> str:
+    """The model as a word of a command line that is there to be pasted."""
+    return shlex.quote(displayed(mechanism.path or "MODEL"))
 
 
 def millimetres(length: float) -> str:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from regularize.manifold.assembly import with_coordinates
+import numpy as np
+
+from regularize.manifold.assembly import assemble, with_coordinates
+from regularize.manifold.extent import sized_loops
+from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
-from regularize.reduction.idle import idle_bodies
+from regularize.reduction.idle import idle_bodies, spinning
+from regularize.reduction.mobility import decide_rank
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange, own_freedom
 
@@ -20,15 +26,20 @@ class Cure:
         changes: The changes, in the order of the joints.
         mobility: Mobility of the changed mechanism.
         idle: Bodies that can now spin without moving anything else; as many as mobility is gained.
-        reduction: Analysis of the changed mechanism: nothing is redundant, unless it is freed.
+        written: Reduction of the mechanism as it is.
         freed: Freedoms that a mechanism gains which its closures locked; 0 for other cures.
     """
 
     changes: tuple[JointChange, ...]
     mobility: int
     idle: tuple[str, ...]
-    reduction: Reduction = field(repr=False)
+    written: Reduction = field(repr=False)
     freed: int = 0
+
+    @cached_property
+    def reduction(self) -> Reduction:
+        """Reduction of the changed mechanism: nothing is redundant, unless it is freed."""
+        return _analysed(self.written, changed(self.written, self.changes))
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -87,13 +98,15 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
     """The cure that some changes are, or why they are none.
 
     The changed mechanism is analysed from scratch: nothing may be redundant, and nothing but idle
-    freedoms may move that did not move before.
+    freedoms may move that did not move before. Where all its equations are independent at the
+    assembled pose, and no body can spin there, nothing more has to be known.
     """
-    after = reduce(
-        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
-    )
     order = [joint.name for joint in reduction.mechanism.joints]
     ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
+    mechanism = changed(reduction, changes)
+    if _isostatic_here(reduction, mechanism):
+        return Cure(ordered, reduction.mobility, (), reduction)
+    after = _analysed(reduction, mechanism)
     if not after.assembly.closed:
         return NoCure(ordered, "the loops cannot be closed any more")
     before = {body.name for body in idle_bodies(reduction)}
@@ -108,14 +121,45 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
         return NoCure(
             ordered, f"{after.redundant} of {reduction.redundant} redundant equations {verb}"
         )
-    return Cure(ordered, after.mobility, idle, after)
+    return Cure(ordered, after.mobility, idle, reduction)
+
+
+def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
+    """A changed mechanism, reduced as the one before."""
+    return reduce(mechanism, rtol=reduction.rtol, configurations=8, seed=reduction.seed)
+
+
+def _isostatic_here(reduction: Reduction, mechanism: Mechanism) -> bool:
+    """Whether counting tells that a changed mechanism has no redundancy and the mobility it had.
+
+    So it is where all equations are independent at the assembled pose: their rank cannot be higher
+    elsewhere, and it can only be lower at special places. Bodies that spin idly are looked for in
+    more than one place and count as none here.
+    """
+    graph = build(mechanism)
+    equations = 6 * graph.loops + len(graph.couplings)
+    if graph.freedoms - equations != reduction.finite_mobility or reduction.finite_mobility is None:
+        return False
+    assembly = assemble(graph, seed=reduction.seed)
+    if not assembly.closed:
+        return False
+    for cell in graph.cells:
+        loops = sized_loops(graph, assembly.q, cell)
+        state = loops.state(assembly.q[loops.columns])
+        values = np.linalg.svd(loops.jacobian(state)[0] * loops.units, compute_uv=False)
+        rows = 6 * len(loops.chords) + len(loops.coupling)
+        if len(values) < rows or decide_rank(values, reduction.rtol).rank < rows:
+            return False
+        screws = loops.scaled(state.screws[0])
+        found = {e: screws[loops.local(e)].T for e in cell}
+        if any(True for _ in spinning(graph, cell, found, reduction.rtol)):
+            return False
+    return True
 
 
 def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
     """The cure that changes of closures are, or None where nothing moves more freely, or spins."""
-    after = reduce(
-        changed(reduction, changes), rtol=reduction.rtol, configurations=8, seed=reduction.seed
-    )
+    after = _analysed(reduction, changed(reduction, changes))
     if after.finite_mobility is None or reduction.finite_mobility is None:
         return None
     gained = after.finite_mobility - reduction.finite_mobility
@@ -124,4 +168,4 @@ def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
     before = {body.name for body in idle_bodies(reduction)}
     if any(body.name not in before for body in idle_bodies(after)):
         return None
-    return Cure(tuple(changes), after.mobility, (), after, gained)
+    return Cure(tuple(changes), after.mobility, (), reduction, gained)

@@ -76,7 +76,9 @@ def cures(
         for allowed in (STANDARD, tuple(COST)) if kinds is None else (kinds,):
             options = _allowed(stressed, cell.edges, set(keep), allowed)
             blocks, states = stressed.seen(cell.edges, options)
-            candidates = candidates or _candidates(options, blocks, states, idle, 6 * limit)
+            candidates = _candidates(options, blocks, states, idle, 6 * limit)
+            if candidates:
+                break
         if not candidates:
             return ()
         per_cell.append(candidates)

@@ -47,14 +47,20 @@ class Equilibrium:
     def __init__(
         self, reduction: Reduction, q: Array, edges: Sequence[EdgeId] | None = None
     ) -> None:
-        """Take the Jacobian and the self-stress at the configuration."""
+        """Take the state at the configuration."""
         self.graph, self.rtol = reduction.graph, reduction.rtol
         self.loops = loops = sized_loops(self.graph, q, edges, reduction.tree)
         self.state = loops.state(q)
         self.screws = loops.scaled(self.state.screws)[0]
-        # Couplings tie freedoms to each other: their forces are unknowns beside the chords'.
-        self.jacobian = loops.jacobian(self.state)[0]
         self.equations = 6 * len(loops.chords)
+
+    @cached_property
+    def jacobian(self) -> Array:
+        """Closure equations and couplings on the velocities, shape (6 L + C, n).
+
+        Couplings tie freedoms to each other: their forces are unknowns beside the chords'.
+        """
+        return np.asarray(self.loops.jacobian(self.state)[0])
 
     @cached_property
     def signs(self) -> Array:

@@ -8,13 +8,18 @@ A reaction is unique exactly where no self-stress state has a component (Wojtyra
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.lie.directions import Direction, directions
+from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph import NodeId
+from regularize.model.cycles import MANY_LOOPS
+from regularize.model.graph import EdgeId, NodeId
+from regularize.reduction.many_loops import LoopRanks
+from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 
@@ -46,8 +51,7 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
         singular = cell.here.rank < cell.generic.rank
         q = cell.configurations[-1] if singular else reduction.q[graph.columns(cell.edges)]
         equilibrium = Equilibrium(reduction, q, cell.edges)
-        fields = equilibrium.fields(equilibrium.self_stress)
-        for e, field in zip(equilibrium.loops.edges, fields, strict=True):
+        for e, field in _fields(reduction, cell, equilibrium, q):
             if np.max(np.abs(field), initial=0.0) < 1e-6:
                 continue
             edge = graph.edges[e]
@@ -60,6 +64,20 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
         for joint in graph.mechanism.joints
         if joint.kind != "fixed" or joint.closure
     )
+
+
+def _fields(
+    reduction: Reduction, cell: CellMobility, equilibrium: Equilibrium, q: Array
+) -> Iterator[tuple[EdgeId, Array]]:
+    """Every edge of a cell with the wrenches of self-stress in it, shape (6, states)."""
+    loops = equilibrium.loops
+    if len(loops.chords) > MANY_LOOPS:
+        cycles = reduction.cycles(cell)
+        each = LoopRanks(loops, cycles, q, reduction.rtol)
+        if each.rank is not None:
+            yield from ((e, each.self_stress(e)) for e in loops.edges)
+            return
+    yield from zip(loops.edges, equilibrium.fields(equilibrium.self_stress), strict=True)
 
 
 def _root(loops: LoopKinematics, node: NodeId) -> NodeId:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from regularize.displayed import displayed
 from regularize.lie.directions import axis_words
 from regularize.model.diagnostic import Diagnostic
 from regularize.reduction.reduce import Reduction
@@ -91,4 +92,4 @@ def release_command(reduction: Reduction, cure: Cure) -> str:
         kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)
         return f"rg.augment(model, closures, kinds={kinds!r})"
     arguments = " ".join(f"--joint {shlex.quote(change.argument)}" for change in cure.changes)
-    return f"regularize fix {shlex.quote(mechanism.path or 'MODEL')} {arguments} -o OUT"
+    return f"regularize fix {shlex.quote(displayed(mechanism.path or 'MODEL'))} {arguments} -o OUT"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from regularize.errors import UnsupportedExport
+from regularize.mujoco_warnings import collected
 
 
 def try_engine(path: Path, format: str) -> str | None:
@@ -61,7 +62,8 @@ def _nothing(engine: Any, path: str) -> None:
 
 
 def _mujoco(mujoco: Any, path: str) -> None:
-    mujoco.MjModel.from_xml_path(path)
+    with collected():
+        mujoco.MjModel.from_xml_path(path)
 
 
 def _pinocchio(pinocchio: Any, path: str) -> None:

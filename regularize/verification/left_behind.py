@@ -45,15 +45,18 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
     copied = _root(str(new)) if new.suffix in (".xml", ".mjcf", ".urdf", ".sdf") else None
     there = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
     motors = {actuator.name for actuator in mechanism.actuators}
-    for file in (mechanism.path, *mechanism.files):
-        root = _root(file)
-        if root is None:
-            continue
+    roots = {
+        file: root
+        for file in (mechanism.path, *mechanism.files)
+        if (root := _root(file)) is not None
+    }
+    ropes = {e.get("name") for root in roots.values() for e in root.iterfind(".//tendon/spatial")}
+    for file, root in roots.items():
         for kind in kinds:
             for element in root.iterfind(f".//{kind}"):
                 if (element.tag, dict(element.attrib)) in there and not len(element):
                     continue
-                if kind == "actuator/*" and _moves_joints(element, motors):
+                if kind == "actuator/*" and _moves_joints(element, motors, ropes):
                     continue
                 where = Source(file, element.sourceline)
                 message = f"{target}: {_called(element)} stays behind in {Path(file).name}"
@@ -75,18 +78,21 @@ def _root(file: str) -> etree._Element | None:
         return None
 
 
-def _moves_joints(element: etree._Element, motors: set[str]) -> bool:
+def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | None]) -> bool:
     """Whether an actuator of MJCF is one of the motors that the mechanism has."""
     name = element.get("name")
     if name is not None:
         return name in motors
-    return not any(element.get(key) for key in ("site", "cranksite", "body"))
+    pulls = element.get("tendon") in ropes if element.get("tendon") else False
+    return not pulls and not any(element.get(key) for key in ("site", "cranksite", "body"))
 
 
 def _called(element: etree._Element) -> str:
     name = element.get("name") or element.get("reference")
     if name is None and element.get("body1"):
         name = f"{element.get('body1')} and {element.get('body2')}"
+    if name is None and element.get("tendon"):
+        return f"<{element.tag}> on tendon `{element.get('tendon')}`"
     return f"<{element.tag}>" + (f" `{name}`" if name else "")
 
 

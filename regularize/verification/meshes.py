@@ -26,7 +26,7 @@ def with_meshes_from(
     """
     bodies = []
     for body in mechanism.bodies:
-        shapes = []
+        shapes, left_out = [], set()
         for shape in body.geometry:
             if shape.kind != "mesh":
                 shapes.append(shape)
@@ -35,6 +35,9 @@ def with_meshes_from(
             if found is not None:
                 shapes.append(replace(shape, uri=found))
                 continue
+            if shape.uri in left_out:
+                continue  # seen and touched by the same mesh
+            left_out.add(shape.uri)
             takes = ", ".join(sorted(adapter.meshes)) or "files"
             message = (
                 f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: it is not "

@@ -57,10 +57,16 @@ def motion_differences(
         message = f"{target}: loops stay open, so that mobility and redundancy are not compared"
         yield Diagnostic("REG320", "note", message)
         return
+    # A weld between bodies of one piece is a loop if the file marks it as closing one.
+    welds = [len(reduction.graph.rigid_loops) for reduction in (one, two)]
     for what, a, b in (
-        ("independent loops", one.graph.loops, two.graph.loops),
+        ("independent loops", one.graph.loops + welds[0], two.graph.loops + welds[1]),
         ("mobility", one.mobility, two.mobility),
-        ("redundant constraint equations", one.redundant, two.redundant),
+        (
+            "redundant constraint equations",
+            one.redundant + 6 * welds[0],
+            two.redundant + 6 * welds[1],
+        ),
     ):
         if a != b:
             message = f"{target}: {what} {b} instead of {a}: this is another machine"

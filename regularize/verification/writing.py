@@ -14,6 +14,7 @@ from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.errors import ReadError, RegularizeError, UnsupportedExport
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.output_files import write_all
 from regularize.reduction.reduce import Reduction
 from regularize.verification.differences import differences
 from regularize.verification.engines import try_engine
@@ -57,8 +58,7 @@ def write_verified(
         findings += left_behind(mechanism, adapter.label, temporary)
         written = [*_written(temporary, target)]
         _refuse_others(target, adapter, [new for _, new in written])
-        for old, new in written:
-            os.replace(old, new)
+        write_all({new: old.read_bytes() for old, new in written})
     except OSError as error:
         raise RegularizeError(
             f"{target}: cannot be written: {error.strerror}; check the folder"

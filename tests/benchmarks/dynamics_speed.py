@@ -1,100 +1,141 @@
 #!/usr/bin/env python3
-"""Derivatives of constrained dynamics against Pinocchio's own, and against differences.
+"""Derivatives, errors and projection of closed loops, against Pinocchio's and against one step.
 
     python tests/benchmarks/dynamics_speed.py [--json]
 
-Both give the acceleration and its derivatives by q, v and tau. Pinocchio gets every row of every
-closure and the proximal settings that redundant rows need; the models have no composite joints,
-for which its derivatives are not right.
+Derivatives are those of the acceleration by q, v and tau. Pinocchio gets its own closures: points
+and frames, all of whose rows it keeps; where these are independent one iteration without damping,
+otherwise the proximal settings that redundant rows need. The models have no composite joints, for
+which its derivatives are not right. Every call gets another state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from measuring import ASSETS, finish, per_item
+from measuring import ASSETS, CHECKOUT, finish, per_item
 
 import regularize as rg
 
-NAMES = ["planar_fourbar", "knee_leg", "delta_universal", "stewart_6ups", "gripper", "walker"]
-CALLS, RUNS = 50, 5
+NAMES = (
+    "planar_fourbar",
+    "knee_leg",
+    "delta_universal",
+    "delta_parallelograms",
+    "stewart_6ups",
+    "gripper",
+    "walker",
+    "n_fourbar_5",
+)
+#: Robots of the corpus, where it lies beside the checkout.
+CORPUS = CHECKOUT.parent / "shared" / "corpus"
+FIELD = (
+    "sdf/cassie/cassie_v2.sdf",
+    "gepetto_yaml/digit_like_2legs/robot.urdf",
+    "gepetto_yaml/robot_delta/robot.urdf",
+)
+STATES, CALLS, RUNS = 32, 64, 5
+
+State = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def repeated(run: Callable[[], object]) -> tuple[Callable[[], object], int]:
-    """A function that is called often enough for the clock, and how often that is."""
+def states(robot: rg.Robot) -> list[State]:
+    """Configurations near the reference one with closed loops, velocities and joint forces."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(STATES):
+        step = 0.01 * rng.normal(size=robot.model.nv)
+        q = robot.project(pin.integrate(robot.model, np.array(robot.q0), step))
+        v = robot.project_velocity(q, rng.normal(size=robot.model.nv))
+        found.append((q, v, rng.normal(size=robot.model.nv)))
+    return found
+
+
+def repeated(
+    run: Callable[..., object], given: Iterable[Sequence[np.ndarray]]
+) -> tuple[Callable[[], object], int]:
+    """A function that is called often enough for the clock, on one state after the other."""
+    turns = cycle(given)
 
     def calls() -> None:
         for _ in range(CALLS):
-            run()
+            run(*next(turns))
 
     return calls, CALLS
 
 
-def pinocchios(robot: rg.Robot) -> Callable[[], object]:
-    """Pinocchio's own derivatives at the reference configuration."""
+def pinocchios(robot: rg.Robot) -> Callable[[np.ndarray, np.ndarray, np.ndarray], object]:
+    """Pinocchio's own acceleration and derivatives."""
     model, models, settings = robot.model, robot.constraint_models, robot.proximal_settings
+    if robot.rank == robot.rows:
+        settings = pin.ProximalSettings(1e-12, 0.0, 1)
     data, datas = model.createData(), pin.StdVec_RigidConstraintData()
     for constraint in models:
         datas.append(constraint.createData())
     pin.initConstraintDynamics(model, data, models, datas)
-    q, zero = np.array(robot.q0), np.zeros(model.nv)
 
-    def run() -> object:
-        pin.constraintDynamics(model, data, q, zero, zero, models, datas, settings)
+    def run(q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> object:
+        pin.constraintDynamics(model, data, q, v, tau, models, datas, settings)
         return pin.computeConstraintDynamicsDerivatives(model, data, models, datas, settings)
 
     return run
 
 
-def differences(robot: rg.Robot) -> Callable[[], object]:
-    """Forward differences, one acceleration for each column."""
-    q, zero, steps = np.array(robot.q0), np.zeros(robot.model.nv), 1e-7 * np.eye(robot.model.nv)
+def actuators(robot: rg.Robot) -> list[str]:
+    """Joints of one freedom that determine the motion, as far as there are any."""
+    free, chosen = robot.split(robot.q0).free, list[str]()
+    for joint in robot.joints:
+        name = joint.edges[0].joint.name
+        if joint.edges[0].joint.freedoms == 1 and len(chosen) < free.shape[1]:
+            rows = free[robot.velocity_indices([*chosen, name])]
+            if np.linalg.svd(rows, compute_uv=False)[-1] > 1e-2:
+                chosen.append(name)
+    return chosen
 
-    def run() -> object:
-        robot.forward_dynamics(q, zero, zero)
-        for step in steps:
-            robot.forward_dynamics(pin.integrate(robot.model, q, step), zero, zero)
-            robot.forward_dynamics(q, step, zero)
-            robot.forward_dynamics(q, zero, step)
-        return None
 
-    return run
+def measured(path: Path) -> tuple[dict[str, float], int, int]:
+    """Seconds per call on one robot, and how many rows ours and Pinocchio's keep."""
+    reduction = rg.reduce(rg.load(path))
+    robot = rg.to_pinocchio(reduction, composite=False)
+    every = rg.to_pinocchio(reduction, style="legacy", composite=False)
+    own, theirs, names = states(robot), states(every), actuators(robot)
+    accelerations = [(q, v, robot.forward_dynamics(q, v, tau)) for q, v, tau in own]
+    inverse = robot.inverse_dynamics_derivatives
+    ways = {
+        "exact": repeated(robot.dynamics_derivatives, own),
+        "Pinocchio": repeated(pinocchios(every), theirs),
+        "inverse": repeated(lambda q, v, a: inverse(q, v, a, names), accelerations),
+        "step": repeated(robot.forward_dynamics, own),
+        "residual": repeated(lambda q, v, tau: robot.residual(q), own),
+    }
+    if robot.kernel is not None:
+        ways["newton"] = repeated(lambda q, v, tau: robot.kernel.newton_step(q), own)
+    return per_item(ways, RUNS), robot.rows, every.rows
 
 
 def main() -> None:
     """Measure and print."""
     ratios, seconds = {}, {}
-    for name in NAMES:
-        reduction = rg.reduce(rg.load(ASSETS / f"{name}.urdf"))
-        robot = rg.to_pinocchio(reduction, composite=False)
-        every = rg.to_pinocchio(reduction, style="legacy", composite=False)
-        q, zero = np.array(robot.q0), np.zeros(robot.model.nv)
-
-        def exact(robot: rg.Robot = robot, q: np.ndarray = q, zero: np.ndarray = zero) -> object:
-            return robot.dynamics_derivatives(q, zero, zero)
-
-        found = per_item(
-            {
-                "exact": repeated(exact),
-                "Pinocchio": repeated(pinocchios(every)),
-                "differences": repeated(differences(robot)),
-            },
-            RUNS,
-        )
+    paths = [ASSETS / f"{name}.urdf" for name in NAMES]
+    paths += [path for name in FIELD if (path := CORPUS / name).exists()]
+    for path in paths:
+        name = path.parent.name if path.stem == "robot" else path.stem
+        found, rows, every = measured(path)
         seconds[name] = found
-        rows = f"{robot.rows} of {every.rows} rows"
-        ratios[f"{name}: derivatives, {rows}, instead of Pinocchio's"] = (
-            found["Pinocchio"] / found["exact"]
-        )
-        ratios[f"{name}: derivatives instead of differences"] = (
-            found["differences"] / found["exact"]
-        )
+        peer, step = found["Pinocchio"], found["step"]
+        kept = f"{rows} rows instead of {every}"
+        ratios[f"{name}: derivatives, {kept}, by Pinocchio's"] = peer / found["exact"]
+        ratios[f"{name}: inverse derivatives by Pinocchio's forward ones"] = peer / found["inverse"]
+        ratios[f"{name}: residual by a step"] = step / found["residual"]
+        if "newton" in found:
+            ratios[f"{name}: Newton step by a step"] = step / found["newton"]
 
     def table() -> None:
         for name, found in seconds.items():
-            print(f"{name:20}" + "".join(f"{way} {1e6 * s:.0f} us  " for way, s in found.items()))
+            print(f"{name:20}" + "".join(f"{way} {1e6 * s:.1f} us  " for way, s in found.items()))
 
     finish(ratios, table)
 

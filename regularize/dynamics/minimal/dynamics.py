@@ -23,16 +23,17 @@ from regularize.dynamics.minimal.kinematics import (
     Pose,
     choice_at,
 )
+from regularize.dynamics.minimal.pose import GOOD
 from regularize.dynamics.prescribed import Prescribed
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import ModelError, NotClosed, SingularConfiguration
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.extent import sized_loops
-from regularize.model.graph import coordinate_names
+from regularize.model.graph import actuated_coordinates, coordinate_names
 from regularize.model.massless import no_inertia
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.massless_motion import idle_motion
 from regularize.pinocchio_model.robot import Robot
-from regularize.reduction.pivoting import columns_of
+from regularize.reduction.pivoting import Choice, NotIndependent, columns_of
 from regularize.reduction.reduce import Reduction
 
 
@@ -154,7 +155,9 @@ def minimal_dynamics(
 
     Args:
         reduction: From ``regularize.reduce``.
-        independent: Joints whose coordinates have to be independent; the others are chosen.
+        independent: Joints whose coordinates have to be independent; the others are chosen: those
+            of the motors where they determine the rest well at the start, else the best ones.
+            Where the coordinates get bad on the way, the best ones there take their place.
         forced: Prescribed motions by joint name: time to position, velocity and acceleration.
         q: Configuration of the Pinocchio model to start from, shape (nq,); by default the assembled
             one. Forced joints are moved to where they have to be.
@@ -189,6 +192,8 @@ def minimal_dynamics(
     tolerance = reduction.rtol if rtol is None else rtol
     units = _units(reduction, names)
     choice = choice_at(robot, start, names, units, (*locked, *motions), tolerance)
+    if not (locked or motions):
+        choice = _by_motors(robot, start, names, units, tolerance) or choice
     dynamics = MinimalDynamics(
         robot,
         names,
@@ -204,6 +209,18 @@ def minimal_dynamics(
     if motions:
         dynamics = dynamics.repartitioned(dynamics.moved(start, time).q)
     return dynamics
+
+
+def _by_motors(
+    robot: Robot, q: Array, names: tuple[str, ...], units: Array, rtol: float
+) -> Choice | None:
+    """The choice of the motors' coordinates; None where they do not determine the others well."""
+    motors = [n for n in actuated_coordinates(robot.reduction.mechanism) if n in names]
+    try:
+        found = choice_at(robot, q, names, units, motors, rtol)
+    except (NotIndependent, SingularConfiguration):
+        return None
+    return found if motors and found.condition < GOOD else None
 
 
 def velocity_names(robot: Robot) -> tuple[str, ...]:

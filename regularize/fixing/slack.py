@@ -1,0 +1,167 @@
+"""Slack links for files whose joint kinds alone cannot take away what is redundant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from regularize.adapters.common.edits import SlackLinks, WantedSlack
+from regularize.errors import UnsupportedExport
+from regularize.fixing.provable import gaining_changes
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Joint, Mechanism
+from regularize.pinocchio_model.isostatic_mechanism import ClosureChange
+from regularize.pinocchio_model.slack_joints import slack
+from regularize.pinocchio_model.styles import Weld, chosen_welds
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.statics.joint_changes import JointChange
+
+
+@dataclass(frozen=True, eq=False)
+class SlackPlan:
+    """What makes a model isostatic where its file has too few kinds of joints.
+
+    Attributes:
+        changes: Joints that become another kind; taken out or with slack links beside it or not.
+        wanted: Slack links, and joints to take out.
+        expected: The model that the changed file is to hold.
+        numerical: Redundant equations seen at the configurations visited, and not proved.
+    """
+
+    changes: tuple[JointChange, ...]
+    wanted: WantedSlack
+    expected: Mechanism
+    numerical: int
+
+
+def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> SlackPlan | None:
+    """Other kinds of joints as far as they go, then slack links beside closing joints.
+
+    A closing joint all of whose equations follow from others is taken out instead.
+
+    Args:
+        reduction: Of the mechanism.
+        kinds: Kinds that each joint can become.
+
+    Returns:
+        The plan; None where it would not keep the motion, or leave more than what special
+        dimensions make redundant.
+    """
+    gaining = gaining_changes(reduction, kinds)
+    for changes in (gaining, []) if gaining else ([],):
+        for numerical in (False, True):
+            found = _planned(reduction, changes, numerical)
+            if found is not None:
+                return found
+    return None
+
+
+def without_implied(
+    reduction: Reduction, removable: Callable[[Joint], bool]
+) -> tuple[Reduction, tuple[Joint, ...]]:
+    """The model without closing joints all of whose equations provably follow from others.
+
+    Of closing joints that do the same, the first one stays: ``slack_plan`` chooses rows, and which
+    of two equal rows it keeps is up to rounding.
+
+    Args:
+        reduction: Of the mechanism.
+        removable: Whether the file lets a joint go.
+
+    Returns:
+        Analysis of what is left, and the joints that can go.
+    """
+    removed: list[Joint] = []
+    for joint in reversed(reduction.mechanism.joints):
+        count = 6 - joint.freedoms
+        mechanism = reduction.mechanism
+        if not joint.closure or reduction.removed < count or _referred(mechanism, joint):
+            continue
+        if not removable(joint):
+            continue
+        rest = tuple(other for other in mechanism.joints if other is not joint)
+        less = reduce(replace(mechanism, joints=rest), rtol=reduction.rtol, seed=reduction.seed)
+        if _same_motion(less, reduction) and less.removed == reduction.removed - count:
+            reduction = less
+            removed.append(joint)
+    return reduction, tuple(removed)
+
+
+def _same_motion(one: Reduction, other: Reduction) -> bool:
+    return (one.mobility, one.finite_mobility) == (other.mobility, other.finite_mobility)
+
+
+def _planned(
+    reduction: Reduction, given: Collection[JointChange], numerical: bool
+) -> SlackPlan | None:
+    """The plan that begins with some changes of joints, None where it does not do it."""
+    before = reduction.mechanism
+    changes = {change.joint: change for change in given}
+    joints = {name: change.replacement for name, change in changes.items()}
+    expected = replace(before, joints=tuple(joints.get(j.name, j) for j in before.joints))
+    kept = reduce(
+        expected, rtol=reduction.rtol, seed=reduction.seed, keep_cuts=True, numerical=numerical
+    )
+    made: list[ClosureChange] = []
+    removed: list[str] = []
+    findings: list[Diagnostic] = []
+    chosen = chosen_welds(kept)
+    for weld in chosen:
+        joint = before.joint(weld.cut.edge.joint.name)
+        if joint.closure and _idle(weld) and not _referred(before, joint):
+            removed.append(joint.name)
+            changes.pop(joint.name, None)
+        elif weld.implied:
+            try:
+                expected, change = slack(expected, kept, weld, findings)
+            except UnsupportedExport:  # inside a joint of several freedoms
+                return None
+            made.append(change)
+    expected = replace(expected, joints=tuple(j for j in expected.joints if j.name not in removed))
+    after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)
+    same = _same_motion(after, reduction)
+    if not same or after.redundant > reduction.remaining or not (made or removed):
+        return None
+    wanted = WantedSlack(
+        tuple(_links(before, expected, change) for change in made),
+        _shares(before, expected),
+        tuple(before.joint(name) for name in removed),
+    )
+    seen = sum(weld.cut.numerical.shape[1] for weld in chosen)
+    return SlackPlan(tuple(changes.values()), wanted, expected, seen)
+
+
+def _idle(weld: Weld) -> bool:
+    """Whether a cut joint holds nothing that other joints do not hold."""
+    return len(weld.rows) == (0 if weld.point else weld.cut.edge.joint.freedoms)
+
+
+def _referred(mechanism: Mechanism, joint: Joint) -> bool:
+    """Whether anything else in the model names a joint."""
+    named = [name for coupling in mechanism.couplings for name, _, _ in coupling.terms]
+    named += [each.joint for each in mechanism.actuators]
+    named += [each.joint for each in mechanism.motions]
+    return joint.name in named
+
+
+def _links(before: Mechanism, expected: Mechanism, change: ClosureChange) -> SlackLinks:
+    joints = tuple(expected.joint(name) for name in change.added)
+    ends = {name for joint in joints for name in (joint.parent, joint.child)}
+    known = {body.name for body in before.bodies}
+    return SlackLinks(
+        before.joint(change.joint),
+        expected.joint(change.joint),
+        change.before,
+        tuple(body for body in expected.bodies if body.name in ends - known),
+        joints,
+    )
+
+
+def _shares(before: Mechanism, expected: Mechanism) -> dict[str, float]:
+    """Part of its mass that each body keeps, where it does not keep all."""
+    shares = {}
+    for body in before.bodies:
+        one, two = body.inertia, expected.body(body.name).inertia
+        if one is not None and two is not None and two.mass != one.mass:
+            shares[body.name] = two.mass / one.mass
+    return shares

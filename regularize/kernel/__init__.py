@@ -1,0 +1,1 @@
+"""Kinematics and dynamics of trees with loops from tables: one C99 source, compiled or exported."""

@@ -1,0 +1,80 @@
+/* Vectors of three numbers, rotations row by row. Results may not overlap arguments. */
+#ifndef REGULARIZE_ALGEBRA_H
+#define REGULARIZE_ALGEBRA_H
+
+#ifdef _MSC_VER
+#define restrict __restrict
+#endif
+
+static inline double dot(const double *a, const double *b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* c = a x b */
+static inline void cross(const double *a, const double *b, double *restrict c) {
+    c[0] = a[1] * b[2] - a[2] * b[1];
+    c[1] = a[2] * b[0] - a[0] * b[2];
+    c[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* c += a x b */
+static inline void add_cross(const double *a, const double *b, double *restrict c) {
+    c[0] += a[1] * b[2] - a[2] * b[1];
+    c[1] += a[2] * b[0] - a[0] * b[2];
+    c[2] += a[0] * b[1] - a[1] * b[0];
+}
+
+static inline void copy(const double *a, double *restrict b) {
+    b[0] = a[0], b[1] = a[1], b[2] = a[2];
+}
+
+static inline void add(const double *a, double *restrict b) {
+    b[0] += a[0], b[1] += a[1], b[2] += a[2];
+}
+
+static inline void subtract(const double *a, const double *b, double *restrict c) {
+    c[0] = a[0] - b[0], c[1] = a[1] - b[1], c[2] = a[2] - b[2];
+}
+
+static inline void fill(double value, int count, double *restrict a) {
+    for (int i = 0; i < count; ++i) a[i] = value;
+}
+
+/* b = R a */
+static inline void rotate(const double *R, const double *a, double *restrict b) {
+    b[0] = R[0] * a[0] + R[1] * a[1] + R[2] * a[2];
+    b[1] = R[3] * a[0] + R[4] * a[1] + R[5] * a[2];
+    b[2] = R[6] * a[0] + R[7] * a[1] + R[8] * a[2];
+}
+
+/* b = R^T a */
+static inline void rotate_back(const double *R, const double *a, double *restrict b) {
+    b[0] = R[0] * a[0] + R[3] * a[1] + R[6] * a[2];
+    b[1] = R[1] * a[0] + R[4] * a[1] + R[7] * a[2];
+    b[2] = R[2] * a[0] + R[5] * a[1] + R[8] * a[2];
+}
+
+/* C = A B */
+static inline void multiply(const double *A, const double *B, double *restrict C) {
+    for (int i = 0; i < 3; ++i) {
+        const double *a = A + 3 * i;
+        for (int j = 0; j < 3; ++j) C[3 * i + j] = a[0] * B[j] + a[1] * B[3 + j] + a[2] * B[6 + j];
+    }
+}
+
+/* Pose of b in the frame in which a stands: c = a b. */
+static inline void compose(const double *a, const double *b, double *restrict c) {
+    multiply(a, b, c);
+    rotate(a, b + 9, c + 9);
+    add(a + 9, c + 9);
+}
+
+/* Rotation of a unit quaternion x y z w. */
+static inline void quaternion(const double *q, double *restrict R) {
+    const double x = q[0], y = q[1], z = q[2], w = q[3];
+    R[0] = 1.0 - 2.0 * (y * y + z * z), R[1] = 2.0 * (x * y - z * w), R[2] = 2.0 * (x * z + y * w);
+    R[3] = 2.0 * (x * y + z * w), R[4] = 1.0 - 2.0 * (x * x + z * z), R[5] = 2.0 * (y * z - x * w);
+    R[6] = 2.0 * (x * z - y * w), R[7] = 2.0 * (y * z + x * w), R[8] = 1.0 - 2.0 * (x * x + y * y);
+}
+
+#endif

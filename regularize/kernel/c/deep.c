@@ -1,0 +1,230 @@
+/* Clusters in body coordinates: accelerations of bodies and columns, multipliers of rows.
+ *
+ * All vectors of a cluster refer to one point, so that a body's vectors and matrices are its
+ * parent's where the parent stands for it. The program of a cluster is found once; see
+ * regularize/kernel/deep.py.
+ */
+#include "algebra.h"
+#include "tables.h"
+
+enum { REPLACE, ELIMINATE };
+
+/* A body's inertia may grow so many times by the elimination of a row; beyond, digits are lost. */
+static const double growing = 1e7;
+
+static inline double dot6(const double *a, const double *b) { return dot(a, b) + dot(a + 3, b + 3); }
+
+static inline void add6(double factor, const double *a, double *restrict b) {
+    for (int i = 0; i < 6; ++i) b[i] += factor * a[i];
+}
+
+/* c += M a, or M^T a */
+static inline void act6(const double *M, int straight, const double *a, double *restrict c) {
+    if (straight) {
+        for (int i = 0; i < 6; ++i) c[i] += dot6(M + 6 * i, a);
+    } else {
+        for (int i = 0; i < 6; ++i) add6(a[i], M + 6 * i, c);
+    }
+}
+
+static inline void add_matrix(const double *M, int straight, double *restrict sum) {
+    if (straight) {
+        for (int i = 0; i < 36; ++i) sum[i] += M[i];
+    } else {
+        for (int i = 0; i < 6; ++i) {
+            for (int j = 0; j < 6; ++j) sum[6 * i + j] += M[6 * j + i];
+        }
+    }
+}
+
+/* Inertias, wrenches and columns of a cluster's parts about a point. */
+static void load_bodies(const Tables *t, Workspace *w, int c, const double *x, const int **body) {
+    for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
+        const int b = t->part_list[i];
+        double *M = w->cell + *(*body)++, *f = w->wrench + 6 * b, d[3], rigid[10] = {0};
+        subtract(w->pose + 12 * b + 9, x, d);
+        add_rigid(w->rigid + 10 * b, d, rigid);
+        add_dense(rigid, M);
+        if (t->dense[b]) add_spatial(w->spatial + 36 * b, d, M);
+        add_cross(d, f, f + 3);
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+            double *J = w->carried + 6 * k;
+            for (int n = 0; n < 6; ++n) J[n] = w->motion[6 * k + n];
+            add_cross(d, J + 3, J);
+        }
+    }
+}
+
+/* Rows of a cluster's closures and couplings. */
+static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Reading *at) {
+    for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
+        double frame[12], d[3];
+        load_covectors(t, w, t->loop_list[i], frame);
+        subtract(frame + 9, x, d);
+        for (int r = t->row[t->loop_list[i]]; r < t->row[t->loop_list[i] + 1]; ++r) {
+            const int one = *at->row++, two = *at->row++;
+            double *g = w->covectors + 6 * r;
+            add_cross(d, g, g + 3);
+            if (one >= 0) add6(-1.0, g, w->cell + one);
+            if (two >= 0) add6(1.0, g, w->cell + two);
+        }
+    }
+    for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
+        const int row = t->constant_list[i];
+        load_constant(t, w, row);
+        for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
+            w->cell[*at->constant++] = t->coefficient[k];
+        }
+    }
+}
+
+/* Let a body's parent stand for it. */
+static const int *replace_body(const Tables *t, Workspace *w, const double *tau, const int *code) {
+    const int b = code[0], first = t->column[b], last = t->column[b + 1], p = t->parent[b];
+    double *cell = w->cell, *M = cell + code[1], *M_parent = code[2] < 0 ? NULL : cell + code[2];
+    const double *both = code[3] < 0 ? NULL : cell + code[3], *f = w->wrench + 6 * b;
+    const int rows_are_parents = code[4], scalars = code[5];
+    code += 6;
+    for (int n = 0; n < scalars; ++n) {
+        const double *mine = cell + *code++;
+        const int theirs = *code++;
+        for (int k = first; k < last; ++k) cell[*code++] += dot6(mine, w->carried + 6 * k);
+        if (theirs >= 0) add6(1.0, mine, cell + theirs);
+    }
+    const int bodies = *code++;
+    for (int n = 0; n < bodies; ++n) {
+        const double *mine = cell + *code++;
+        const int rows_are_others = *code++, theirs = *code++, same = *code++;
+        for (int k = first; k < last; ++k) {
+            act6(mine, rows_are_others, w->carried + 6 * k, cell + *code++);
+        }
+        if (theirs >= 0) add_matrix(mine, rows_are_others == same, cell + theirs);
+    }
+    for (int k = first; k < last; ++k) {
+        const double *J = w->carried + 6 * k;
+        double force[6] = {0};
+        act6(M, 1, J, force);
+        w->solution[*code++] = (t->own[k] ? tau[t->rate[k]] : 0.0) - dot6(J, f);
+        cell[*code++] += dot6(J, force) + t->armature[k];
+        for (int i = first; i < k; ++i) cell[*code++] += dot6(w->carried + 6 * i, force);
+        const int on_parent = *code++;
+        if (on_parent >= 0) {
+            add6(1.0, force, cell + on_parent);
+            if (both) act6(both, rows_are_parents, J, cell + on_parent);
+        }
+    }
+    if (M_parent) {
+        add_matrix(M, 1, M_parent);
+        if (both) add_matrix(both, 1, M_parent), add_matrix(both, 0, M_parent);
+    }
+    if (p) add6(1.0, f, w->wrench + 6 * p);
+    return code;
+}
+
+/* Whether bodies can bear that a row is eliminated by a pivot. */
+static inline int borne(const double *vector, const double *M, double pivot) {
+    for (int i = 0; i < 6; ++i) {
+        if (!(vector[i] * vector[i] <= -growing * pivot * M[7 * i])) return 0;
+    }
+    return 1;
+}
+
+/* Eliminate a column or a row; NULL where its pivot is not sound. */
+static const int *eliminate_scalar(const Tables *t, Workspace *w, int outside, const int *code) {
+    const int u = code[0], scalars = code[2], *scalar = code + 3;
+    double *cell = w->cell, *pivot = cell + code[1];
+    const int bodies = scalar[2 * scalars], *body = scalar + 2 * scalars + 1;
+    if (t->is_row[u] ? !(*pivot < 0.0) : !(*pivot > 0.0)) return NULL;
+    if (t->is_row[u]) {
+        for (int j = 0; j < bodies; ++j) {
+            if (body[3 * j + 1] != outside
+                && !borne(cell + body[3 * j], cell + body[3 * j + 2], *pivot)) {
+                return NULL;
+            }
+        }
+    }
+    const double inverse = 1.0 / *pivot, y = w->solution[u];
+    *pivot = inverse;
+    code = body + 3 * bodies;
+    for (int i = 0; i < scalars; ++i) {
+        const double share = inverse * cell[scalar[2 * i]];
+        w->solution[scalar[2 * i + 1]] -= share * y;
+        for (int j = i; j < scalars; ++j) cell[*code++] -= share * cell[scalar[2 * j]];
+        for (int j = 0; j < bodies; ++j) add6(-share, cell + body[3 * j], cell + *code++);
+    }
+    for (int i = 0; i < bodies; ++i) {
+        double mine[6], share[6], *M = cell + body[3 * i + 2], *f = w->wrench + 6 * body[3 * i + 1];
+        for (int n = 0; n < 6; ++n) {
+            mine[n] = cell[body[3 * i] + n];
+            share[n] = inverse * mine[n];
+        }
+        for (int n = 0; n < 6; ++n) add6(-share[n], mine, M + 6 * n);
+        add6(y, share, f);
+        for (int j = i + 1; j < bodies; ++j) {
+            const double *other = cell + body[3 * j];
+            double *pair = cell + *code++;
+            if (*code++) {
+                for (int n = 0; n < 6; ++n) add6(-share[n], other, pair + 6 * n);
+            } else {
+                for (int n = 0; n < 6; ++n) add6(-other[n], share, pair + 6 * n);
+            }
+        }
+    }
+    return code;
+}
+
+/* The point about which the vectors of a cluster are. */
+static inline const double *point_of(const Tables *t, const Workspace *w, int c) {
+    const int parent = t->cluster_parent[c];
+    return w->pose + 12 * (parent ? parent : t->part_list[t->cluster_part[c + 1] - 1]) + 9;
+}
+
+/* Eliminate a cluster in body coordinates. */
+static int eliminate_deep(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
+    const int parent = t->cluster_parent[c];
+    const double *x = point_of(t, w, c);
+    fill(0.0, t->deep_cell[c + 1] - t->deep_cell[c], w->cell + t->deep_cell[c]);
+    load_bodies(t, w, c, x, &at->body);
+    const int outside = *at->body++;
+    load_rows(t, w, c, x, at);
+    for (int i = t->deep_operation[c]; i < t->deep_operation[c + 1]; ++i) {
+        const int *code = t->deep_code + t->deep_start[i];
+        code = *code == REPLACE ? replace_body(t, w, tau, code + 1)
+                                : eliminate_scalar(t, w, parent, code + 1);
+        if (!code) return 1;
+    }
+    if (parent) add_matrix(w->cell + outside, 1, w->spatial + 36 * parent);
+    return 0;
+}
+
+/* The second half of its solution, operation by operation from behind. */
+static void solve_deep(const Tables *t, Workspace *w, int c) {
+    const double *x = point_of(t, w, c), *cell = w->cell;
+    for (int i = t->deep_operation[c + 1] - 1; i >= t->deep_operation[c]; --i) {
+        const int *code = t->deep_code + t->deep_start[i];
+        if (*code++ == REPLACE) {
+            const int b = *code;
+            double *a = w->acceleration + 6 * b;
+            for (int n = 0; n < 6; ++n) a[n] = w->acceleration[6 * t->parent[b] + n];
+            for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+                add6(w->solution[t->column_unknown[k]], w->carried + 6 * k, a);
+            }
+            continue;
+        }
+        const int scalars = code[2], *scalar = code + 3;
+        const int bodies = scalar[2 * scalars], *body = scalar + 2 * scalars + 1;
+        double y = w->solution[code[0]];
+        for (int j = 0; j < scalars; ++j) y -= cell[scalar[2 * j]] * w->solution[scalar[2 * j + 1]];
+        for (int j = 0; j < bodies; ++j) {
+            y -= dot6(cell + body[3 * j], w->acceleration + 6 * body[3 * j + 1]);
+        }
+        w->solution[code[0]] = cell[code[1]] * y;
+    }
+    for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
+        const int b = t->part_list[i];
+        double d[3], *a = w->acceleration + 6 * b;
+        if (!t->dense[b]) continue;
+        subtract(x, w->pose + 12 * b + 9, d);
+        add_cross(d, a + 3, a);
+    }
+}

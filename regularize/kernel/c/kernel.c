@@ -1,0 +1,107 @@
+/* The kernel in one translation unit: C99, no library but that of mathematics, no memory of its own.
+ *
+ * Every entry has the form
+ *     int entry(const Tables *, Workspace *, const double *const *in, double *const *out)
+ * with arrays whose shapes stand in the list of entries below, and returns 0, or 1 where the state needs another way
+ * of computing.
+ */
+#include "tables.h"
+
+#include "algebra.h"
+
+#include "kinematics.c"
+#include "inertia.c"
+#include "loop_rows.c"
+#include "factors.c"
+#include "deep.c"
+#include "step.c"
+#include "derivatives.c"
+#include "closure.c"
+#include "elimination.c"
+#include "responses.c"
+#include "residual.c"
+#include "projection.c"
+#include "inverse.c"
+
+/* Poses of all parts. */
+static int part_poses(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+    positions(t, w, in[0]);
+    for (int i = 0; i < 12 * t->size[parts_size]; ++i) out[0][i] = w->pose[i];
+    return 0;
+}
+
+/* Twists of all parts, and their accelerations at given ones of the velocities. */
+static int part_motions(const Tables *t, Workspace *w, const double *const *in,
+                        double *const *out) {
+    static const double rest[3] = {0.0, 0.0, 0.0};
+    positions(t, w, in[0]);
+    velocities(t, w, in[1], rest);
+    accelerations(t, w, in[2]);
+    for (int i = 0; i < 6 * t->size[parts_size]; ++i) {
+        out[0][i] = w->twist[i];
+        out[1][i] = w->acceleration[i];
+    }
+    return 0;
+}
+
+/* Shape of an array: a number times a size, by another size. */
+typedef struct {
+    int times, rows, columns;
+} Shape;
+
+#define MOST_ARRAYS 6
+
+typedef struct {
+    const char *name;
+    int (*run)(const Tables *, Workspace *, const double *const *, double *const *);
+    int inputs, outputs;
+    Shape in[MOST_ARRAYS], out[MOST_ARRAYS];
+} Entry;
+
+/* What can be called. */
+#define ENTRIES(X)                                                                                 \
+    X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)                      \
+    X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
+    X(residual) X(newton_step) X(project) X(project_velocity) X(inverse_terms) X(force_changes)    \
+    X(row_changes) X(actuated_derivatives)
+
+#define PLACE(name) entry_##name,
+enum { ENTRIES(PLACE) number_of_entries };
+#undef PLACE
+
+#define CONFIGURATION {1, nq_size, one_size}
+#define VELOCITY {1, nv_size, one_size}
+#define ROWS {1, rows_size, nv_size}
+#define ERRORS {1, rows_size, one_size}
+#define BY_VELOCITY {1, nv_size, nv_size}
+
+static const Entry entries[number_of_entries] = {
+    {"part_poses", part_poses, 1, 1, {CONFIGURATION}, {{12, parts_size, one_size}}},
+    {"part_motions", part_motions, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
+     {{6, parts_size, one_size}, {6, parts_size, one_size}}},
+    {"forward_dynamics", forward_dynamics, 3, 1, {CONFIGURATION, VELOCITY, VELOCITY}, {VELOCITY}},
+    {"constrained_dynamics", constrained_dynamics, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
+     {VELOCITY, {1, rows_size, one_size}}},
+    {"stabilized_dynamics", stabilized_dynamics, 4, 1,
+     {CONFIGURATION, VELOCITY, VELOCITY, ERRORS}, {VELOCITY}},
+    {"jacobian", jacobian, 1, 1, {CONFIGURATION}, {ROWS}},
+    {"bias", bias, 2, 1, {CONFIGURATION, VELOCITY}, {ERRORS}},
+    {"dynamics_derivatives", dynamics_derivatives, 3, 4, {CONFIGURATION, VELOCITY, VELOCITY},
+     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
+    {"stabilized_derivatives", stabilized_derivatives, 5, 4,
+     {CONFIGURATION, VELOCITY, VELOCITY, ERRORS, {2, one_size, one_size}},
+     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
+    {"residual", residual, 1, 1, {CONFIGURATION}, {ERRORS}},
+    {"newton_step", newton_step, 1, 2, {CONFIGURATION}, {CONFIGURATION, ERRORS}},
+    {"project", project, 3, 1, {CONFIGURATION, VELOCITY, {5, one_size, one_size}},
+     {CONFIGURATION}},
+    {"project_velocity", project_velocity, 2, 1, {CONFIGURATION, VELOCITY}, {VELOCITY}},
+    {"inverse_terms", inverse_terms, 3, 3, {CONFIGURATION, VELOCITY, VELOCITY},
+     {VELOCITY, BY_VELOCITY, ROWS}},
+    {"force_changes", force_changes, 4, 1, {CONFIGURATION, VELOCITY, VELOCITY, ERRORS},
+     {{2, nv_size, nv_size}}},
+    {"row_changes", row_changes, 2, 1, {CONFIGURATION, VELOCITY}, {ROWS}},
+    {"actuated_derivatives", actuated_derivatives, 4, 5,
+     {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY},
+     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
+};

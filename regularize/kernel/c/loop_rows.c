@@ -1,0 +1,89 @@
+/* Rows of closures: covectors, right-hand sides, and entries at the columns on both sides. */
+#include "algebra.h"
+#include "tables.h"
+
+/* Where the lists of the step are read. */
+typedef struct {
+    const int *h, *j, *update, *stiff, *body, *row, *constant;
+} Reading;
+
+/* Twist of a closure's row frame point x as a point of what column k of part b moves. */
+static inline void twist_at(const Workspace *w, int b, int k, const double *x, double *twist) {
+    double arm[3];
+    subtract(x, w->pose + 12 * b + 9, arm);
+    copy(w->motion + 6 * k, twist);
+    copy(w->motion + 6 * k + 3, twist + 3);
+    add_cross(twist + 3, arm, twist);
+}
+
+/* Entries of a closure's rows at the columns from a part down to another one. */
+static void load_way(const Tables *t, Workspace *w, int c, int b, double sign, const double *x,
+                     Reading *at) {
+    for (; b != t->last_common[c]; b = t->parent[b]) {
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+            double twist[6];
+            twist_at(w, b, k, x, twist);
+            for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+                const double *g = w->covectors + 6 * r;
+                w->entry[*at->j++] = sign * (dot(g, twist) + dot(g + 3, twist + 3));
+            }
+        }
+    }
+}
+
+/* Velocity and acceleration of a part at a point, while no column accelerates. */
+static inline void motion_at(const Workspace *w, int b, const double *x, double *v, double *a) {
+    const double *V = w->twist + 6 * b, *A = w->drift + 6 * b;
+    double arm[3], swept[3];
+    subtract(x, w->pose + 12 * b + 9, arm);
+    cross(V + 3, arm, swept);
+    for (int i = 0; i < 3; ++i) v[i] = V[i] + swept[i], a[i] = A[i];
+    add_cross(A + 3, arm, a);
+    add_cross(V + 3, swept, a);
+}
+
+/* Whether steps are wanted in which every velocity has the inertia of one, from rest. */
+static inline int is_unit(const Tables *t) { return t->inertia == t->no_inertia; }
+
+/* Rows of a closure: covectors in ground axes, right-hand sides, and the frame that they are in.
+ *
+ * In a frame that moves with the first part, the relative velocity u = v2 - v1 at its origin and
+ * the relative rate have the rates a2 - a1 - (O1 + O2) x u and alpha2 - alpha1 - O1 x O2. */
+static void load_covectors(const Tables *t, Workspace *w, int c, double *frame) {
+    const int one = t->first[c], two = t->second[c];
+    const double *O1 = w->twist + 6 * one + 3, *O2 = w->twist + 6 * two + 3;
+    double v1[3], a1[3], v2[3], rate[6] = {0.0}, u[3], both[3];
+    compose(w->pose + 12 * one, t->row_frame + 12 * c, frame);
+    if (!is_unit(t)) {
+        motion_at(w, one, frame + 9, v1, a1);
+        motion_at(w, two, frame + 9, v2, rate);
+        subtract(v1, v2, u);
+        for (int i = 0; i < 3; ++i) {
+            both[i] = O1[i] + O2[i];
+            rate[i] -= a1[i];
+            rate[3 + i] = w->drift[6 * two + 3 + i] - w->drift[6 * one + 3 + i];
+        }
+        add_cross(both, u, rate);
+        add_cross(O2, O1, rate + 3);
+    }
+    for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+        double *g = w->covectors + 6 * r;
+        rotate(frame, t->covector + 6 * r, g);
+        rotate(frame, t->covector + 6 * r + 3, g + 3);
+        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
+    }
+}
+
+/* Entries of a closure's rows. */
+static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
+    double frame[12];
+    load_covectors(t, w, c, frame);
+    load_way(t, w, c, t->second[c], 1.0, frame + 9, at);
+    load_way(t, w, c, t->first[c], -1.0, frame + 9, at);
+}
+
+/* Right-hand side of a constant row: what is wanted of a coupling; parts that follow have none. */
+static inline void load_constant(const Tables *t, Workspace *w, int row) {
+    const int r = t->size[loop_rows_size] + row;
+    w->solution[t->row_unknown[r]] = r < t->size[rows_size] ? -w->wanted[r] : 0.0;
+}

@@ -1,0 +1,293 @@
+/* The kernel as a Python module, on the buffers of NumPy arrays.
+ *
+ * Kernel(integers, reals, empty, contiguous): tables as int32 and float64 arrays, numpy.empty, and
+ * a function that makes a contiguous array of float64. Each entry of kernel.c is a method. It takes
+ * arrays of one state, or of N states with a leading axis (those without it are shared), and then,
+ * if wanted, a number of threads. It returns an array or a tuple of arrays, or None where a state
+ * needs another way of computing. The interpreter is released while several states are computed.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "kernel.c"
+
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
+#define MOST_THREADS 64
+
+typedef struct {
+    PyObject_HEAD
+    Py_buffer integers, reals;
+    Tables tables;
+    PyObject *empty, *contiguous;
+    double *spare[MOST_THREADS]; /* workspaces that nobody uses */
+    int spares;
+} Kernel;
+
+/* Where the arrays of one call are. */
+typedef struct {
+    const Entry *entry;
+    const Tables *tables;
+    const double *in[MOST_ARRAYS];
+    double *out[MOST_ARRAYS];
+    size_t in_step[MOST_ARRAYS], out_step[MOST_ARRAYS]; /* numbers from one state to the next */
+} Call;
+
+/* Some of a call's states, with a workspace. */
+typedef struct {
+    const Call *call;
+    double *numbers;
+    Py_ssize_t begin, end;
+    int failed;
+} Share;
+
+static Py_ssize_t length_of(const Tables *t, const Shape *shape) {
+    return (Py_ssize_t)shape->times * t->size[shape->rows] * t->size[shape->columns];
+}
+
+static void *run_share(void *argument) {
+    Share *share = argument;
+    const Call *call = share->call;
+    Workspace w;
+    open_workspace(call->tables, &w, share->numbers);
+    share->failed = 0;
+    for (Py_ssize_t n = share->begin; n < share->end && !share->failed; ++n) {
+        const double *in[MOST_ARRAYS];
+        double *out[MOST_ARRAYS];
+        for (int i = 0; i < call->entry->inputs; ++i) in[i] = call->in[i] + n * call->in_step[i];
+        for (int i = 0; i < call->entry->outputs; ++i) {
+            out[i] = call->out[i] + n * call->out_step[i];
+        }
+        share->failed = call->entry->run(call->tables, &w, in, out);
+    }
+    return NULL;
+}
+
+/* Compute all shares, each but the first in a thread of its own. */
+static int run_shares(Share *shares, int count) {
+    int failed = 0;
+#ifndef _WIN32
+    pthread_t threads[MOST_THREADS];
+    int running[MOST_THREADS];
+    for (int i = 1; i < count; ++i) {
+        running[i] = pthread_create(&threads[i], NULL, run_share, &shares[i]) == 0;
+    }
+    run_share(&shares[0]);
+    for (int i = 1; i < count; ++i) {
+        if (running[i]) {
+            pthread_join(threads[i], NULL);
+        } else {
+            run_share(&shares[i]);
+        }
+    }
+#else
+    for (int i = 0; i < count; ++i) run_share(&shares[i]);
+#endif
+    for (int i = 0; i < count; ++i) failed |= shares[i].failed;
+    return failed;
+}
+
+static double *borrow(Kernel *self) {
+    if (self->spares > 0) return self->spare[--self->spares];
+    return PyMem_RawMalloc((workspace_length(&self->tables) + 1) * sizeof(double));
+}
+
+static void give_back(Kernel *self, double *numbers) {
+    if (numbers != NULL && self->spares < MOST_THREADS) {
+        self->spare[self->spares++] = numbers;
+    } else {
+        PyMem_RawFree(numbers);
+    }
+}
+
+/* The buffer of an array of doubles, contiguous, of one or two axes; else of a copy that is one. */
+static int view_numbers(Kernel *self, PyObject *array, Py_buffer *view) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
+    if (PyObject_CheckBuffer(array) && PyObject_GetBuffer(array, view, flags) == 0) {
+        if (view->format != NULL && view->format[0] == 'd' && view->format[1] == 0) return 0;
+        PyBuffer_Release(view);
+    }
+    PyErr_Clear();
+    PyObject *copied = PyObject_CallOneArg(self->contiguous, array);
+    if (copied == NULL) return -1;
+    const int failed = PyObject_GetBuffer(copied, view, flags);
+    Py_DECREF(copied);
+    return failed;
+}
+
+/* An empty array for one state (N < 0) or for N of them. */
+static PyObject *make_array(Kernel *self, const Shape *shape, Py_ssize_t N) {
+    const long rows = (long)shape->times * self->tables.size[shape->rows];
+    const long columns = self->tables.size[shape->columns];
+    PyObject *sizes;
+    if (shape->columns == one_size) {
+        sizes = N < 0 ? Py_BuildValue("l", rows) : Py_BuildValue("(nl)", N, rows);
+    } else {
+        sizes = N < 0 ? Py_BuildValue("(ll)", rows, columns)
+                      : Py_BuildValue("(nll)", N, rows, columns);
+    }
+    if (sizes == NULL) return NULL;
+    PyObject *array = PyObject_CallOneArg(self->empty, sizes);
+    Py_DECREF(sizes);
+    return array;
+}
+
+/* Run an entry on its arrays; N < 0 stands for one state without leading axis. */
+static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
+    Share shares[MOST_THREADS];
+    const Py_ssize_t count = N < 0 ? 1 : N;
+    int used = 0, failed = 0;
+    if (count == 0) return 0;
+    if (threads > count) threads = (int)count;
+    for (; used < threads; ++used) {
+        Share share = {call, borrow(self), count * used / threads, count * (used + 1) / threads, 0};
+        shares[used] = share;
+        if (share.numbers == NULL) break;
+    }
+    if (used < threads) {
+        PyErr_NoMemory();
+        failed = -1;
+    } else if (count == 1) {
+        failed = run_shares(shares, 1);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        failed = run_shares(shares, threads);
+        Py_END_ALLOW_THREADS
+    }
+    for (int i = 0; i < used; ++i) give_back(self, shares[i].numbers);
+    return failed;
+}
+
+/* Check the inputs' shapes, and find the number of states; -2 if one is wrong. */
+static Py_ssize_t states_of(const Tables *t, const Entry *entry, Py_buffer *views, Call *call) {
+    Py_ssize_t N = -1;
+    for (int i = 0; i < entry->inputs; ++i) {
+        const Py_ssize_t length = length_of(t, &entry->in[i]);
+        const int batch = views[i].ndim == 2;
+        if (views[i].ndim < 1 || views[i].ndim > 2 || views[i].shape[batch] != length) {
+            PyErr_Format(PyExc_ValueError, "%s: argument %d must have shape (%zd,) or (N, %zd)",
+                         entry->name, i + 1, length, length);
+            return -2;
+        }
+        if (batch && N >= 0 && views[i].shape[0] != N) {
+            PyErr_Format(PyExc_ValueError, "%s: arguments of different lengths %zd and %zd",
+                         entry->name, N, views[i].shape[0]);
+            return -2;
+        }
+        if (batch) N = views[i].shape[0];
+        call->in[i] = views[i].buf;
+        call->in_step[i] = batch ? (size_t)length : 0;
+    }
+    return N;
+}
+
+static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t count, int index) {
+    const Entry *entry = &entries[index];
+    Py_buffer views[MOST_ARRAYS], results[MOST_ARRAYS];
+    PyObject *arrays[MOST_ARRAYS], *found = NULL;
+    Call call;
+    int viewed = 0, made = 0, threads = 1, failed = 1;
+    call.entry = entry, call.tables = &self->tables;
+    if (count == entry->inputs + 1) threads = (int)PyLong_AsLong(arguments[count - 1]);
+    if (PyErr_Occurred()) return NULL;
+    if (count != entry->inputs && count != entry->inputs + 1) {
+        return PyErr_Format(PyExc_TypeError, "%s takes %d arrays", entry->name, entry->inputs);
+    }
+    if (threads < 1 || threads > MOST_THREADS) {
+        return PyErr_Format(PyExc_ValueError, "threads must be 1 to %d", MOST_THREADS);
+    }
+    for (; viewed < entry->inputs; ++viewed) {
+        if (view_numbers(self, arguments[viewed], &views[viewed]) < 0) goto end;
+    }
+    const Py_ssize_t N = states_of(&self->tables, entry, views, &call);
+    if (N == -2) goto end;
+    for (; made < entry->outputs; ++made) {
+        arrays[made] = make_array(self, &entry->out[made], N);
+        if (arrays[made] == NULL) goto end;
+        if (PyObject_GetBuffer(arrays[made], &results[made], PyBUF_WRITABLE) < 0) {
+            Py_DECREF(arrays[made]);
+            goto end;
+        }
+        call.out[made] = results[made].buf;
+        call.out_step[made] = (size_t)length_of(&self->tables, &entry->out[made]);
+    }
+    failed = compute(self, &call, N, threads);
+    if (failed > 0) {
+        found = Py_NewRef(Py_None);
+    } else if (failed == 0 && made == 1) {
+        found = Py_NewRef(arrays[0]);
+    } else if (failed == 0 && (found = PyTuple_New(made)) != NULL) {
+        for (int i = 0; i < made; ++i) PyTuple_SET_ITEM(found, i, Py_NewRef(arrays[i]));
+    }
+end:
+    for (int i = 0; i < viewed; ++i) PyBuffer_Release(&views[i]);
+    for (int i = 0; i < made; ++i) {
+        PyBuffer_Release(&results[i]);
+        Py_DECREF(arrays[i]);
+    }
+    return found;
+}
+
+#define METHOD(name)                                                                               \
+    static PyObject *method_##name(PyObject *self, PyObject *const *arguments, Py_ssize_t count) { \
+        return call_entry((Kernel *)self, arguments, count, entry_##name);                         \
+    }
+ENTRIES(METHOD)
+#undef METHOD
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
+static PyMethodDef methods[] = {ENTRIES(METHOD){NULL, NULL, 0, NULL}};
+#undef METHOD
+
+static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    PyObject *integers, *reals, *empty, *contiguous;
+    static char *names[] = {"integers", "reals", "empty", "contiguous", NULL};
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOOO", names, &integers, &reals, &empty,
+                                     &contiguous)) {
+        return NULL;
+    }
+    Kernel *self = (Kernel *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    if (PyObject_GetBuffer(integers, &self->integers, PyBUF_C_CONTIGUOUS) < 0 ||
+        PyObject_GetBuffer(reals, &self->reals, PyBUF_C_CONTIGUOUS) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    self->empty = Py_NewRef(empty);
+    self->contiguous = Py_NewRef(contiguous);
+    open_tables(&self->tables, self->integers.buf, self->reals.buf);
+    return (PyObject *)self;
+}
+
+static void kernel_dealloc(PyObject *object) {
+    Kernel *self = (Kernel *)object;
+    while (self->spares > 0) PyMem_RawFree(self->spare[--self->spares]);
+    if (self->integers.obj != NULL) PyBuffer_Release(&self->integers);
+    if (self->reals.obj != NULL) PyBuffer_Release(&self->reals);
+    Py_XDECREF(self->empty);
+    Py_XDECREF(self->contiguous);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyTypeObject kernel_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "regularize.kernel._compiled.Kernel",
+    .tp_basicsize = sizeof(Kernel),
+    .tp_dealloc = kernel_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_methods = methods,
+    .tp_new = kernel_new,
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_compiled", .m_size = -1};
+
+PyMODINIT_FUNC PyInit__compiled(void) {
+    PyObject *made = PyModule_Create(&module);
+    if (made == NULL || PyType_Ready(&kernel_type) < 0) return NULL;
+    if (PyModule_AddObjectRef(made, "Kernel", (PyObject *)&kernel_type) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    return made;
+}

@@ -1,0 +1,292 @@
+/* Accelerations of a tree with closed loops.
+ *
+ * Clusters of parts are eliminated from the leaves inwards, as single joints are in the
+ * articulated-body algorithm (Featherstone, Rigid Body Dynamics Algorithms, chapter 7). With the
+ * acceleration A of the part that a cluster moves against, beyond what it is while no column
+ * accelerates, the cluster's columns accelerate by a, where
+ *
+ *     ( H  J^T ) (   a     )   ( f - F^T A )
+ *     ( J   0  ) ( -lambda ) = (  -gamma   )
+ *
+ * and the wrench that it needs, I A + F a + p, is (I - F K^-1 F^T) A + p + F K^-1 (f, -gamma).
+ */
+#include "algebra.h"
+#include "tables.h"
+
+/* Entries of inertia at the columns of part b, and their right-hand sides. */
+static void load_columns(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
+                         Reading *at) {
+    const double *rigid = w->rigid + 10 * b, *wrench = w->wrench + 6 * b;
+    const int hinge = is_hinge(t, b);
+    for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+        const double *J = w->motion + 6 * k;
+        const int unknown = t->column_unknown[k];
+        double f[6], d[3];
+        if (hinge) {
+            act_spin(rigid, J + 3, f);
+        } else {
+            act_rigid(rigid, J, f);
+        }
+        if (t->dense[b]) {
+            const double *M = w->spatial + 36 * b;
+            for (int i = 0; i < 6; ++i) f[i] += dot(M + 6 * i, J) + dot(M + 6 * i + 3, J + 3);
+        }
+        for (int i = t->column[b]; i <= k; ++i) {
+            const double *I = w->motion + 6 * i;
+            w->entry[*at->h++] = dot(I, f) + dot(I + 3, f + 3);
+        }
+        w->entry[t->start[unknown]] += t->armature[k];
+        w->solution[unknown] = (t->own[k] ? tau[t->rate[k]] : 0.0) - dot(J, wrench)
+                               - dot(J + 3, wrench + 3);
+        int a = b;
+        for (; t->inner[a]; a = t->parent[a]) {
+            const int p = t->parent[a];
+            subtract(w->pose + 12 * a + 9, w->pose + 12 * p + 9, d);
+            add_cross(d, f, f + 3);
+            for (int i = t->column[p]; i < t->column[p + 1]; ++i) {
+                const double *I = w->motion + 6 * i;
+                w->entry[*at->h++] = dot(I, f) + dot(I + 3, f + 3);
+            }
+        }
+        if (!rooted) {
+            double *F = w->border + 6 * unknown;
+            subtract(w->pose + 12 * a + 9, w->pose + 12 * t->parent[a] + 9, d);
+            add_cross(d, f, f + 3);
+            for (int i = 0; i < 6; ++i) F[i] = f[i];
+        }
+    }
+}
+
+/* The same where every velocity has the inertia of one and parts have none. */
+static void load_unit_columns(const Tables *t, Workspace *w, int b, Reading *at) {
+    int others = 0;
+    for (int a = b; t->inner[a]; a = t->parent[a]) {
+        const int p = t->parent[a];
+        others += t->column[p + 1] - t->column[p];
+    }
+    for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+        const int unknown = t->column_unknown[k];
+        at->h += k - t->column[b] + 1 + others;
+        w->entry[t->start[unknown]] += t->armature[k];
+        w->solution[unknown] = 0.0;
+    }
+}
+
+/* Keep the mean square of rows for their pivots, where every velocity has the inertia of one. */
+static void note_row_weight(const Tables *t, Workspace *w, int begin, int end) {
+    double sum = 0.0;
+    int rows = 0;
+    for (int u = begin; u < end; ++u) {
+        rows += t->is_row[u];
+        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
+            if (t->is_row[t->below[i]] && !t->is_row[u]) sum += w->entry[i] * w->entry[i];
+        }
+    }
+    for (int u = begin; u < end; ++u) {
+        if (t->is_row[u]) w->pivot[u] = sum / rows;
+    }
+}
+
+/* Hand a part's inertia and wrench on to its parent. */
+static void hand_on(const Tables *t, Workspace *w, int b) {
+    const int p = t->parent[b];
+    double d[3];
+    subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+    add_wrench(w->wrench + 6 * b, d, w->wrench + 6 * p);
+    if (t->inner[b]) {
+        add_rigid(w->rigid + 10 * b, d, w->rigid + 10 * p);
+        if (t->dense[b]) add_spatial(w->spatial + 36 * b, d, w->spatial + 36 * p);
+    } else {
+        /* Through moving parts only a little of a great mass may be felt: no large sums. */
+        double rigid[10] = {0};
+        add_rigid(w->rigid + 10 * b, d, rigid);
+        add_dense(rigid, w->spatial + 36 * p);
+        if (t->dense[b]) add_spatial(w->spatial + 36 * b, d, w->spatial + 36 * p);
+    }
+}
+
+/* Add rho J^T J to H and rho J^T beta to f, which changes no solution, so that massless ends of the
+ * tree have pivots: rho makes both matrices about as large. */
+static void stiffen(const Tables *t, Workspace *w, int c, Reading *at) {
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    double mass = 0.0;
+    int columns = 0;
+    for (int u = begin; u < end; ++u) {
+        if (!t->is_row[u]) mass += w->entry[t->start[u]], ++columns;
+    }
+    for (int u = begin; u < end; ++u) {
+        if (!t->is_row[u]) continue;
+        const int count = *at->stiff++, *place = at->stiff, *column = place + count;
+        double square = 0.0;
+        at->stiff = column + count;
+        for (int i = 0; i < count; ++i) square += w->entry[place[i]] * w->entry[place[i]];
+        const double rho = square > 0.0 ? mass / (columns * square) : 0.0;
+        for (int i = 0; i < count; ++i) {
+            const double x = rho * w->entry[place[i]];
+            w->solution[column[i]] += x * w->solution[u];
+            for (int j = i; j < count; ++j) w->entry[*at->stiff++] += x * w->entry[place[j]];
+        }
+    }
+}
+
+/* What a cluster takes from the inertia of the part that it moves against, and adds to its wrench. */
+static void yield_to(const Tables *t, Workspace *w, int begin, int end, int parent) {
+    double *restrict M = w->spatial + 36 * parent, *restrict f = w->wrench + 6 * parent;
+    for (int u = begin; u < end; ++u) {
+        const double *Y = w->border + 6 * u, inverse = w->entry[t->start[u]];
+        const double share = inverse * w->solution[u];
+        for (int i = 0; i < 6; ++i) {
+            const double x = inverse * Y[i];
+            for (int j = i; j < 6; ++j) M[6 * i + j] -= x * Y[j];
+            f[i] += share * Y[i];
+        }
+    }
+    for (int i = 1; i < 6; ++i) {
+        for (int j = 0; j < i; ++j) M[6 * i + j] = M[6 * j + i];
+    }
+}
+
+/* Eliminate a cluster. */
+static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    const int parent = t->cluster_parent[c], rooted = parent == 0;
+    if (t->deep[c]) return is_unit(t) || eliminate_deep(t, w, c, tau, at);
+    fill(0.0, t->start[end] - t->start[begin], w->entry + t->start[begin]);
+    if (!rooted) fill(0.0, 6 * (end - begin), w->border + 6 * begin);
+    for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
+        const int b = t->part_list[i];
+        if (is_unit(t)) {
+            load_unit_columns(t, w, b, at);
+            continue;
+        }
+        load_columns(t, w, b, tau, rooted, at);
+        if (t->inner[b] || !rooted) hand_on(t, w, b);
+    }
+    for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
+        load_closure(t, w, t->loop_list[i], at);
+    }
+    for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
+        const int row = t->constant_list[i];
+        load_constant(t, w, row);
+        for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
+            w->entry[*at->j++] = t->coefficient[k];
+        }
+    }
+    if (t->stiffened[c]) stiffen(t, w, c, at);
+    if (t->soft[c]) {
+        if (solve_softly(t, w, c, at)) return 1;
+        if (!rooted) yield_softly(t, w, begin, end, parent);
+        return 0;
+    }
+    if (!t->massive[0]) note_pivots(t, w, begin, end);
+    if (is_unit(t)) note_row_weight(t, w, begin, end);
+    if (factorise(t, w, c, &at->update)) return 1;
+    if (!rooted) yield_to(t, w, begin, end, parent);
+    return 0;
+}
+
+/* The second half of a cluster's solution, and the accelerations that others move against. */
+static void solve_cluster(const Tables *t, Workspace *w, int c) {
+    const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
+    const double *A = w->acceleration + 6 * parent;
+    if (t->deep[c]) {
+        solve_deep(t, w, c);
+        return;
+    }
+    for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
+        const int first = t->start[u], last = t->start[u + 1];
+        double y = w->solution[u];
+        if (parent) {
+            const double *Y = w->border + 6 * u;
+            y -= dot(Y, A) + dot(Y + 3, A + 3);
+        }
+        if (!t->soft[c]) {
+            y *= w->entry[first];
+            for (int i = first + 1; i < last; ++i) y -= w->entry[i] * w->solution[t->below[i]];
+        }
+        w->solution[u] = y;
+    }
+    for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
+        const int b = t->part_list[i], p = t->parent[b];
+        if (!t->dense[b]) continue;
+        double d[3], *a = w->acceleration + 6 * b;
+        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+        for (int j = 0; j < 6; ++j) a[j] = w->acceleration[6 * p + j];
+        add_cross(a + 3, d, a);
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+            const double rate = w->solution[t->column_unknown[k]];
+            for (int j = 0; j < 6; ++j) a[j] += rate * w->motion[6 * k + j];
+        }
+    }
+}
+
+/* Accelerations of all columns and multipliers of all rows, after velocities(). */
+static int solve_step(const Tables *t, Workspace *w, const double *tau) {
+    Reading at = {t->h_place, t->j_place, t->update, t->stiff_place,
+                  t->deep_body, t->deep_row, t->deep_entry};
+    for (int b = 1; b < t->size[parts_size]; ++b) {
+        if (!is_unit(t)) load_part(t, w, b);
+        if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
+    }
+    for (int c = 0; c < t->size[clusters_size]; ++c) {
+        if (eliminate_cluster(t, w, c, tau, &at)) return 1;
+    }
+    fill(0.0, 6, w->acceleration);
+    for (int c = t->size[clusters_size] - 1; c >= 0; --c) solve_cluster(t, w, c);
+    return 0;
+}
+
+/* Accelerations of the velocities after solve_step(). */
+static void write_solution(const Tables *t, const Workspace *w, double *a) {
+    for (int k = 0; k < t->size[columns_size]; ++k) {
+        if (t->own[k]) a[t->rate[k]] = w->solution[t->column_unknown[k]];
+    }
+}
+
+/* Acceleration under joint forces, with what is wanted of the rows beside their rates. */
+static int accelerate_under(const Tables *t, Workspace *w, const double *const *in, double *a) {
+    const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
+    positions(t, w, in[0]);
+    velocities(t, w, in[1], against);
+    if (solve_step(t, w, in[2])) return 1;
+    write_solution(t, w, a);
+    return 0;
+}
+
+/* Acceleration of the velocities under joint forces; 1 where masses or rows do not determine it. */
+static int forward_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                            double *const *out) {
+    fill(0.0, t->size[rows_size], w->wanted);
+    return accelerate_under(t, w, in, out[0]);
+}
+
+/* The same with numbers that are added to the rates of the rows. */
+static int stabilized_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                               double *const *out) {
+    for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = in[3][r];
+    return accelerate_under(t, w, in, out[0]);
+}
+
+/* The shortest step (nv,) that takes errors (rows,) away to first order, after positions(): the
+ * acceleration at rest of a tree whose parts have no inertia, but every velocity has that of one.
+ * 1 where rows depend on each other. */
+static int shortest_step(const Tables *t, Workspace *w, const double *errors, double *step) {
+    Tables unit = *t;
+    if (t->size[soft_unknowns_size]) return 1;
+    unit.inertia = t->no_inertia, unit.armature = t->unit;
+    for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = errors[r];
+    if (solve_step(&unit, w, NULL)) return 1;
+    write_solution(t, w, step);
+    return 0;
+}
+
+/* The same, and the multipliers of the rows. */
+static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                                double *const *out) {
+    if (forward_dynamics(t, w, in, out)) return 1;
+    for (int c = 0; c < t->size[clusters_size]; ++c) {
+        if (t->soft[c]) take_idle(t, w, c);
+    }
+    for (int r = 0; r < t->size[rows_size]; ++r) out[1][r] = -w->solution[t->row_unknown[r]];
+    return 0;
+}

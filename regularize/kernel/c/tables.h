@@ -1,0 +1,187 @@
+/* Tables: what a machine is made of, as flat arrays of whole numbers and of real ones.
+ *
+ * The lists below are the only place where the arrays are named. Python reads them from this file
+ * (regularize/kernel/sections.py), the compiler as macros. Of each list, one array of numbers holds
+ * all sections, one behind the other; the array of whole numbers begins with where they start.
+ *
+ * A machine is a tree of parts. Part 0 is the ground; the parent of a part comes before it. A part
+ * moves against its parent by one elementary motion along or about z of its own frame, or by one
+ * of the groups below. Its freedoms are columns, numbered part by part. A joint of several freedoms
+ * is a series of parts of which the last one has the inertia.
+ */
+#ifndef REGULARIZE_TABLES_H
+#define REGULARIZE_TABLES_H
+
+#include <stddef.h>
+
+/* How a part moves. TURN: angle q about z and pitch q along it. CIRCLE: the same, q being cosine
+ * and sine. SLIDE: q along z. BALL: quaternion x y z w, rate about the part's own axes. FREE:
+ * position and quaternion, twist in the part's own axes. PLANE: x, y, cosine, sine; rates along the
+ * part's own x and y and about z. */
+enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
+
+/* Numbers that lengths of arrays are multiples of; "one" is 1. */
+#define SIZES(X)                                                                                   \
+    X(one) X(parts) X(nq) X(nv) X(columns) X(closures) X(rows)                                     \
+    X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)                                    \
+    X(soft_unknowns) X(soft_values) X(cells)                                                       \
+    X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
+    X(responses)
+
+/* Whole numbers.
+ *   parent, kind, coordinate: of each part; coordinate is the place in q
+ *   column: first column of each part, and one number more at the end
+ *   rate: place in v of each column; own: 1 where the column's acceleration is that of v itself, 0
+ *   where the column follows another one (a mimic joint), by a coupling row
+ *   first, second: parts on both sides of each closure; first carries the row frame
+ *   row: first row of each closure, and one number more
+ *   closing_screw: first screw of each closure, and one number more
+ *   closing, sign: see closing below; 1 where the second part is the child of the closing joint
+ *   coupling: first entry of each constant row, and one number more; coupled: the columns. Rows of
+ *   couplings come first, then one for each part that follows another one
+ * For derivatives:
+ *   moved: part that each column moves
+ *   step, stepped, sense: first entry of each closure, and one number more; the columns that move
+ *   one of its parts alone; 1 where that is the second, -1 the first
+ *   set_row, row_of_set, set_velocity, velocity_of_set, set_rank: rows that hang together and the
+ *   velocities that they are on; velocity_alone: velocities on no row
+ * For the step, where clusters are parts that are solved as one, leaves first:
+ *   cluster_parent: part that a cluster moves against; cluster_part, cluster_loop, cluster_constant,
+ *   cluster_unknown: where its parts (descending), closures, constant rows and unknowns begin in
+ *   part_list, loop_list, constant_list and the order of elimination, and one number more
+ *   inner: 1 where a part's parent is of the same cluster; dense: 1 where clusters move against a
+ *   part or against one behind it in its cluster; last_common: last part that both sides of a closure hang on
+ *   column_unknown, row_unknown: place of each column, and of each row (closures, then constant
+ *   ones), in the order of elimination; is_row: 1 where an unknown is a row
+ *   start: where the entries of each unknown begin, the pivot first, and one number more; below: the
+ *   unknown of each entry; update: entries that each pivot changes, pair by pair
+ *   h_place, j_place: entries of inertia and rows in the order in which they are found
+ *   massive: 1 where the tree's mass matrix is regular; soft: 1 where rows of a cluster may depend
+ *   on each other; stiffened: 1 where masses of a cluster may vanish beside its rows; stiff_place:
+ *   for each row of such, in the order of elimination: number of columns, entries there, unknowns of
+ *   the columns, entries of all their pairs
+ *   deep: 1 where a cluster is eliminated in body coordinates (deep.c); deep_cell, deep_operation:
+ *   where its cells and its operations begin, and one number more; deep_start: where an operation
+ *   begins in deep_code; deep_body: cells of its parts' inertias (ascending) and of its parent's;
+ *   deep_row: cells of each row on the first and the second part; deep_entry: cells of the constant
+ *   rows' entries */
+#define INTEGERS(X)                                                                                \
+    X(size) X(parent) X(kind) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
+    X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent)                   \
+    X(cluster_part) X(part_list)                                                                   \
+    X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
+    X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(update) \
+    X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)                           \
+    X(deep) X(deep_cell) X(deep_operation) X(deep_start) X(deep_code) X(deep_body) X(deep_row)     \
+    X(deep_entry)                                                                                  \
+    X(moved) X(step) X(stepped) X(sense) X(set_row) X(row_of_set) X(set_velocity)                  \
+    X(velocity_of_set) X(set_rank) X(velocity_alone)
+
+/* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
+ *   placement: pose of each part at q = 0 in its parent
+ *   pitch: of each part; scaling, offset: value of the motion = scaling q + offset
+ *   pace: rate of each column = pace v[rate]
+ *   inertia: mass, mass times centre (3), inertia about the part's origin (xx xy xz yy yz zz)
+ *   armature: of each column; gravity: acceleration (3)
+ *   row_frame: pose of each closure's row frame in its first part
+ *   first_frame, second_frame: poses of the closing joint's frames in both parts
+ *   closing_frame: pose of the closing joint on the first part in the row frame
+ *   closing_screws: freedoms of closing joints, linear part first
+ *   covector: each row of the closures in the row frame, linear part first, divided by a length
+ *   no_inertia, unit: for steps without mass: zeros, and 1 for each column that is v itself
+ *   coefficient: entries of the constant rows; target: right-hand sides of the couplings */
+#define REALS(X)                                                                                   \
+    X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
+    X(row_frame) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
+    X(no_inertia) X(unit) X(closing_frame)                                                         \
+    X(target)
+
+/* What a computation writes to: name, numbers for each, of what.
+ *   pose: of each part in ground axes; motion: twist of each column, ground axes, about the origin
+ *   of its part, linear part first; twist: velocity of each part, in the same way;
+ *   drift: classical acceleration of each part's origin and angular acceleration, at zero
+ *   acceleration of all columns; acceleration: the same at the accelerations found
+ * and, for the step: rigid: inertia of each part with what is rigidly behind it, as in the table;
+ *   spatial: what moving parts behind it add; wrench: what its motion needs at zero acceleration;
+ *   wanted: what is added to the rates of the rows; entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
+ *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
+ *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
+ *   missing: right-hand sides, solutions and what is left of the former, of clusters with
+ *   dependent rows; cell: inertias, vectors and numbers of clusters in body coordinates; carried:
+ *   their columns about one point;
+ * and, for derivatives, in ground axes about one point: screw: twist of each column; swept,
+ *   swept_twice, bent, push, lean, by_q, by_v: see derivatives.c; V, A, F, moving: twist,
+ *   acceleration, and wrench and bodies of all that hangs on each part; row_wrench: rows of the
+ *   closures; mass, rows: matrices of the velocities; by_state, rows_by_state: derivatives of
+ *   forces and of row rates; the others: see elimination.c and responses.c */
+#define WORKSPACE(X)                                                                               \
+    X(pose, 12, parts) X(motion, 6, columns) X(twist, 6, parts) X(drift, 6, parts)                 \
+    X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
+    X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows) \
+    X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
+    X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns)                                        \
+    X(cell, 1, cells) X(carried, 6, columns)                                                         \
+    X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
+    X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
+    X(by_v, 6, columns) X(V, 6, parts) X(A, 6, parts) X(F, 6, parts) X(moving, 22, parts)          \
+    X(part_by_q, 6, parts) X(part_by_v, 6, parts) X(row_wrench, 6, rows) X(values, 1, rows)        \
+    X(forces, 1, nv) X(line, 3, nv) X(mass, 1, squares) X(by_state, 2, squares)                    \
+    X(rows, 1, row_values) X(rows_by_state, 2, row_values) X(values_by_q, 1, row_values)           \
+    X(set_factors, 1, set_values)                                                                  \
+    X(row_response, 1, set_rates) X(basis, 1, basis_values) X(reduced, 1, basis_values)            \
+    X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows)                    \
+    X(swapped, 1, nv)                                                                              \
+    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows)
+
+/* How the joint that closes a loop moves. */
+enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
+
+#define NAME(name) name##_size,
+enum { SIZES(NAME) number_of_sizes };
+#undef NAME
+
+#define INTEGER(name) const int *name;
+#define REAL(name) const double *name;
+typedef struct {
+    INTEGERS(INTEGER)
+    REALS(REAL)
+} Tables;
+#undef INTEGER
+#undef REAL
+
+#define ROOM(name, count, of) double *name;
+typedef struct {
+    WORKSPACE(ROOM)
+} Workspace;
+#undef ROOM
+
+/* Lay the tables over two arrays of numbers. */
+static void open_tables(Tables *t, const int *integers, const double *reals) {
+    const int *start = integers;
+#define INTEGER(name) t->name = integers + *start++;
+    INTEGERS(INTEGER)
+#undef INTEGER
+#define REAL(name) t->name = reals + *start++;
+    REALS(REAL)
+#undef REAL
+}
+
+/* How many real numbers a workspace has. */
+static size_t workspace_length(const Tables *t) {
+    size_t length = 0;
+#define ROOM(name, count, of) length += (size_t)(count) * (size_t)t->size[of##_size];
+    WORKSPACE(ROOM)
+#undef ROOM
+    return length;
+}
+
+/* Lay a workspace over an array of that length. */
+static void open_workspace(const Tables *t, Workspace *w, double *numbers) {
+#define ROOM(name, count, of)                                                                      \
+    w->name = numbers;                                                                             \
+    numbers += (size_t)(count) * (size_t)t->size[of##_size];
+    WORKSPACE(ROOM)
+#undef ROOM
+}
+
+#endif

@@ -1,0 +1,222 @@
+"""Parts whose bodies move in groups although no leg confines them: found and held by rows.
+
+See ``held`` for the theorem. Here are the candidates: pairs of bodies that several legs join, with
+the algebra of their relative velocities at the reference pose, and parallelograms before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from itertools import combinations, islice, pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from regularize.lie import subalgebra
+from regularize.lie.screw import Array
+from regularize.model.cycles import candidate_cycles, minimum_cycle_basis
+from regularize.model.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
+from regularize.reduction.closing import ClosedPart, close_at, close_in_order, loop_of, orders
+from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.held import Held, hold, with_virtual_joints
+from regularize.reduction.mobility import CellMobility, decide_rank
+from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.part import Part, cut_at, reduce_part
+from regularize.reduction.propagation import Propagation
+from regularize.reduction.setting import Setting
+
+#: Two bodies and the algebra of the group in which one shall move against the other.
+Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
+
+
+def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
+    """The part with fewer rows where bodies of it are proved to move in groups.
+
+    Args:
+        setting: The assembled mechanism and the options.
+        part: The part as its motion spaces alone reduce it.
+        mobility: Of its cell.
+    """
+    singular = mobility.here.rank != mobility.generic.rank
+    if part.dimension == part.rank or not part.proved or not setting.groups:
+        return part
+    if singular or mobility.finite != mobility.actual or setting.graph.couplings:
+        return part
+    loops = _parallelograms(setting.graph, part)
+    if loops:
+        found = reduce_part(setting, part.edges, part.rtol, part.rank, parallelograms=loops)
+        part = replace(found, rank=part.rank) if found.dimension < part.dimension else part
+    return _held(setting, part, loops) if part.dimension > part.rank else part
+
+
+def _parallelograms(graph: Graph, part: Part) -> frozenset[frozenset[EdgeId]]:
+    """Loops of four hinges with parallel bars that do not lie flat."""
+    spaces = MotionSpaces(part.rtol)
+    hinges = [e for e in part.edges if part.screws[e].shape[1] == 1]
+    numbers = {e: spaces.number(subalgebra.span(part.screws[e])) for e in hinges}
+    return frozenset(
+        frozenset(cycle.edges)
+        for cycle in candidate_cycles(graph, part.edges, 4)
+        if cycle.length == 4
+        and set(cycle.edges) <= set(hinges)
+        and spaces.parallelogram([numbers[e] for e in cycle.edges]) is not None
+    )
+
+
+def _held(setting: Setting, part: Part, loops: frozenset[frozenset[EdgeId]]) -> Part:
+    """The part with the first virtual joints that explain everything that is left over."""
+    candidates = list(_candidates(setting.graph, part))
+    for wanted in [*([one] for one in candidates), *([candidates] if candidates[1:] else [])]:
+        for closed, held in _closed(setting, part, wanted, loops):
+            better = _without_virtual_joints(setting, part, closed, held)
+            if _full(with_rows(setting, [better]), better):
+                return better
+    return part
+
+
+def _candidates(graph: Graph, part: Part, most: int = 6) -> Iterator[Wanted]:
+    """Pairs of bodies that three chains join at least, and the algebras of their velocities.
+
+    Args:
+        graph: The mechanism's graph.
+        part: The part.
+        most: Number of pairs, those that more chains join first.
+    """
+    import networkx as nx  # needed by few mechanisms
+
+    bodies: Any = nx.MultiGraph()
+    for e in part.edges:
+        bodies.add_edge(graph.edges[e].parent, graph.edges[e].child)
+    branching = [n for n in nodes_of(graph, part.edges) if bodies.degree(n) > 2]
+    legs = {}
+    for i, j in combinations(branching, 2):
+        rest = bodies.copy()
+        rest.remove_nodes_from((i, j))
+        legs[i, j] = nx.number_connected_components(rest) + bodies.number_of_edges(i, j)
+    pairs = sorted((pair for pair in legs if legs[pair] > 2), key=lambda pair: -legs[pair])
+    twists = _twists(graph, part)
+    for i, j in pairs[:most]:
+        algebra = subalgebra.lie_closure(subalgebra.span(twists[j] - twists[i], part.rtol))
+        if 0 < algebra.shape[1] < 6:
+            yield i, j, algebra
+
+
+def _twists(graph: Graph, part: Part) -> dict[NodeId, Array]:
+    """Twists of all bodies at the velocities that the loops allow at the pose, shape (6, k)."""
+    columns = {e: part.screws[e] / np.linalg.norm(part.screws[e], axis=0) for e in part.edges}
+    signed = [[cycle.direction(graph, e) * columns[e] for e in part.edges] for cycle in part.cycles]
+    _, s, vt = np.linalg.svd(np.vstack([np.hstack(row) for row in signed]))
+    rates = vt[int(np.sum(s > part.rtol * s[0])) :].T
+    starts = np.cumsum([0, *(columns[e].shape[1] for e in part.edges)])
+    rate = {e: rates[a:b] for e, a, b in zip(part.edges, starts, starts[1:], strict=False)}
+    root = graph.edges[part.edges[0]].parent
+    twists = {root: np.zeros((6, rates.shape[1]))}
+    for e, node in breadth_first(graph, root, part.edges):
+        edge = graph.edges[e]
+        sign = 1.0 if node == edge.child else -1.0
+        twists[node] = twists[edge.other(node)] + sign * columns[e] @ rate[e]
+    return twists
+
+
+def _closed(
+    setting: Setting,
+    part: Part,
+    wanted: Sequence[Wanted],
+    loops: frozenset[frozenset[EdgeId]],
+    tries: int = 6,
+) -> Iterator[tuple[ClosedPart, list[Held]]]:
+    """Ways to close the part with virtual joints that explain everything, and what holds them."""
+    graph, virtual = with_virtual_joints(setting.graph, wanted)
+    spaces = MotionSpaces(part.rtol)
+    screws = part.screws | {v.index: v.screws for v in virtual}
+    numbers = {e: spaces.number(subalgebra.span(s)) for e, s in screws.items()}
+    known = {v.index for v in virtual}
+    enough = part.rank + sum(v.freedoms for v in virtual)
+
+    def preference(e: EdgeId) -> tuple[int, ...]:
+        return (1,) if e in known else (0, *setting.preference(e))
+
+    def nothing_closed() -> Propagation:
+        return Propagation(graph, spaces, numbers, parallelograms=loops)
+
+    block = [*part.edges, *known]
+
+    def ways() -> Iterator[ClosedPart | None]:
+        if setting.prescribed is None:
+            basis = minimum_cycle_basis(graph, block)
+            every = orders(graph, block, basis, setting.rng())
+            for cycles, greedy in islice(every, tries):
+                yield close_in_order(nothing_closed(), cycles, preference, greedy=greedy)
+        elif len(virtual) == 1:
+            cuts = setting.prescribed & set(block)
+            for e in _between(graph, part, cuts, virtual[0]):
+                yield close_at(nothing_closed(), block, cuts | {e}, (virtual[0].index, e))
+
+    for closed in ways():
+        if closed is None or closed.dimension != enough:
+            continue
+        held = [hold(graph, closed, v, screws, setting.assembly.q, sorted(known)) for v in virtual]
+        every = [h for h in held if h is not None]
+        if len(every) == len(virtual):
+            yield closed, every
+
+
+def _between(graph: Graph, part: Part, cuts: Set[EdgeId], virtual: Edge) -> list[EdgeId]:
+    """Joints of the tree that lead from one body of a virtual joint to the other."""
+    import networkx as nx  # needed by few mechanisms
+
+    tree: Any = nx.Graph()
+    for e in part.edges:
+        if e not in cuts:
+            tree.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
+    path = nx.shortest_path(tree, virtual.parent, virtual.child)
+    return [tree.edges[ends]["key"] for ends in pairwise(path)]
+
+
+def _without_virtual_joints(
+    setting: Setting, part: Part, closed: ClosedPart, held: Sequence[Held]
+) -> Part:
+    """The part with its own joints alone: rows hold what virtual joints would carry."""
+    import networkx as nx  # needed by few mechanisms
+
+    graph, spaces = setting.graph, closed.propagation.spaces
+    known = {h.edge.index for h in held}
+    first = {e: next(c for c in closed.closings if e in c.cycle.edges) for e in known}
+    closings = [c for c in closed.closings if c not in first.values()]
+    cut = {c.edge for c in closings}
+    tree: Any = nx.MultiGraph()
+    for e in part.edges:
+        if e not in cut:
+            tree.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
+    cuts = []
+    for c in closings:
+        cycle = loop_of(graph, tree, c.edge) if known & set(c.cycle.edges) else c.cycle
+        cuts.append(cut_at(setting, part, c, cycle, spaces.basis(c.space)))
+    return replace(
+        part,
+        cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
+        order=tuple(c.edge for c in closings),
+        dimension=sum(spaces.dimension(c.space) for c in closings) + sum(len(h.rows) for h in held),
+        parallelograms=closed.parallelograms,
+        held=tuple(held),
+        alone=part,
+    )
+
+
+def _full(setting: Setting, part: Part) -> bool:
+    """Whether the rows are as many as the rank, and independent at the reference pose."""
+    loops, cuts = setting.loops(part.edges, part.cuts)
+    state = loops.state(setting.assembly.q[loops.columns])
+    rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
+    values = np.linalg.svd(rows, compute_uv=False)
+    return len(rows) == part.rank == decide_rank(values, setting.rtol).rank
+
+
+def with_rows(setting: Setting, parts: Sequence[Part]) -> Setting:
+    """The setting with the rows that hold bodies of some parts among the couplings."""
+    rows = [row for part in parts for held in part.held for row in held.rows]
+    if not rows:
+        return setting
+    couplings = (*setting.graph.couplings, *rows)
+    return replace(setting, graph=replace(setting.graph, couplings=couplings))

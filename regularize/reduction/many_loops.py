@@ -1,0 +1,238 @@
+"""Rows of many loops as sparse matrices: those that are kept, and ranks of all.
+
+Each loop by itself has a small matrix, whose singular values tell what its own joints leave
+dependent. What is left of all loops together is independent where the factors of its Gram matrix
+say so clearly; then ranks add up. Elsewhere the matrices are decomposed as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.manifold.block_rows import BlockRows, Blocks, GramFactors
+from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.model.cycles import Cycle
+from regularize.model.graph import EdgeId
+from regularize.reduction.cuts import Cut, ReducedLoops
+
+Key = TypeVar("Key")
+
+
+class ManyReducedLoops(ReducedLoops):
+    """The reduced closure equations of many loops, whose derivative is a sparse matrix.
+
+    Errors are those of the chords over the spanning tree, as everywhere. Their rates are taken
+    around the short loop that each cut closed: over the tree the way may be as long as the
+    mechanism. Both are the same while the loops hold that were closed before.
+    """
+
+    def __init__(self, loops: LoopKinematics, cuts: Sequence[Cut]) -> None:
+        """Sort the loops by how many rows and coordinates they have."""
+        super().__init__(loops, cuts)
+        sizes = [len(rows) for rows in self._projections]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        self._size = int(starts[-1]) + len(loops.coupling)
+        #: Loops of one size: which, their rows, columns, signs and projections.
+        self._alike = []
+        passed = [_columns(loops, _around(loops, cut)) for cut in cuts]
+        for chosen in _alike([(sizes[i], len(passed[i][0])) for i in range(len(cuts))]):
+            rows = np.array([np.arange(starts[i], starts[i + 1]) for i in chosen])
+            columns = np.array([passed[i][0] for i in chosen])
+            signs = np.array([passed[i][1] for i in chosen])
+            projections = np.array([self._projections[i] for i in chosen])
+            self._alike.append((chosen, rows, columns, signs, projections))
+
+    def residual_jacobian(self, state: State) -> BlockRows:  # type: ignore[override]
+        """Kept rows on velocities, shape (N, m, n)."""
+        to_cuts = self.to_cuts(state)
+        blocks = []
+        for chosen, rows, columns, signs, projections in self._alike:
+            twists = np.swapaxes(signs[..., None] * state.screws[:, columns], 2, 3)
+            values = projections @ to_cuts[:, chosen] @ twists
+            blocks.append(Blocks(rows, columns, values))
+        last = self._size - len(self.loops.coupling)
+        blocks += _couplings(self.loops, last, len(state.q))
+        return BlockRows((self._size, self.loops.freedoms), blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRows:
+    """What some loops of one size say by themselves.
+
+    Attributes:
+        chosen: Which loops, shape (G,).
+        columns: Their coordinates, shape (G, k).
+        left: Combinations of the six equations, those with large singular values first, (G, 6, 6);
+            the last ones are wrenches dual to the scaled twists of all loops.
+        values: Singular values, shape (G, min(6, k)).
+        right: What the combinations say of the coordinates, shape (G, min(6, k), k).
+    """
+
+    chosen: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    left: Array
+    values: Array
+    right: Array
+
+
+class LoopRanks:
+    """Ranks of the equations of many loops at one configuration, from those of each.
+
+    Args:
+        loops: Kinematics of the loops.
+        cycles: Their short independent loops.
+        q: The configuration, shape (n,).
+        rtol: Relative tolerance of ranks.
+        couplings: Whether couplings count as equations.
+    """
+
+    def __init__(
+        self,
+        loops: LoopKinematics,
+        cycles: Sequence[Cycle],
+        q: Array,
+        rtol: float,
+        *,
+        couplings: bool = True,
+    ) -> None:
+        """Decompose the equations of every loop."""
+        self.loops, self.cycles, self.rtol = loops, cycles, rtol
+        self._coupled = len(loops.coupling) if couplings else 0
+        state = loops.state(q)
+        screws = loops.scaled(state.screws[0])
+        passed = [_columns(loops, _directed(loops, cycle)) for cycle in cycles]
+        own = self._own_measures(state)
+        self.own: list[OwnRows] = []
+        for chosen in _alike([len(columns) for columns, _ in passed]):
+            columns = np.array([passed[i][0] for i in chosen], dtype=int)
+            signs = np.array([passed[i][1] for i in chosen])
+            twists = own[chosen] @ np.swapaxes(signs[..., None] * screws[columns], 1, 2)
+            u, s, vt = np.linalg.svd(twists * loops.units[columns][:, None])
+            left = np.swapaxes(own[chosen], 1, 2) @ u
+            self.own.append(OwnRows(chosen, columns, left, s, vt[:, : s.shape[1]]))
+
+    def _own_measures(self, state: State) -> Array:
+        """Twists in the measures of all loops to those in each loop's own, shape (L, 6, 6).
+
+        Alone a loop has its own size and place, whatever else hangs on it.
+        """
+        loops = self.loops
+        edges = [loops.graph.edges[e] for e in loops.edges]
+        on_parent = state.T_world_node[0, [loops.row(edge.parent) for edge in edges]]
+        points = (on_parent @ np.array([edge.T_parent for edge in edges]))[:, :3, 3]
+        place = {e: i for i, e in enumerate(loops.edges)}
+        result = np.tile(np.eye(6), (len(self.cycles), 1, 1))
+        for matrix, cycle in zip(result, self.cycles, strict=True):
+            own = points[[place[e] for e in cycle.edges]]
+            center = 0.5 * (own.min(axis=0) + own.max(axis=0))
+            length = float(np.max(np.linalg.norm(own - center, axis=1))) or loops.length
+            arm = (loops.center - center) / loops.length
+            matrix[:3, 3:] = screw.cross_matrix(arm)
+            matrix[:3] *= loops.length / length
+        return result
+
+    @cached_property
+    def ranks(self) -> NDArray[np.intp] | None:
+        """Rank of every loop by itself, shape (L,); None where one of them is not clear."""
+        found = np.zeros(len(self.cycles), dtype=int)
+        for own in self.own:
+            sizes = own.values / np.maximum(own.values[:, :1], 1e-300)
+            if np.any((sizes > self.rtol**2) & (sizes < 100 * self.rtol)):
+                return None
+            found[own.chosen] = np.sum(sizes >= 100 * self.rtol, axis=1)
+        return found
+
+    @cached_property
+    def factors(self) -> GramFactors | None:
+        """Factors of what all loops say, a loop's own dependent rows left out; None: not clear."""
+        if self.ranks is None:
+            return None
+        blocks, start = [], 0
+        for own in self.own:
+            ranks = self.ranks[own.chosen]
+            for rank in np.unique(ranks[ranks > 0]):
+                alike = ranks == rank
+                rows = start + np.arange(rank * alike.sum()).reshape(-1, rank)
+                start += rows.size
+                blocks.append(Blocks(rows, own.columns[alike], own.right[None, alike, :rank]))
+        if self._coupled:
+            for b in _couplings(self.loops, start, 1):
+                row = b.values * self.loops.units[b.columns]
+                blocks.append(Blocks(b.rows, b.columns, row / np.linalg.norm(row)))
+            start += self._coupled
+        return BlockRows((start, self.loops.freedoms), blocks).factors(0)
+
+    @property
+    def rank(self) -> int | None:
+        """Rank of all equations; None where it does not follow from those of the loops."""
+        if self.factors is None or self.ranks is None:
+            return None
+        return int(self.ranks.sum()) + self._coupled
+
+    def self_stress(self, edge: EdgeId) -> Array:
+        """Wrenches that loops can bring into an edge while nothing gives way, shape (6, states).
+
+        Where the loops' equations are independent of each other, self-stress goes round one loop.
+        Wrenches are dual to the scaled twists of the loops' kinematics.
+        """
+        return np.hstack([np.zeros((6, 0)), *self._stresses.get(edge, ())])
+
+    @cached_property
+    def _stresses(self) -> dict[EdgeId, list[Array]]:
+        found: dict[EdgeId, list[Array]] = {}
+        if self.ranks is None:
+            return found
+        for own in self.own:
+            for which, left in zip(own.chosen, own.left, strict=True):
+                states = np.linalg.qr(left[:, self.ranks[which] :])[0]
+                for e, sign in _directed(self.loops, self.cycles[which]) if states.size else ():
+                    found.setdefault(e, []).append(-sign * states)
+        return found
+
+
+def _alike(keys: Sequence[Key]) -> list[NDArray[np.intp]]:
+    """Positions of equal keys."""
+    found: dict[Key, list[int]] = {}
+    for i, key in enumerate(keys):
+        found.setdefault(key, []).append(i)
+    return [np.array(chosen) for chosen in found.values()]
+
+
+def _around(loops: LoopKinematics, cut: Cut) -> list[tuple[EdgeId, int]]:
+    """How the loop that a cut closed passes its edges, the cut from child to parent."""
+    turn = -cut.cycle.direction(loops.graph, cut.edge.index)
+    return [(e, turn * sign) for e, sign in _directed(loops, cut.cycle)]
+
+
+def _directed(loops: LoopKinematics, cycle: Cycle) -> list[tuple[EdgeId, int]]:
+    return [(e, cycle.direction(loops.graph, e)) for e in cycle.edges]
+
+
+def _columns(
+    loops: LoopKinematics, passed: Sequence[tuple[EdgeId, int]]
+) -> tuple[list[int], list[int]]:
+    """Coordinates of the edges that a loop passes, and their signs."""
+    columns, signs = list[int](), list[int]()
+    for e, sign in passed:
+        local = loops.local(e)
+        columns += local
+        signs += [sign] * len(local)
+    return columns, signs
+
+
+def _couplings(loops: LoopKinematics, start: int, configurations: int) -> list[Blocks]:
+    """The couplings as rows from a place on."""
+    blocks = []
+    for k, row in enumerate(loops.coupling):
+        columns = np.flatnonzero(row)
+        values = np.broadcast_to(row[columns], (configurations, 1, 1, len(columns)))
+        blocks.append(Blocks(np.array([[start + k]]), columns[None], values))
+    return blocks

@@ -1,0 +1,296 @@
+"""Misfit: what manufacturing errors leave open in redundant directions, and the forces to close it.
+
+Redundant directions are those that the report removes at the closing joints, and for redundancy
+that no axes prove, directions at closing joints that hold whatever the others hold. Closing all
+other equations, which the joints' coordinates can, leaves the misfit open in these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regularize.errors import ModelError, NotClosed
+from regularize.lie.directions import Direction
+from regularize.lie.screw import Array
+from regularize.model.mechanism import Mechanism
+from regularize.reduction.reduce import Reduction
+from regularize.report.loop_report import LoopReport, loop_reports
+from regularize.report.redundant_directions import closing_directions, covector_in_metres
+from regularize.solving import reduce
+from regularize.statics.joint_errors import StressedJoints, stressed_joints
+from regularize.statics.per_joint import STIFFNESS, TOLERANCE, PerJoint, per_joint
+
+
+@dataclass(frozen=True, eq=False)
+class RedundantDirection:
+    """One direction at a closing joint that other joints fulfil already, and what errors do to it.
+
+    Attributes:
+        loop: Name of the loop.
+        joint: Its closing joint.
+        direction: What is redundant, about the loop's point, axes of the ground.
+        covector: The gap in this direction by a small displacement of the joint's two frames
+            against each other, linear part first, about the loop's point, axes of the ground: its
+            linear part has length one and the gap is in metres, unless it is purely angular, then
+            the angular part has, and the gap is in radians; shape (6,).
+        std: Standard deviation of the gap where tolerances are standard deviations, metres or
+            radians.
+        worst: Largest gap where every joint is off by its tolerance in the worst way.
+        force_std: The same of the force, in newtons, or moment, in newton metres, that closes it.
+        force_worst: None, like ``force_std``, where no stiffness is given.
+        energy: Elastic energy that closing this direction takes on average, joules; those of all
+            directions add up.
+    """
+
+    loop: str
+    joint: str
+    direction: Direction
+    covector: Array
+    std: float
+    worst: float
+    force_std: float | None = None
+    force_worst: float | None = None
+    energy: float | None = None
+
+    @property
+    def angular(self) -> bool:
+        """Whether the gap is an angle."""
+        return self.direction.kind == "angular"
+
+    @property
+    def label(self) -> str:
+        """For example ``translation along Y``."""
+        return self.direction.words("translation", "rotation")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``misfit`` in the JSON report."""
+        return {
+            "loop": self.loop,
+            "joint": self.joint,
+            "direction": self.label + " of the ground",
+            "covector": [float(x) + 0.0 for x in np.round(self.covector, 12)],
+            "std": self.std,
+            "worst": self.worst,
+        }
+
+
+@dataclass(frozen=True)
+class LoadedJoint:
+    """What a joint transmits when misfit is forced shut.
+
+    Attributes:
+        joint: Its name.
+        force_std: Length of the force in newtons, root of its mean square.
+        moment_std: The same of the moment about the joint's place, in newton metres.
+        force_worst: A bound of the force where every joint is off in the worst way.
+        moment_worst: The same of the moment.
+    """
+
+    joint: str
+    force_std: float
+    moment_std: float
+    force_worst: float
+    moment_worst: float
+
+    @property
+    def wrench(self) -> tuple[float, float, float, float]:
+        """Force and moment, and the largest ones."""
+        return self.force_std, self.moment_std, self.force_worst, self.moment_worst
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Misfit:
+    """What errors of joints do to a mechanism that is closed more often than it needs.
+
+    Attributes:
+        entries: One for each redundant direction.
+        loads: One for each joint that misfit loads, the most loaded first; empty where no stiffness
+            is given.
+        joints: Names of all joints in loops.
+        places: The frames of these joints, where errors are taken, on their parents, world, shape
+            (joints, 4, 4).
+        influence: Gap in every direction by errors of every joint at its place along the axes of
+            its frame, translations first, shape (entries, joints, 6).
+        compliance: Gap in every direction by forces in these, shape (entries, entries); zero where
+            no stiffness is given.
+    """
+
+    entries: tuple[RedundantDirection, ...]
+    loads: tuple[LoadedJoint, ...]
+    joints: tuple[str, ...]
+    places: Array
+    influence: Array
+    compliance: Array
+
+    def __repr__(self) -> str:
+        """One line: the counts, and the largest misfit."""
+        gaps = [e.std for e in self.entries if not e.angular]
+        turns = [e.std for e in self.entries if e.angular]
+        return (
+            f"<Misfit of {len(self.entries)} redundant directions: up to "
+            f"{max(gaps, default=0.0):.3g} m and {max(turns, default=0.0):.3g} rad>"
+        )
+
+    def as_dict(self) -> list[dict[str, Any]]:
+        """The entries ``misfit`` of the JSON report."""
+        return [entry.as_dict() for entry in self.entries]
+
+    def stress(self) -> dict[str, Any] | None:
+        """The entry ``stress`` of the JSON report: forces in the same order, and in joints."""
+        if not self.entries or self.entries[0].force_std is None:
+            return None
+        return {
+            "directions": [{"std": e.force_std, "worst": e.force_worst} for e in self.entries],
+            "joints": [vars(load) for load in self.loads],
+        }
+
+
+def misfit(
+    model: Mechanism | Reduction,
+    tolerance: PerJoint | Iterable[PerJoint],
+    stiffness: PerJoint | Iterable[PerJoint] | None = None,
+) -> Misfit:
+    """What tolerances of joints leave open in redundant directions, and the forces that close it.
+
+    Errors of a joint are independent translations along, and rotations about, the three axes of its
+    frame, of the size of its tolerance. Those along its own freedoms have no effect. The origin of
+    the frame is where the joint is: a tilt there moves the axis elsewhere. It should lie between
+    the joint's bearings.
+
+    Args:
+        model: The mechanism, or its reduction.
+        tolerance: A pair for all joints, metres and radians or texts with units as in
+            ``"0.05mm,0.1deg"``; a file or mapping of pairs by joint; or several of these. Joints
+            without a tolerance are exact.
+        stiffness: The same in N/m and N m/rad, of each joint in the directions that it holds.
+            Joints without one, and bodies, are rigid.
+
+    Raises:
+        ModelError: A number is not positive, a unit or a joint unknown; or what is rigid leaves no
+            way to close a loop.
+        NotClosed: A loop is open as it is.
+    """
+    reduction = model if isinstance(model, Reduction) else reduce(model)
+    if not reduction.assembly.closed:
+        obstacles = reduction.assembly.obstacles
+        gap = obstacles[0].gap if obstacles else max(reduction.assembly.after, key=_size)
+        raise NotClosed(gap.joint, gap.translation, gap.rotation)
+    return misfit_of(reduction, tuple(loop_reports(reduction)), tolerance, stiffness)
+
+
+def _size(gap: Any) -> float:
+    return float(gap.translation + gap.rotation)
+
+
+def misfit_where_asked(
+    reduction: Reduction,
+    loops: Sequence[LoopReport],
+    tolerance: PerJoint | Iterable[PerJoint] | None,
+    stiffness: PerJoint | Iterable[PerJoint] | None,
+) -> Misfit | None:
+    """The misfit where tolerances are given and all loops are closed as they are."""
+    if tolerance is None:
+        if stiffness is not None:
+            raise ModelError("stiffness needs a tolerance: there are no errors to give way to")
+        return None
+    if not reduction.assembly.closed:
+        for given, quantity in ((tolerance, TOLERANCE), (stiffness, STIFFNESS)):
+            if given is not None:
+                per_joint(given, quantity, reduction.mechanism)
+        return None
+    return misfit_of(reduction, loops, tolerance, stiffness)
+
+
+def misfit_of(
+    reduction: Reduction,
+    loops: Sequence[LoopReport],
+    tolerance: PerJoint | Iterable[PerJoint],
+    stiffness: PerJoint | Iterable[PerJoint] | None = None,
+) -> Misfit:
+    """The same with the loops of a closed mechanism at hand."""
+    mechanism = reduction.mechanism
+    errors = per_joint(tolerance, TOLERANCE, mechanism)
+    springs = None if stiffness is None else per_joint(stiffness, STIFFNESS, mechanism)
+    entries: list[RedundantDirection] = []
+    loads: list[LoadedJoint] = []
+    joints: list[str] = []
+    places, influences, compliances = [np.zeros((0, 4, 4))], [], []
+    for cell in reduction.cells:
+        if not cell.redundant:
+            continue
+        chosen, stressed = closing_directions(loops, stressed_joints(reduction, cell))
+        off = _per_axis(stressed.names, errors, 0.0)
+        own = np.moveaxis(stressed.wrenches, 2, 0)
+        gaps = own * off
+        compliance = np.zeros((len(own), len(own)))
+        closing: list[tuple[float, ...]] = [()] * len(own)
+        if springs is not None:
+            soft = 1.0 / _per_axis(stressed.names, springs, np.inf)
+            compliance = np.einsum("ajk,bjk->ab", own * soft, own)
+            forces = _closing_forces(compliance, gaps, chosen)
+            energies = -0.5 * np.einsum("ajk,ajk->a", forces, gaps)
+            closing = [(*_spread(f), float(e)) for f, e in zip(forces, energies, strict=True)]
+            loads += _loads(stressed, forces)
+        for (loop, direction), gap, force in zip(chosen, gaps, closing, strict=True):
+            covector = covector_in_metres(direction, loop.part.length)
+            entries.append(
+                RedundantDirection(
+                    loop.name, loop.closing, direction, covector, *_spread(gap), *force
+                )
+            )
+        joints += stressed.names
+        places.append(stressed.places)
+        influences.append(own.reshape(len(own), -1))
+        compliances.append(compliance)
+    loads.sort(key=lambda load: -load.force_std)
+    from scipy.linalg import block_diag  # loaded where misfit is asked for
+
+    influence = block_diag(*influences) if influences else np.zeros((0, 0))
+    return Misfit(
+        tuple(entries),
+        tuple(loads),
+        tuple(joints),
+        np.concatenate(places),
+        influence.reshape(len(entries), len(joints), 6),
+        block_diag(*compliances) if compliances else np.zeros((0, 0)),
+    )
+
+
+def _per_axis(names: Sequence[str], given: dict[str, tuple[float, float]], without: float) -> Array:
+    """The values of joints for their six directions, shape (joints, 6)."""
+    return np.repeat([given.get(name, (without, without)) for name in names], 3, axis=1)
+
+
+def _spread(contributions: Array) -> tuple[float, float]:
+    """Standard deviation and largest value of a sum of independent errors."""
+    return float(np.linalg.norm(contributions)), float(np.abs(contributions).sum())
+
+
+def _closing_forces(
+    compliance: Array, gaps: Array, chosen: Sequence[tuple[LoopReport, Direction]]
+) -> Array:
+    """Forces in the directions by the error of every joint along every axis."""
+    scale = np.sqrt(np.diag(compliance))
+    if not scale.all() or np.linalg.cond(compliance / np.outer(scale, scale)) > 1e12:
+        rigid = sorted({loop.closing for loop, _ in chosen})
+        raise ModelError(
+            f"stiffness: no joint with a stiffness gives way in every redundant direction of the "
+            f"loops closed at {', '.join(rigid)}; give one to more joints of these loops"
+        )
+    return np.asarray(-np.tensordot(np.linalg.inv(compliance), gaps, axes=1))
+
+
+def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
+    """What joints transmit."""
+    found = []
+    for name, wrench in zip(stressed.names, stressed.wrenches, strict=True):
+        own = np.tensordot(wrench, forces, axes=1).reshape(6, -1)
+        std = [float(np.linalg.norm(part)) for part in (own[:3], own[3:])]
+        most = np.abs(own).sum(axis=1)
+        worst = [float(np.linalg.norm(part)) for part in (most[:3], most[3:])]
+        found.append(LoadedJoint(name, *std, *worst))
+    return found

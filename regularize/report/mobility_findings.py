@@ -1,0 +1,129 @@
+"""Findings about mobility: what is singular, shaky, kinematotropic, idle or immobile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from regularize.lie.directions import axis_words
+from regularize.manifold.local_mobility import LocalBranch
+from regularize.model.diagnostic import Diagnostic
+from regularize.reduction.idle import IdleBody
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.reduce import Reduction
+from regularize.report.words import counted, names
+
+
+def mobility_findings(reduction: Reduction, passive: Sequence[IdleBody]) -> Iterator[Diagnostic]:
+    """Singular poses, shaky loops, motions that meet, unclear ranks, idle freedoms, none at all."""
+    graph = reduction.graph
+    if not reduction.assembly.closed:
+        return
+    for cell in reduction.cells:
+        joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cell.edges))
+        if cell.here.rank < cell.generic.rank:
+            yield Diagnostic(
+                "REG203",
+                "note",
+                f"the assembled pose is singular: rank {cell.here.rank} here, "
+                f"{cell.generic.rank} elsewhere ({names(joints)})",
+                joints=joints,
+            )
+        if cell.finite is None:
+            yield Diagnostic(
+                "REG217",
+                "warning",
+                f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions follow "
+                f"them is not known ({names(joints)})",
+                joints=joints,
+            )
+        yield from _shaky(reduction, cell, joints)
+        if len(cell.branches) > 1:
+            yield _meeting(reduction, cell, joints)
+        elif cell.here.rank < cell.generic.rank and not cell.branches and len(cell.modes) > 1:
+            modes = ", ".join(f"{mobility}" for mobility, _ in cell.modes)
+            yield Diagnostic(
+                "REG213",
+                "note",
+                f"motions of different mobility start at the assembled pose: {modes} "
+                f"({names(joints)})",
+                joints=joints,
+            )
+        if cell.generic.lowest != cell.generic.highest:
+            yield Diagnostic(
+                "REG214",
+                "note",
+                f"the rank is {cell.generic.rank}, but between {cell.generic.lowest} and "
+                f"{cell.generic.highest} for tolerances a hundred times larger or smaller "
+                f"({names(joints)})",
+                joints=joints,
+            )
+    for row in passive:
+        several = len(row.bodies) > 1
+        yield Diagnostic(
+            "REG207",
+            "note",
+            f"{'bodies' if several else 'body'} {names(row.bodies)} "
+            f"{'spin as one' if several else 'spins'} about the line along {axis_words(row.axis)} "
+            f"through {names(row.joints)} without moving anything else",
+            joints=row.joints,
+        )
+    if reduction.cells and reduction.finite_mobility == 0:
+        yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")
+
+
+def _shaky(
+    reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]
+) -> Iterator[Diagnostic]:
+    """Velocities that no motion follows and what forbids them, on each branch that there is."""
+    found = [
+        (branch.local, branch.rank, f" on branch {number}")
+        for number, branch in _numbered(reduction, cell)
+    ]
+    if len(found) < 2:
+        found = [(cell.local, cell.generic.rank, "")]
+    cut = []
+    for local, rank, where in found:
+        allowed = cell.freedoms - rank
+        if local.mobility is None or local.mobility == allowed:
+            continue
+        proof = "none was found"
+        if local.stress is not None:
+            proof = "a self-stress forbids it"
+        elif "order" in local.evidence:
+            proof = f"terms of {local.evidence} forbid it"
+        count = counted(allowed, "freedom")
+        cut.append(f"{allowed - local.mobility} of {count} of velocity{where}: {proof}")
+    if cut:
+        yield Diagnostic(
+            "REG208",
+            "warning",
+            f"shaky: no finite motion follows {'; '.join(cut)} ({names(joints)})",
+            joints=joints,
+        )
+
+
+def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) -> Diagnostic:
+    """The motions that meet at the pose, and whether their number of freedoms is the same."""
+    found = list(_numbered(reduction, cell))
+    words = {
+        number: f"{'unknown' if branch.mobility is None else branch.mobility}"
+        + f" (rank {branch.rank}, {branch.local.evidence})"
+        for number, branch in found
+    }
+    entries = ", ".join(f"{text} on branch {number}" for number, text in words.items())
+    if len(set(words.values())) == 1:
+        entries = f"{words[1]} each"
+    kind = "kinematotropic: " if cell.kinematotropic else ""
+    return Diagnostic(
+        "REG221" if cell.kinematotropic else "REG213",
+        "note",
+        f"{kind}{len(found)} motions meet at the assembled pose, of mobility {entries}: "
+        f"{names(joints)}",
+        joints=joints,
+        help=(f"begin on one of them, in this order: --branch {' or '.join(map(str, words))}",),
+    )
+
+
+def _numbered(reduction: Reduction, cell: CellMobility) -> Iterator[tuple[int, LocalBranch]]:
+    """The branches of a cell by the numbers that ask for them."""
+    return zip(reduction.branch_numbers(cell), cell.branches, strict=False)

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""One step of closed loops beside Pinocchio's fastest ways, and beside its open tree.
+
+    python tests/benchmarks/step_speed.py [--json] [SIZE…] [FILE…]
+
+Every family of mechanisms at every size (1, 5, 20, 50 and 200 loops where none is given), then
+models of the checkout, then the files given. Microseconds per call from Python of
+
+    robot   forward_dynamics of the reduced rows, exact
+    batch   the same for 64 states at once, each
+    aba     of the tree with its loops open
+    lcaba   one iteration, every closure as three rows
+    dense   pin.constraintDynamics, one iteration, the same rows
+
+and the largest relative errors of the first and the fourth against dense algebra. Peers stand in
+the same process, every way takes the least CPU time of several runs, and all have one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from families import FAMILIES
+from measuring import ASSETS, finish, timed
+
+import regularize as rg
+from regularize.model.body import Inertia
+from regularize.pinocchio_model.split import Split, mass_matrix
+
+SIZES = (1, 5, 20, 50, 200)
+MODELS = ("walker", "delta_universal", "knee_leg", "stewart_6ups", "gripper")
+RUNS, STATES = 12, 64
+
+
+def weighed(mechanism: rg.Mechanism) -> rg.Mechanism:
+    """The mechanism with a kilogram for every body that states no mass properties."""
+    unit = Inertia(1.0, np.array([0.1, 0.05, 0.0]), 0.1 * np.eye(3))
+    bodies = [
+        b if b.inertia and b.inertia.mass else replace(b, inertia=unit) for b in mechanism.bodies
+    ]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def microseconds(run: Callable[[], object]) -> float:
+    """Least CPU time of a call."""
+    calls = 1
+
+    def repeated() -> None:
+        for _ in range(calls):
+            run()
+
+    while timed(repeated)[0] < 0.01:
+        calls *= 4
+    return 1e6 * timed(repeated, RUNS)[0] / calls
+
+
+def points(robot: rg.Robot) -> object:
+    """Every closure as a point that two bodies share, for Pinocchio's solvers."""
+    models = pin.StdVec_RigidConstraintModel()
+    for c in robot.constraints.closures:
+        places = c.first, c.T_first_joint, c.second, c.T_second_joint
+        kind, local = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL
+        models.append(pin.RigidConstraintModel(kind, robot.model, *places, local))
+    return models
+
+
+def measured(robot: rg.Robot) -> dict[str, float]:
+    """Times of all ways, and errors, at the assembled configuration."""
+    model, rng = robot.model, np.random.default_rng(0)
+    q, tau = np.array(robot.q0), rng.normal(size=model.nv)
+    free = robot.split(q).free
+    v = free @ rng.normal(size=free.shape[1])
+    v /= max(1.0, float(np.max(np.abs(v))))
+    many = [np.tile(x, (STATES, 1)) for x in (q, v, tau)]
+    data = model.createData()
+    M, n = mass_matrix(model, data, q), pin.nonLinearEffects(model, data, q, v)
+    parts = Split.of(robot.jacobian(q), robot.rank)
+    exact = parts.response(M, tau - n, -robot.bias(q, v))
+    size = float(np.max(np.abs(exact)))
+    found = {
+        "robot": microseconds(lambda: robot.forward_dynamics(q, v, tau)),
+        "batch": microseconds(lambda: robot.forward_dynamics(*many)) / STATES,
+        "aba": microseconds(lambda: pin.aba(model, data, q, v, tau)),
+        "error": float(np.max(np.abs(robot.forward_dynamics(q, v, tau) - exact))) / size,
+    }
+    models, settings = points(robot), pin.ProximalSettings(1e-14, 1e-8, 1)
+    for name in ("lcaba", "dense"):
+        own, datas = model.createData(), pin.StdVec_RigidConstraintData()
+        for constraint in models:
+            datas.append(constraint.createData())
+        if name == "lcaba":
+            pin.computeJointMinimalOrdering(model, own, models)
+        else:
+            pin.initConstraintDynamics(model, own, models, datas)
+        peer = pin.lcaba if name == "lcaba" else pin.constraintDynamics
+        arguments = (model, own, q, v, tau, models, datas, settings)
+        found[name] = microseconds(lambda peer=peer, arguments=arguments: peer(*arguments))
+        found[f"error of {name}"] = float(np.max(np.abs(peer(*arguments) - exact))) / size
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    given = [argument for argument in sys.argv[1:] if argument != "--json"]
+    sizes = [int(argument) for argument in given if argument.isdigit()] or [*SIZES]
+    cases = [
+        (f"{name} {size}", family(size)) for name, family in FAMILIES.items() for size in sizes
+    ]
+    cases += [(name, rg.load(ASSETS / f"{name}.urdf")) for name in MODELS]
+    cases += [(Path(f).parent.name, rg.load(f)) for f in given if not f.isdigit()]
+    table, ratios = {}, {}
+    for name, mechanism in cases:
+        robot = rg.to_pinocchio(rg.reduce(weighed(mechanism)))
+        found = table[name] = measured(robot)
+        for peer in ("aba", "lcaba", "dense"):
+            ratios[f"{name}: a step instead of {peer}"] = found[peer] / found["robot"]
+        if "--json" not in sys.argv:
+            line = [f"{found[k]:9.2f}" for k in ("robot", "batch", "aba", "lcaba", "dense")]
+            errors = [f"{found[k]:8.0e}" for k in ("error", "error of lcaba")]
+            print(f"{name:18} nv {robot.model.nv:4}", *line, *errors, flush=True)
+
+    def head() -> None:
+        threads = os.environ.get("OMP_NUM_THREADS", "not set")
+        print(
+            f"us of CPU; columns: robot batch aba lcaba dense, errors of robot and lcaba; "
+            f"pin {pin.__version__}, {robot.computed_by}, OMP_NUM_THREADS {threads}, "
+            f"{platform.processor() or platform.machine()}"
+        )
+
+    finish(ratios, head)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Public functions as people call them: with what they have, and with what they should not."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regularize as rg
+from regularize.door import NEEDS
+
+FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
+#: Further arguments that a function has to have.
+MORE: dict[str, dict[str, Any]] = {
+    "closed_form": {"inputs": ["A"]},
+    "configurations": {"inputs": ["A"], "values": [0.1]},
+    "metamodel": {"bounds": {"A": (0.0, 0.1)}},
+    "misfit": {"tolerance": 1e-4},
+    "simulate": {"duration": 0.01},
+    "with_density": {"density": 1000.0},
+}
+
+
+@pytest.mark.parametrize("name", sorted({*NEEDS} - {"save"}))
+@pytest.mark.parametrize("wrong", [3, None, {}, object()])
+def test_what_is_no_model_is_refused_with_what_was_expected(name: str, wrong: object) -> None:
+    with pytest.raises(TypeError, match=rf"regularize.{name} takes a path, a Mechanism.*; got"):
+        getattr(rg, name)(wrong, **MORE.get(name, {}))
+
+
+@pytest.mark.parametrize("name", ["cures", "reactions", "prove", "self_stress", "to_pinocchio"])
+def test_a_path_a_mechanism_and_a_reduction_are_as_good(name: str) -> None:
+    mechanism = rg.load(FOURBAR)
+    sources = (str(FOURBAR), FOURBAR, mechanism, rg.reduce(mechanism), rg.check(mechanism))
+    function = getattr(rg, name)
+    kinds = {repr(type(function(source))) for source in sources}
+    assert len(kinds) == 1
+
+
+def test_paths_where_mechanisms_go() -> None:
+    assert (
+        rg.check(FOURBAR).as_dict()["mobility"] == rg.check(rg.load(FOURBAR)).as_dict()["mobility"]
+    )
+    assert rg.reduce(rg.check(FOURBAR)).removed == 3
+    assert rg.closed_form(FOURBAR, inputs=["A"]) is not None
+    assert rg.simulate(str(FOURBAR.with_name("knee_leg.urdf")), duration=0.01) is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"rtol": math.nan}, rg.ModelError),
+        ({"rtol": -1.0}, rg.ModelError),
+        ({"rtol": 0.0}, rg.ModelError),
+        ({"near": math.inf}, rg.ModelError),
+        ({"length_scale": 0.0}, rg.ModelError),
+        ({"configurations": -1}, rg.ModelError),
+        ({"seed": -1}, rg.ModelError),
+        ({"rtol": "x"}, TypeError),
+        ({"near": None}, TypeError),
+        ({"near": [1]}, TypeError),
+        ({"seed": 1.5}, TypeError),
+        ({"seed": True}, TypeError),
+        ({"configurations": None}, TypeError),
+        ({"nonsense": 1}, TypeError),
+    ],
+)
+def test_numbers_are_checked_as_on_the_command_line(
+    options: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=next(iter(options))):
+        rg.check(FOURBAR, **options)
+
+
+@pytest.mark.parametrize("duration", [0.0, -1.0, math.nan, math.inf])
+def test_times_are_checked(duration: float) -> None:
+    with pytest.raises(rg.ModelError, match="duration"):
+        rg.simulate(FOURBAR, duration=duration)
+
+
+@pytest.mark.parametrize("density", [0.0, -1.0, math.nan])
+def test_densities_are_checked(density: float) -> None:
+    with pytest.raises(rg.ModelError, match="density"):
+        rg.with_density(FOURBAR, density)
+
+
+def test_public_functions_can_be_sent_to_other_processes() -> None:
+    for name in NEEDS:
+        assert pickle.loads(pickle.dumps(getattr(rg, name))) is getattr(rg, name)

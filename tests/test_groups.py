@@ -1,0 +1,190 @@
+"""Bodies that legs hold in a group only together, and parallelograms."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from parallel_robots import ASSETS, ROBOTS
+
+import regularize as rg
+from regularize.cli import main
+from regularize.dynamics.proof_limits import near_limits
+from regularize.reduction.descent import Descent
+from regularize.reduction.reduce import Reduction
+from regularize.render.sarif import as_sarif
+
+
+@cache
+def reduced(name: str) -> Reduction:
+    return rg.reduce(ROBOTS[name][0]())
+
+
+def descent(reduction: Reduction) -> tuple[Descent, list[np.ndarray]]:
+    """A descent over the only cell, and configurations to begin at."""
+    (cell,) = reduction.cells
+    rank, rtol = cell.generic.rank, reduction.rtol
+    graphs = reduction.graph, reduction.coupled
+    found = Descent.of(*graphs, reduction.q, cell.edges, reduction.cuts, rank, rtol)
+    return found, [*cell.configurations[-3:]]
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_nothing_is_left_over_but_what_lengths_make(name: str) -> None:
+    _, mobility, redundant, by_lengths = ROBOTS[name]
+    found = reduced(name)
+    assert (found.mobility, found.finite_mobility) == (mobility, mobility)
+    assert (found.redundant, found.remaining) == (redundant, by_lengths)
+    assert found.kept + found.removed == found.constraints
+    assert found.certificate.holds
+
+
+@pytest.mark.parametrize("name", ["4-RUU", "4-PRRRR", "Quadrupteron"])
+def test_one_row_on_the_joints_of_one_leg_holds_the_platform(name: str) -> None:
+    (held,) = reduced(name).held
+    (row,) = held.rows
+    assert held.space.shape[1] == 4 and set(row.coefficients) == {1.0}
+    leg = {c for e in held.over for c in reduced(name).graph.edges[e].columns}
+    assert set(row.columns) < leg
+    # All legs that are cut lose one row each, and the sums of angles are one row for these three.
+    assert sorted(cut.constraints - cut.kept for cut in reduced(name).cuts) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["4-RUU", "Delta with parallelograms"])
+def test_kept_rows_are_independent_wherever_the_machine_is_firm(name: str) -> None:
+    found, starts = descent(reduced(name))
+    for q in starts:
+        assert found.from_start(q, steps=20).ratio > 0.2
+
+
+def test_a_fixed_choice_of_legs_fails_where_two_couples_align() -> None:
+    """Without groups two of the legs lose their couples on numerical evidence."""
+    fixed = rg.reduce(ROBOTS["4-RUU"][0](), numerical=True, groups=False)
+    assert fixed.remaining == 0 and fixed.certificate.holds
+    found, starts = descent(fixed)
+    places = [found.from_start(q) for q in starts]
+    place = min(places, key=lambda place: place.ratio)
+    assert place.ratio < 0.02 and place.smallest > 0.2
+
+
+def test_numerical_reductions_say_where_rows_are_missed() -> None:
+    """Bricard's linkage: no four fixed rows will do everywhere on its way round."""
+    reduction = rg.reduce(rg.load(ASSETS / "bricard.urdf"), numerical=True)
+    assert reduction.weakest is not None and reduction.weakest.ratio < 0.01
+    rows = rg.to_pinocchio(reduction)
+    (finding,) = [f for f in rows.findings if f.code == "REG304"]
+    assert "near A = " in finding.message
+    proved = reduced("4-PRRRR").weakest
+    assert proved is not None and proved.ratio > 0.4
+
+
+def test_a_simulation_says_when_it_comes_near_the_end() -> None:
+    """All horizontal axes parallel: the legs of the 4-RUU hold one couple together."""
+    reduction = reduced("4-RUU")
+    q = np.array(reduction.q)
+    for k in range(4):
+        q[
+            reduction.graph.columns(
+                [e.index for e in reduction.graph.edges if e.name == f"B{k + 1}"]
+            )
+        ] -= 1.45 * k
+    time, coordinates = np.array([0.0, 1.0]), np.array([reduction.q, q])
+    assert list(near_limits(reduction, time[:1], coordinates[:1])) == []
+    (finding,) = near_limits(reduction, time, coordinates)
+    assert finding.code == "REG228" and finding.message.startswith("at 1 s")
+
+
+def test_every_removed_row_names_its_claim() -> None:
+    report = rg.check(ROBOTS["Orthoglide"][0]())
+    document = rg.prove(report.reduction)
+    steps = [s for part in document["parts"] for s in part["steps"]]
+    known = {f"{s['because']} {s.get('joint', '')}" for s in steps}
+    for loop in report.as_dict()["loops"]:
+        claims = [row["claim"] for row in loop["removed_directions"]]
+        assert set(claims) <= known and len(claims) == loop["removed"]
+        assert loop["claims"][0] == claims[0]
+        assert [c.split()[0] for c in loop["claims"][1:]] == ["parallelogram"] * 3
+    results = as_sarif([report])["runs"][0]["results"]
+    found = [r["properties"]["claims"][0] for r in results if r["ruleId"] == "REG201"]
+    assert found == [loop.claims[0] for loop in report.loops]
+
+
+@pytest.mark.parametrize("code", ["REG201", "REG227"])
+def test_the_words_of_the_theorem_are_explained(
+    code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", code]) == 0
+    told = capsys.readouterr().out
+    assert "The theorem" in told and "By induction over the cuts" in " ".join(told.split())
+
+
+def test_the_file_s_own_closures_lose_as_many_rows() -> None:
+    mechanism = ROBOTS["Quadrupteron"][0]()
+    found = rg.reduce(mechanism, keep_cuts=True)
+    assert {c.edge.joint.name for c in found.cuts} == {
+        j.name for j in mechanism.joints if j.closure
+    }
+    assert (found.removed, found.remaining) == (2, 0)
+
+
+def test_accelerations_are_those_on_all_rows() -> None:
+    """The kept rows and the one that holds the platform say what all equations say."""
+    rows, every = (rg.to_pinocchio(reduced("4-RUU"), style) for style in ("rows", "legacy"))
+    assert rows.rows == rows.rank == 13 and every.rank == 16
+    rng = np.random.default_rng(1)
+    q = rows.q0
+    v = rows.split(q).free @ rng.normal(size=4)
+    tau = rng.normal(size=rows.model.nv)
+    same = every.joint_map @ rows.joint_map.T
+    ours = rows.forward_dynamics(q, v, tau)
+    theirs = every.forward_dynamics(
+        every.q0,
+        every.split(every.q0).free
+        @ np.linalg.lstsq(
+            rows.joint_map @ every.joint_map.T @ every.split(every.q0).free, v, rcond=None
+        )[0],
+        same @ tau,
+    )
+    assert np.allclose(rows.joint_map @ every.joint_map.T @ theirs, ours, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("style", ["anchors", "slack", "legacy"])
+def test_constraint_models_keep_the_rows_of_all_legs(style: str) -> None:
+    robot = rg.to_pinocchio(reduced("4-RUU"), style)
+    assert robot.rank == 16 and not len(robot.constraints.coupling)
+    assert style == "legacy" or [f.code for f in robot.findings] == ["REG304"]
+
+
+def test_the_report_names_the_group_its_row_and_its_end() -> None:
+    report = rg.check(ROBOTS["4-RUU"][0]())
+    (finding,) = [d for d in report.diagnostics if d.code == "REG227"]
+    assert "Schoenflies, axis along Z" in finding.message
+    assert "`C1` + `D1` = const" in finding.message and "below 16" in finding.message
+    (held,) = report.as_dict()["reduction"]["held"]
+    assert held["motion_algebra"]["type"] == "Schoenflies" and held["rank"] == 16
+    loops = rg.check(ROBOTS["Orthoglide"][0]()).as_dict()["reduction"]["parallelograms"]
+    assert sorted(map(sorted, loops))[0] == ["G1", "H1", "J1", "K1"]
+
+
+def test_a_model_of_the_caller_is_held_by_its_own_joints() -> None:
+    """Continuous joints about oblique axes, whose axes Pinocchio does not show."""
+    mechanism = ROBOTS["4-RUU"][0]()
+    model = pin.buildModelFromUrdf(str(ASSETS / "mobility" / "four_ruu.urdf"))
+    closures = [
+        rg.Closure(
+            j.parent,
+            pin.SE3(j.T_parent_joint),
+            j.child,
+            pin.SE3(j.T_child_joint),
+            kind="revolute",
+            axis=tuple(j.screws[3:, 0]),
+        )
+        for j in mechanism.joints
+        if j.closure
+    ]
+    robot = rg.augment(model, closures)
+    assert robot.model is model and (robot.rows, robot.rank) == (13, 13)
+    assert np.linalg.matrix_rank(robot.jacobian(robot.q0)) == 13
+    assert np.max(np.abs(robot.residual(robot.q0))) < 1e-12

@@ -1,0 +1,273 @@
+"""The compiled kernel against Pinocchio and dense algebra."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from functools import cache
+from pathlib import Path
+from shutil import which as which_program
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from dynamics_table import states, weighed
+
+import regularize as rg
+from regularize.cli import main
+from regularize.errors import UnsupportedExport
+from regularize.kernel.compiled import Kernel, compiled
+from regularize.kernel.elimination import tables_of
+from regularize.lie.screw import Array
+from regularize.model.mechanism import joint_in_world, mechanism_of
+from regularize.pinocchio_model.machine_reading import machine_of
+from regularize.pinocchio_model.rows import ConstraintRows
+from regularize.pinocchio_model.split import Split, mass_matrix
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+pytestmark = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")
+
+
+def unit(rng: np.random.Generator) -> np.ndarray:
+    axis = rng.normal(size=3)
+    return axis / np.linalg.norm(axis)
+
+
+@cache
+def every_joint() -> pin.Model:
+    """A tree in which every type of joint carries a body."""
+    rng = np.random.default_rng(4)
+    composite = pin.JointModelComposite(pin.JointModelRX())
+    composite.addJoint(pin.JointModelPZ(), pin.SE3.Random())
+    composite.addJoint(pin.JointModelSpherical(), pin.SE3.Random())
+    joints = [
+        pin.JointModelFreeFlyer(),
+        pin.JointModelRX(),
+        pin.JointModelRevoluteUnaligned(unit(rng)),
+        pin.JointModelRUBY(),
+        pin.JointModelPY(),
+        pin.JointModelPrismaticUnaligned(unit(rng)),
+        pin.JointModelHX(0.3),
+        pin.JointModelHelicalUnaligned(unit(rng), -0.2),
+        pin.JointModelSpherical(),
+        pin.JointModelSphericalZYX(),
+        pin.JointModelTranslation(),
+        pin.JointModelPlanar(),
+        pin.JointModelUniversal(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])),
+        composite,
+    ]
+    model = pin.Model()
+    pin.seed(1)
+    for k, joint in enumerate(joints):
+        j = model.addJoint(max(0, k - k % 3), joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(j, pin.Inertia.Random(), pin.SE3.Random())
+    return model
+
+
+def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None:
+    model = every_joint()
+    data = model.createData()
+    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(model, rows, 0, True)
+    assert found is not None
+    machine, part_of = found
+    kernel = compiled(tables_of(machine))
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        q = pin.integrate(model, pin.neutral(model), 3.0 * rng.normal(size=model.nv))
+        v, a = rng.normal(size=(2, model.nv))
+        pin.forwardKinematics(model, data, q, v, a)
+        places = kernel.part_poses(q).reshape(-1, 12)
+        twists, accelerations = (x.reshape(-1, 6) for x in kernel.part_motions(q, v, a))
+        for j in range(1, model.njoints):
+            part = part_of[j]
+            twist = (
+                data.oMi[j].rotation @ data.v[j].linear,
+                data.oMi[j].rotation @ data.v[j].angular,
+            )
+            classical = data.a[j].linear + np.cross(data.v[j].angular, data.v[j].linear)
+            assert places[part, 9:] == pytest.approx(data.oMi[j].translation, abs=1e-12)
+            assert twists[part] == pytest.approx(np.concatenate(twist), abs=1e-12)
+            assert accelerations[part, :3] == pytest.approx(
+                data.oMi[j].rotation @ classical, abs=1e-10
+            )
+            assert accelerations[part, 3:] == pytest.approx(
+                data.oMi[j].rotation @ data.a[j].angular, abs=1e-10
+            )
+
+
+def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
+    model = every_joint()
+    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(model, rows, 0, True)
+    assert found is not None
+    kernel = compiled(tables_of(found[0]))
+    q = np.array(
+        [pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq)) for _ in range(9)]
+    )
+    one = [kernel.part_poses(x) for x in q]
+    for threads in (1, 2, 5, 20):
+        np.testing.assert_array_equal(kernel.part_poses(q, threads), one)
+    with pytest.raises(ValueError, match="part_poses: argument 1 must have shape"):
+        kernel.part_poses(q[:, 1:])
+    with pytest.raises(ValueError, match="threads"):
+        kernel.part_poses(q, 0)
+
+
+NAMES = [
+    "planar_fourbar",  # one cluster on the ground
+    "knee_leg",  # a loop that hangs on a chain
+    "stewart_6ups",  # ball joints and composites
+    "three_upu",
+    "bricard",  # rows that depend on each other
+    "delta_parallelograms",
+    "walker",
+]
+
+
+@cache
+def robot_of(name: str, **options: bool) -> rg.Robot:
+    return rg.to_pinocchio(rg.reduce(weighed(rg.load(ASSETS / f"{name}.urdf", **options))))
+
+
+def of_dense_algebra(robot: rg.Robot, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
+    """Accelerations and multipliers from singular values of all rows."""
+    model, data = robot.model, robot.data
+    parts = Split.of(robot.constraints.jacobian(data, q), robot.rank)
+    bias = robot.constraints.bias(data, q, v)
+    M, n = mass_matrix(model, data, q), pin.nonLinearEffects(model, data, q, v)
+    a = parts.response(M, tau - n, -bias)
+    return a, parts.solve_transposed(M @ a + n - tau)
+
+
+def assert_equal_to_dense(robot: rg.Robot, count: int = 2) -> None:
+    rng = np.random.default_rng(5)
+    for q, v in states(robot, count):
+        tau = 10.0 * rng.normal(size=robot.model.nv)
+        a, multipliers = robot.kernel.constrained_dynamics(q, v, tau)
+        expected, forces = of_dense_algebra(robot, q, v, tau)
+        size = np.max(np.abs(expected))
+        assert np.max(np.abs(a - expected)) < 1e-10 * size
+        weight = np.max(np.abs(forces), initial=1.0)
+        assert np.max(np.abs(multipliers - forces), initial=0.0) < 1e-9 * weight
+        np.testing.assert_array_equal(robot.forward_dynamics(q, v, tau), a)
+        # What there is without a compiler.
+        assert np.max(np.abs(robot._accelerate(q, v, tau) - expected)) < 1e-9 * size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_accelerations_and_forces_are_those_of_dense_algebra(name: str) -> None:
+    robot = robot_of(name)
+    assert robot.computed_by == "compiled" and "compiled" in repr(robot)
+    assert_equal_to_dense(robot)
+
+
+@pytest.mark.parametrize("name", ["planar_fourbar", "walker"])
+def test_a_floating_base_is_one_more_body(name: str) -> None:
+    assert_equal_to_dense(robot_of(name, floating=True))
+
+
+@pytest.mark.parametrize("base", ["ground", "carriage"])
+def test_deep_loops_are_solved_in_body_coordinates(base: str) -> None:
+    """A scissor of crossed bars: the bars near its end hang on all before them."""
+    joints = [joint_in_world("slide", "ground", "carriage", "prismatic", (0, 0, 1))]
+    joints.append(joint_in_world("foot", base, "up 0", "revolute", (0, 0, 1), (-0.4, -0.3, 0)))
+    for k in range(16):
+        pins = [(f"middle {k}", f"up {k}", f"down {k}", (0.8 * k, 0, 0))]
+        if k < 15:
+            end = 0.8 * (k + 0.5)
+            pins.append((f"top {k}", f"up {k}", f"down {k + 1}", (end, 0.3, 0)))
+            pins.append((f"bottom {k}", f"down {k}", f"up {k + 1}", (end, -0.3, 0)))
+        joints += [joint_in_world(*p[:3], "revolute", (0, 0, 1), p[3]) for p in pins]
+    robot = rg.to_pinocchio(rg.reduce(weighed(mechanism_of("scissor", joints[base == "ground" :]))))
+    assert robot.tables is not None and robot.tables.sizes["cells"] > 0
+    assert_equal_to_dense(robot)
+
+
+def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:
+    model = every_joint()
+    model.armature = np.linspace(0.0, 0.3, model.nv)
+    data = model.createData()
+    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(model, rows, 0, True)
+    assert found is not None
+    kernel = compiled(tables_of(found[0]))
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        q = pin.integrate(model, pin.neutral(model), 3.0 * rng.normal(size=model.nv))
+        v, tau = rng.normal(size=(2, model.nv))
+        expected = pin.aba(model, data, q, v, tau)
+        assert kernel.forward_dynamics(q, v, tau) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+def test_mimic_joints_and_couplings_are_rows() -> None:
+    """A four-bar of the caller whose last joint mimics, and one with a coupling between joints."""
+    model = pin.Model()
+    for k, parent in enumerate((0, 1, 2, 0)):
+        place = pin.SE3(np.eye(3), np.array([[0, 0, 0], [0.4, 0, 0], [1.0, 0.1, 0], [2, 0, 0]][k]))
+        model.addJoint(parent, pin.JointModelRZ(), place, f"j{k}")
+        model.appendBodyToJoint(k + 1, pin.Inertia.Random(), pin.SE3.Random())
+    model = pin.transformJointIntoMimic(model, 3, 4, -2.0, 0.3)
+    rows = ConstraintRows(model, [], np.array([[1.0, 3.0, 0.0]]), np.zeros(1))
+    found = machine_of(model, rows, 1, True)
+    assert found is not None
+    kernel = compiled(tables_of(found[0]))
+    rng = np.random.default_rng(6)
+    q, v, tau = rng.normal(size=(3, model.nv))
+    v[0] = -3.0 * v[1]
+    a, multipliers = kernel.constrained_dynamics(q, v, tau)
+    data, row = model.createData(), rows.coupling
+    M, n = mass_matrix(model, data, q), pin.rnea(model, data, q, v, np.zeros(model.nv))
+    system = np.block([[M, -row.T], [row, np.zeros((1, 1))]])
+    expected = np.linalg.solve(system, np.concatenate([tau - n, [0.0]]))
+    assert np.concatenate([a, multipliers]) == pytest.approx(expected, rel=1e-10)
+
+
+def test_many_states_are_computed_at_once() -> None:
+    robot = robot_of("knee_leg")
+    pairs = list(states(robot, 4)) * 3
+    q, v = (np.array(x) for x in zip(*pairs, strict=True))
+    tau = np.ones(robot.model.nv)
+    one = [robot.forward_dynamics(*pair, tau) for pair in pairs]
+    for threads in (1, 3):
+        np.testing.assert_array_equal(robot.forward_dynamics(q, v, tau, threads=threads), one)
+
+
+def test_states_that_are_not_finite_give_what_is_not_finite() -> None:
+    robot = robot_of("planar_fourbar")
+    nothing = np.full(robot.model.nv, np.nan)
+    assert robot.kernel.forward_dynamics(nothing, nothing, nothing) is None
+
+
+@pytest.mark.parametrize("name", ["planar_fourbar", "bricard"])
+def test_exported_source_computes_the_same_to_the_last_bit(name: str, tmp_path: Path) -> None:
+    compiler = which_program("gcc")
+    if compiler is None:
+        pytest.skip("without a C compiler")
+    robot = robot_of(name)
+    source = robot.to_c(tmp_path / "machine.c")
+    library = tmp_path / "machine.so"
+    flags = ["-std=c99", "-O3", "-Wall", "-Werror", "-Wno-unused-function", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, str(source), "-o", str(library), "-lm"], check=True)
+    run = ctypes.CDLL(str(library)).machine_constrained_dynamics
+    pointer = np.ctypeslib.ndpointer(np.float64, flags="C")
+    run.argtypes = [pointer] * 5
+    for q, v in states(robot, 2):
+        tau = np.linspace(-1.0, 1.0, robot.model.nv)
+        a, multipliers = np.empty(robot.model.nv), np.empty(robot.rows)
+        assert run(np.array(q), v, tau, a, multipliers) == 0
+        expected = robot.kernel.constrained_dynamics(q, v, tau)
+        assert np.concatenate([a, multipliers]) == pytest.approx(
+            np.concatenate(expected), rel=1e-13
+        )
+
+
+def test_exported_headers_are_c_and_names_are_checked(tmp_path: Path) -> None:
+    assert main(
+        ["export", str(ASSETS / "slider_crank.urdf"), "--to", "c", "-o", str(tmp_path / "crank.c")]
+    ) in (0, 1)
+    assert "int crank_forward_dynamics(" in (tmp_path / "crank.h").read_text()
+    robot = robot_of("planar_fourbar")
+    for wrong in ("4bar.c", "fourbar.txt"):
+        with pytest.raises(UnsupportedExport):
+            robot.to_c(tmp_path / wrong)
