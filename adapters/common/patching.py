@@ -70,6 +70,13 @@ class Patcher(ABC):
         """Whether the file lets the frames of a joint move, on its parent and on its child."""
         return False, False
 
+    def placed(self, wanted: Sequence[WantedKind]) -> list[Edit] | None:
+        """The edits of bodies and joints that put joints where their replacements are.
+
+        None where the format knows no other way than ``moved``.
+        """
+        return None
+
     def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
         """The edits that move the frames of joints which may move."""
         return []

@@ -68,6 +68,9 @@ def placing_edits(patcher: Patcher, wanted: Sequence[WantedKind]) -> list[Edit]:
     for each in moved:
         for may, shift in zip(patcher.movable(each.before), each.shifts, strict=True):
             if not may and not still(shift):
+                whole = patcher.placed(wanted)
+                if whole is not None:
+                    return whole
                 raise UnsupportedExport(
                     f"{each.before.source or patcher.path}: where joint {each.before.name!r} is "
                     "cannot be edited there; write the model anew with `regularize export MODEL "
