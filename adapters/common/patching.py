@@ -70,6 +70,13 @@ class Patcher(ABC):
         """Whether the file lets the frames of a joint move, on its parent and on its child."""
         return False, False
 
+    def placed(self, wanted: Sequence[WantedKind]) -> list[Edit] | None:
+        """The edits of bodies and joints that put joints where their replacements are.
+
+        None where the format knows no other way than ``moved``.
+        """
+        return None
+
     def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
         """The edits that move the frames of joints which may move."""
         return []
@@ -85,17 +92,6 @@ class Patcher(ABC):
         raise UnsupportedExport(
             f"closing joints are not taken out of {self.mechanism.format} files: take out {names} "
             "by hand, for others do what they do"
-        )
-
-    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The edits that put joints where their replacements are, kinds as they are.
-
-        Raises:
-            UnsupportedExport: The format does not say where joints are, or not in one place.
-        """
-        raise UnsupportedExport(
-            f"{self.path}: where joints are is not edited in {self.mechanism.format} files; write "
-            "the model anew with `regularize export MODEL --as-designed --to FORMAT`"
         )
 
     def references(self, text: EditedText) -> Iterator[FileReference]:

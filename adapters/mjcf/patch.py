@@ -93,14 +93,15 @@ class MjcfPatcher(XmlPatcher):
 
     # -- places of joints
 
-    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+    def placed(self, wanted: Sequence[WantedKind]) -> list[Edit]:
         """The poses of bodies, and the anchors of closures on their first bodies."""
-        found, closures = Patch(), MjcfClosures(self, self.source)
+        found: list[Edit] = []
+        closures = MjcfClosures(self, self.source)
         for each in wanted:
             if each.joint.closure:
-                found.edits += anchor_edits(self, closures, self.m, each)
+                found += anchor_edits(self, closures, self.m, each)
             else:
-                found.edits += body_edits(self, self.m, each)
+                found += body_edits(self, self.m, each)
         return found
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:

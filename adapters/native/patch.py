@@ -44,10 +44,6 @@ class NativePatcher(Patcher):
             found.edits += _edits(text, named[each.joint.name], each)
         return found
 
-    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The frames of each joint."""
-        return self.patch(wanted)
-
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Both frames."""
         return True, True

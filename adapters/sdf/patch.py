@@ -106,9 +106,9 @@ class SdfPatcher(XmlPatcher):
             found.edits += SdfJointPatch(self, place).edits(each, found)
         return found
 
-    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
+    def placed(self, wanted: Sequence[WantedKind]) -> list[Edit]:
         """The poses of links and of joints on their children."""
-        return Patch([*placed_edits(self, wanted)])
+        return [*placed_edits(self, wanted)]
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Frames that the joint names."""

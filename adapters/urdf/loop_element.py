@@ -7,7 +7,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, WantedKind
+from regularize.adapters.common.edits import WantedKind
 from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml_places import Place
 from regularize.errors import ModelError
@@ -28,20 +28,6 @@ def loop_element(place: Place, wanted: WantedKind, types: Mapping[str, str]) -> 
     lines += [f'  <axis xyz="{numbers(axis)}"/>' for axis in axes_of(wanted)]
     gap = place.document.newline + place.indentation
     return gap.join([*lines, "</loop>"])
-
-
-def origin_edits(place: Place, T: Array) -> list[Edit]:
-    """The edits that make the origin of a joint, or of one end of a loop, what it is to be."""
-    given = place.child("origin")
-    if given is None and place.children:
-        return [place.children[0].before(_origin(T))]
-    if given is None:
-        start = place.document.text[place.start : place.end]
-        return [place.replaced(f"{start.rstrip('/> ')}>{_origin(T)}</{place.tag}>")]
-    xyz, turn = numbers(T[:3, 3]), rpy(T[:3, :3])
-    edits = [given.with_attribute("xyz", xyz)]
-    turned = given.get("rpy") is not None or not np.array_equal(T[:3, :3], np.eye(3))
-    return [*edits, given.with_attribute("rpy", numbers(turn))] if turned else edits
 
 
 def _origin(T: Array) -> str:

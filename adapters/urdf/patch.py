@@ -20,7 +20,7 @@ from regularize.adapters.common.xml_places import Place
 from regularize.adapters.sdf.patch import SdfJointPatch
 from regularize.adapters.urdf import frames_patch, sidecar_patch
 from regularize.adapters.urdf.gepetto import KEY
-from regularize.adapters.urdf.loop_element import axes_of, loop_element, origin_edits
+from regularize.adapters.urdf.loop_element import axes_of, loop_element
 from regularize.adapters.urdf.slack import urdf_slack
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.model.higher_pairs import HIGHER_PAIRS
@@ -132,33 +132,6 @@ class UrdfPatcher(XmlPatcher):
     def found_by_name(self) -> Collection[str]:
         """The file of closing joints."""
         return self.mechanism.files
-
-    def placed(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The origins of joints in the tree, and those of closing joints on both links."""
-        found = Patch()
-        for each in wanted:
-            place = self.element(each.joint) if each.joint.source is not None else None
-            inside = each.joint.source is not None and each.joint.source.path == self.path
-            if place is None or not inside or place.tag not in ("joint", *LOOPS):
-                raise self._not_placed(each)
-            new = each.replacement
-            if not each.joint.closure and place.tag == "joint":
-                found.edits += origin_edits(place, new.T_parent_joint)
-                continue
-            ends = [place.child(tag) for tag in ("predecessor", "successor")]
-            if place.tag != "loop" or None in ends:
-                raise self._not_placed(each)
-            for end, T in zip(ends, (new.T_parent_joint, new.T_child_joint), strict=True):
-                if end is not None:
-                    found.edits += origin_edits(end, T)
-        return found
-
-    def _not_placed(self, wanted: WantedKind) -> UnsupportedExport:
-        return UnsupportedExport(
-            f"{wanted.joint.source or self.path}: where joint {wanted.joint.name!r} is cannot be "
-            "edited in this dialect; write the model anew with `regularize export MODEL "
-            "--as-designed --to urdf+`"
-        )
 
     def _edits(self, place: Place, wanted: WantedKind, found: Patch) -> list[Edit]:
         joint, parent = wanted.joint, place.parent
