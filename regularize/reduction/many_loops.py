@@ -159,6 +159,14 @@ class LoopRanks:
         return found
 
 
+def each_configuration(
+    loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], rtol: float
+) -> list[LoopRanks]:
+    """What the loops say one by one at configurations (N, n)."""
+    state = loops.state(q)
+    return [LoopRanks(loops, cycles, state[i : i + 1], rtol) for i in range(len(q))]
+
+
 def alike(keys: Sequence[Key]) -> list[NDArray[np.intp]]:
     """Positions of equal keys."""
     found: dict[Key, list[int]] = {}

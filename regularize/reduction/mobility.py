@@ -23,7 +23,7 @@ from regularize.manifold.projection import moved
 from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.cycles import MANY_LOOPS, Cycle
 from regularize.model.graph import EdgeId
-from regularize.reduction.many_loops import LoopRanks
+from regularize.reduction.many_loops import each_configuration
 
 #: Configurations at which the rank of many loops is taken.
 FEW = 3
@@ -216,13 +216,13 @@ def _added_up(
     None where they do not add up everywhere: at the pose, on the walks, and beside a configuration
     of the walks, off the closed ones too.
     """
-    found = _each(loops, q, cycles, rtol)
+    found = each_configuration(loops, q, cycles, rtol)
     clear = [0.0 if each.factors is None else each.factors.clearness for each in found]
     generic = int(np.argmax(clear))
     # Along a tree that passes all loops small steps add up: what counts is their size there.
     steps = _aside(loops, rng) / len(loops.chords)
     beside = moved(loops, np.repeat(q[[generic]], 3, axis=0), steps)
-    ranks = {each.rank for each in [*found, *_each(loops, beside, cycles, rtol)]}
+    ranks = {each.rank for each in [*found, *each_configuration(loops, beside, cycles, rtol)]}
     if len(ranks) > 1 or None in ranks:
         return None
     rank = found[generic].rank or 0
@@ -238,12 +238,6 @@ def _added_up(
         branches=(),
         configurations=read_only(q),
     )
-
-
-def _each(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], rtol: float) -> list[LoopRanks]:
-    """What the loops say one by one at configurations (N, n)."""
-    state = loops.state(q)
-    return [LoopRanks(loops, cycles, state[i : i + 1], rtol) for i in range(len(q))]
 
 
 def _aside(loops: LoopKinematics, rng: np.random.Generator) -> Array:
