@@ -9,8 +9,8 @@ from regularize.adapters.common.edits import WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.fixing.another_kind import KNOWN, of_another_kind
+from regularize.fixing.implied import without_implied
 from regularize.fixing.provable import provable_changes
-from regularize.fixing.slack import slack_plan, without_implied
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
@@ -117,6 +117,8 @@ def _with_slack(
     reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collection[str]]
 ) -> FixPlan:
     """Slack links, where no other kinds of joints do; raises ``UnsupportedExport``."""
+    from regularize.fixing.slack import slack_plan  # Pinocchio, where no other kinds do
+
     found, reason = slack_plan(reduction, kinds), ""
     if found is not None:
         try:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from regularize.adapters.common.edits import SlackLinks, WantedSlack
 from regularize.errors import UnsupportedExport
+from regularize.fixing.implied import referred, same_motion
 from regularize.fixing.provable import gaining_changes
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Joint, Mechanism
+from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange
 from regularize.pinocchio_model.slack_joints import slack
 from regularize.pinocchio_model.styles import Weld, chosen_welds
@@ -56,45 +57,6 @@ def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Sl
     return None
 
 
-def without_implied(
-    reduction: Reduction,
-    kinds: Mapping[str, Collection[str]],
-    removable: Callable[[Joint], bool],
-) -> tuple[Reduction, tuple[Joint, ...]]:
-    """The model without closing joints all of whose equations provably follow from others.
-
-    Of closing joints that do the same, one stays that can become most other kinds, the first of
-    these. ``slack_plan`` chooses rows, and which of two equal rows it keeps is up to rounding.
-
-    Args:
-        reduction: Of the mechanism.
-        kinds: Kinds that each joint can become.
-        removable: Whether the file lets a joint go.
-
-    Returns:
-        Analysis of what is left, and the joints that can go.
-    """
-    removed: list[Joint] = []
-    joints = reduction.mechanism.joints[::-1]
-    for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
-        count = 6 - joint.freedoms
-        mechanism = reduction.mechanism
-        if not joint.closure or reduction.removed < count or _referred(mechanism, joint):
-            continue
-        if not removable(joint):
-            continue
-        rest = tuple(other for other in mechanism.joints if other is not joint)
-        less = reduce(replace(mechanism, joints=rest), rtol=reduction.rtol, seed=reduction.seed)
-        if _same_motion(less, reduction) and less.removed == reduction.removed - count:
-            reduction = less
-            removed.append(joint)
-    return reduction, tuple(removed)
-
-
-def _same_motion(one: Reduction, other: Reduction) -> bool:
-    return (one.mobility, one.finite_mobility) == (other.mobility, other.finite_mobility)
-
-
 def _planned(
     reduction: Reduction, given: Collection[JointChange], numerical: bool
 ) -> SlackPlan | None:
@@ -112,7 +74,7 @@ def _planned(
     chosen = chosen_welds(kept)
     for weld in chosen:
         joint = before.joint(weld.cut.edge.joint.name)
-        if joint.closure and _idle(weld) and not _referred(before, joint):
+        if joint.closure and _idle(weld) and not referred(before, joint):
             removed.append(joint.name)
             changes.pop(joint.name, None)
         elif weld.implied:
@@ -123,7 +85,7 @@ def _planned(
             made.append(change)
     expected = replace(expected, joints=tuple(j for j in expected.joints if j.name not in removed))
     after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)
-    same = _same_motion(after, reduction)
+    same = same_motion(after, reduction)
     if not same or after.redundant > reduction.remaining or not (made or removed):
         return None
     wanted = WantedSlack(
@@ -138,14 +100,6 @@ def _planned(
 def _idle(weld: Weld) -> bool:
     """Whether a cut joint holds nothing that other joints do not hold."""
     return len(weld.rows) == (0 if weld.point else weld.cut.edge.joint.freedoms)
-
-
-def _referred(mechanism: Mechanism, joint: Joint) -> bool:
-    """Whether anything else in the model names a joint."""
-    named = [name for coupling in mechanism.couplings for name, _, _ in coupling.terms]
-    named += [each.joint for each in mechanism.actuators]
-    named += [each.joint for each in mechanism.motions]
-    return joint.name in named
 
 
 def _links(before: Mechanism, expected: Mechanism, change: ClosureChange) -> SlackLinks:
