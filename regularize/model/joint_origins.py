@@ -87,8 +87,10 @@ def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
     # The parts of a joint that was split share one frame.
     counts = np.array([0 if e.split else FREE.get(e.joint.kind, 1) for e in edges], dtype=np.intp)
     axes = np.array([edge.screws[3:].sum(axis=1) for edge in edges])
+    lengths = np.linalg.norm(axes, axis=1)
+    counts[(counts == 1) & (lengths == 0.0)] = 0  # no turn at all, as of fixed joints
     axes[counts != 1] = 0.0
-    return counts, axes / np.where(counts == 1, np.linalg.norm(axes, axis=1), 1.0)[:, None]
+    return counts, axes / np.where(counts == 1, lengths, 1.0)[:, None]
 
 
 def _sizes(
