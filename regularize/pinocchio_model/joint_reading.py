@@ -82,6 +82,25 @@ def _single(part: JointPart) -> list[JointPart]:
     ]
 
 
+def axis_of(part: JointPart, letter: str, q: Array) -> Array:
+    """The axis of a hinge or slide in its joint frame, shape (3,).
+
+    Args:
+        part: The joint.
+        letter: ``X``, ``Y``, ``Z``, or another word for an axis of its own.
+        q: A configuration of the model, shape (nq,).
+    """
+    joint = part.model
+    inner = joint.extract() if hasattr(joint, "extract") else joint
+    if letter in AXES:
+        return AXES[letter]
+    if hasattr(inner, "axis"):
+        return np.array(inner.axis)
+    data = joint.createData()  # Pinocchio does not show the axis of unbounded joints
+    joint.calc(data, q)
+    return np.ravel(data.S)[3:]
+
+
 def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
     """Kind, screws and coordinates of a part at a configuration of the model, shape (nq,).
 
@@ -93,14 +112,7 @@ def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
     axial = AXIAL.fullmatch(short)
     if axial is not None:
         kind, inner = LETTERS[short[0]], joint.extract()
-        if axial[1] in AXES:
-            axis = AXES[axial[1]]
-        elif hasattr(inner, "axis"):
-            axis = np.array(inner.axis)
-        else:  # Pinocchio does not show the axis of unbounded joints
-            data = joint.createData()
-            joint.calc(data, whole)
-            axis = np.ravel(data.S)[3:]
+        axis = axis_of(part, axial[1], whole)
         pitch = float(inner.pitch) if kind == "helical" else 0.0
         position = np.array([angle_of(q)]) if joint.nq == 2 else q
         return kind, joint_screws(kind, axis, pitch=pitch), position
