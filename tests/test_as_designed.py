@@ -205,6 +205,15 @@ def test_equal_pitches() -> None:
     assert not missed("equal pitches", meant, meant)
 
 
+def test_lengths_between_tilted_axes_are_equal() -> None:
+    """Axes that are nearly parallel cross far away, or near: that is not how far they are apart."""
+    found = rg.idealise(noise_table.noisy(mechanisms.three_cranks(), 1e-4, 3))
+    equal = {r.joints: r.translation for r in found.relations if r.kind == "equal lengths"}
+    assert ("a1", "a2", "b1", "b2", "c1", "c2") in equal
+    assert ("a1", "b1", "a2", "b2") in equal
+    assert all(1e-5 < off < 5e-4 for off in equal.values())
+
+
 def test_arguments() -> None:
     with pytest.raises(rg.ModelError, match="near"):
         rg.idealise(mechanisms.bennett(), near=float("nan"))

@@ -159,10 +159,15 @@ def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> 
     for among in _equal(meant.pitches[pitched] / length):
         group = [pitched[k] for k in among]
         note("equal pitches", group, float(np.ptp(written.pitches[group])) / length, 0.0)
-    for kind, measure, unit in (("equal lengths", "gap", length), ("equal angles", "angle", 1.0)):
-        links = [p for p in linked if getattr(meant, measure)(*p) > SAME * unit]
-        for group in _equal(np.array([getattr(meant, measure)(*p) for p in links]) / unit):
-            off = float(np.ptp([getattr(written, measure)(*links[k]) / unit for k in group]))
+
+    def apart(axes: Axes, i: int, j: int) -> float:
+        """Where they are meant to be parallel, nearly parallel axes do not cross far away."""
+        return (axes.aside if meant.angle(i, j) < SAME else axes.gap)(i, j) / length
+
+    for kind, measure in (("equal lengths", apart), ("equal angles", Axes.angle)):
+        links = [p for p in linked if measure(meant, *p) > SAME]
+        for group in _equal(np.array([measure(meant, *p) for p in links])):
+            off = float(np.ptp([measure(written, *links[k]) for k in group]))
             linear, angular = (off, 0.0) if kind == "equal lengths" else (0.0, off)
             note(kind, [i for k in group for i in links[k]], linear, angular)
     return found
