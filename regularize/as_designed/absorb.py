@@ -254,7 +254,14 @@ def _tried(
     if np.linalg.norm(u[:, : loops.freedoms - motions].T @ error) > CLOSED:
         return None  # coordinates do not close what they should
     found = nearest(
-        mechanism, loops.edges, start, motions, movable=mask, parallel=parallel, ways=(1.0,)
+        mechanism,
+        loops.edges,
+        start,
+        motions,
+        movable=mask,
+        stored=False,
+        parallel=parallel,
+        ways=(1.0,),
     )
     near = bool(np.linalg.norm(found.moves) <= 2.0 * np.linalg.norm(error))
     if not (near and found.error <= CLOSED):

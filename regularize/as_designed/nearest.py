@@ -65,6 +65,7 @@ def nearest(
     *,
     parallel: float | None = None,
     movable: Mask | None = None,
+    stored: bool = True,
     ways: tuple[float, ...] = (0.3, 1.0, 2.0),
     rounds: int = 5,
 ) -> Nearest:
@@ -79,6 +80,8 @@ def nearest(
             the joints as little as possible from there.
         movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
             default all.
+        stored: Whether frames take up what the stored coordinates are off by, where that is little,
+            so that these stay as they are.
         ways: How far the motion is followed, one after the other, in radians or sizes.
         rounds: Number of improvements on each but the last, which gets up to four times as many.
     """
@@ -113,7 +116,15 @@ def nearest(
             changed = places.moved(mechanism, moves)
             loops = _again(loops, changed)
             visited = closest(loops, visited, motions)
-    return Nearest(_closed_as_stored(changed, loops, visited[0]), moves, places, error)
+    closed = _closed_as_stored if stored else _closed
+    return Nearest(closed(changed, loops, visited[0]), moves, places, error)
+
+
+def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
+    """The mechanism with coordinates q of the loops, shape (n,), as its stored ones."""
+    position = np.array(loops.graph.position)
+    position[loops.columns] = q
+    return with_coordinates(mechanism, position)
 
 
 def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
@@ -123,8 +134,7 @@ def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> 
     """
     position = np.array(loops.graph.position)
     off = np.abs(q - position[loops.columns]) / loops.units
-    position[loops.columns] = q
-    found = with_coordinates(mechanism, position)
+    found = _closed(mechanism, loops, q)
     if not off.max() <= SLIGHT:
         return found
     joints = []
