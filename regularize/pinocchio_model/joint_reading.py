@@ -89,18 +89,10 @@ def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
         ModelError: There is no such kind of joint here.
     """
     short, joint = part.short, part.model
-    whole, q = q, q[part.idx_q : part.idx_q + joint.nq]
+    q = q[part.idx_q : part.idx_q + joint.nq]
     axial = AXIAL.fullmatch(short)
     if axial is not None:
-        kind, inner = LETTERS[short[0]], joint.extract()
-        if axial[1] in AXES:
-            axis = AXES[axial[1]]
-        elif hasattr(inner, "axis"):
-            axis = np.array(inner.axis)
-        else:  # Pinocchio does not show the axis of unbounded joints
-            data = joint.createData()
-            joint.calc(data, whole)
-            axis = np.ravel(data.S)[3:]
+        kind, inner, axis = LETTERS[short[0]], joint.extract(), axis_of(part, axial[1])
         pitch = float(inner.pitch) if kind == "helical" else 0.0
         position = np.array([angle_of(q)]) if joint.nq == 2 else q
         return kind, joint_screws(kind, axis, pitch=pitch), position
@@ -122,6 +114,26 @@ def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
         f"joint {name!r}: Pinocchio's joint model {short!r} has no counterpart here; replace it "
         "by a series of simpler joints"
     )
+
+
+def axis_of(part: JointPart, direction: str) -> Array:
+    """Axis of a part that turns about it, slides along it or both, shape (3,).
+
+    Args:
+        part: The part.
+        direction: What the name of its type says: X, Y, Z or ``Unaligned``.
+    """
+    if direction in AXES:
+        return AXES[direction]
+    joint = part.model
+    inner = joint.extract() if hasattr(joint, "extract") else joint
+    if hasattr(inner, "axis"):
+        return np.array(inner.axis)
+    # Pinocchio does not show the axis of unbounded joints; it is the same wherever they are turned.
+    data, q = joint.createData(), np.zeros(part.idx_q + joint.nq)
+    q[part.idx_q] = 1.0
+    joint.calc(data, q)
+    return np.ravel(data.S)[3:]
 
 
 def angle_of(q: Array) -> float:

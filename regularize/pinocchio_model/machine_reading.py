@@ -9,7 +9,7 @@ import numpy as np
 from regularize.kernel.machine import Loop, Machine, MovingPart
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.joint_reading import AXES, AXIAL, mimic_of, series_of
+from regularize.pinocchio_model.joint_reading import AXIAL, axis_of, mimic_of, series_of
 from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
 
 #: Kinds of parts by Pinocchio's names.
@@ -69,7 +69,7 @@ def _parts(model: Any, j: int, parent: int, count: int) -> list[MovingPart] | No
         axial = AXIAL.fullmatch(short)
         if axial is not None:
             own = inner.extract() if hasattr(inner, "extract") else inner
-            axis = AXES[axial[1]] if axial[1] in AXES else np.array(own.axis)
+            axis = axis_of(part, axial[1])
             kind = "slide" if short[0] == "P" else "circle" if inner.nq == 2 else "turn"
             pitch = float(own.pitch) if short[0] == "H" else 0.0
             moves.append((kind, part.placement, axis, pitch, part.idx_q, part.idx_v))
