@@ -28,7 +28,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "idealise": ("Mechanism", "Reduction"),
     "isostatic": ("Mechanism",),
     "joint_forces": ("Reduction",),
-    "metamodel": ("Mechanism",),
+    "metamodel": ("Mechanism", "ReducedModel"),
     "minimal_dynamics": ("Reduction",),
     "misfit": ("Mechanism", "Reduction"),
     "partition": ("Mechanism",),

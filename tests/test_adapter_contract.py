@@ -78,6 +78,8 @@ def expected(mechanism: str) -> dict[str, Any]:
             "here": {"mobility": 1, "redundant": 3, "singular": False},
             "finite_evidence": "counted",
             "components": [{"mobility": 1, "rank": 3}],
+            "kinematotropic": False,
+            "shaky": False,
         },
         "redundancy": {"trivial": 3, "exceptional": 0, "topological": 0, "paradoxical": 0},
         "reduction": {"kept": 2, "removed": 3, "constraints": 5, "remaining_redundant": 0},

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from regularize import input_files
 from regularize.adapters import detect, read
-from regularize.adapters.common import files
 from regularize.errors import ReadError
 from regularize.lie.screw import inverse, transform
 from regularize.model.mechanism import Mechanism
@@ -282,7 +282,7 @@ def test_damaged_deep_and_large_files(tmp_path: Path, monkeypatch: pytest.Monkey
         load(tmp_path, text[:-20])
     with pytest.raises(ReadError, match="nested too deeply"):
         load(tmp_path, '{"rootAssembly":' + "[" * 200_000)
-    monkeypatch.setattr(files, "LARGEST", 100)
+    monkeypatch.setattr(input_files, "LARGEST", 100)
     with pytest.raises(ReadError, match="more than the 100 that are read"):
         load(tmp_path, text)
 

@@ -13,6 +13,7 @@ import pytest
 import regularize as rg
 from regularize.as_designed.nearest import nearest
 from regularize.as_designed.places import JointPlaces
+from regularize.as_designed.relations import Axes, AxisRelation, missed_relations
 from regularize.lie import screw
 from regularize.manifold.assembly import assemble
 from regularize.manifold.extent import sized_loops
@@ -111,6 +112,102 @@ def test_relations_are_named() -> None:
     (relation,) = [r for r in found.relations if r.kind == "parallel axes"]
     assert set(relation.joints) == {joint.name for joint in off.joints}
     assert relation.rotation == pytest.approx(2e-4, rel=1e-3)
+
+
+@pytest.mark.parametrize("away", [0.0, 1e4])
+def test_hinges_of_a_door_are_coaxial(away: float) -> None:
+    """Lengths are measured where the door is, wherever that is."""
+    hinges = [("lower", [0.0, 0.0, 0.0]), ("upper", [3e-4, 0.0, 2.0]), ("far", [1.0, 0.0, 0.0])]
+    bodies = [("ground", "door"), ("ground", "door"), ("door", "knob")]
+    door = mechanisms.mechanism_of(
+        "door",
+        [
+            mechanisms.joint_in_world(name, *ends, "revolute", mechanisms.Z, np.array(place))
+            for (name, place), ends in zip(hinges, bodies, strict=True)
+        ],
+    )
+    tilt = screw.exp(np.array([0.0, 0.0, 0.0, 0.0, 2e-4, 0.0]))
+    turned = {
+        side: getattr(door.joint("upper"), side) @ tilt
+        for side in ("T_parent_joint", "T_child_joint")
+    }
+    joints = tuple(
+        replace(joint, **turned) if joint.name == "upper" else joint for joint in door.joints
+    )
+    place = screw.transform(None, [away, -away, 0.5 * away])
+    found = rg.idealise(mechanisms.moved(replace(door, joints=joints), place))
+    (relation,) = [r for r in found.relations if r.kind == "coaxial joints"]
+    assert set(relation.joints) == {"lower", "upper"}
+    assert relation.rotation == pytest.approx(2e-4, rel=1e-3)
+    # In the middle, and about there: the tilt has moved the upper axis by 2e-4 of the way down.
+    assert 1e-5 < relation.translation < 6e-4
+
+
+def of_links(lines: list[tuple[np.ndarray, list[float], float]], body: int | None = None) -> Axes:
+    """Axes of joints in a row, or all of one body: a direction, a point and a pitch each."""
+    names = tuple("ABCDEF"[: len(lines)])
+    directions = np.array([direction / np.linalg.norm(direction) for direction, _, _ in lines])
+    points = np.array([point for _, point, _ in lines])
+    points -= np.sum(points * directions, axis=1)[:, None] * directions
+    ends = [frozenset((k if body is None else body, k + 1)) for k in range(len(lines))]
+    return Axes(names, directions, points, tuple(ends), np.array([h for _, _, h in lines]))
+
+
+def missed(kind: str, written: Axes, meant: Axes) -> list[AxisRelation]:
+    return [r for r in missed_relations(written, meant, 1.0, 1e-2) if r.kind == kind]
+
+
+def test_axes_of_a_body_in_one_plane() -> None:
+    z = mechanisms.Z
+    row = [(z, [0.0, 0.0, 0.0], 0.0), (z, [0.4, 0.0, 0.0], 0.0), (z, [1.0, 0.0, 0.0], 0.0)]
+    beside = [*row[:2], (z, [1.0, 3e-4, 0.0], 0.0)]
+    meant, written = of_links(row, 0), of_links(beside, 0)
+    (relation,) = missed("axes in one plane", written, meant)
+    assert relation.joints == ("A", "B", "C")
+    assert relation.rotation == 0.0
+    assert 3e-5 < relation.translation < 3e-4
+    assert not missed("axes in one plane", meant, meant)
+    assert not missed("axes in one plane", written, written)
+    # Of a chain it is the pose that puts them there, and a coaxial one is in every plane.
+    assert not missed("axes in one plane", of_links(beside), of_links(row))
+    twice = [*row[:2], (z, [0.4, 0.0, 1.0], 0.0)]
+    aside = [*row[:2], (z, [0.4, 3e-4, 1.0], 0.0)]
+    assert not missed("axes in one plane", of_links(aside, 0), of_links(twice, 0))
+    assert missed("coaxial joints", of_links(aside, 0), of_links(twice, 0))
+
+
+def test_axes_that_cross_in_one_plane() -> None:
+    ways = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
+    fan = [(np.array(way), [0.0, 0.3, 0.0], 0.0) for way in ways]
+    out = [*fan[:2], (np.array([1.0, 1.0, 4e-4]), [0.0, 0.3, 0.0], 0.0)]
+    (relation,) = missed("axes in one plane", of_links(out, 0), of_links(fan, 0))
+    assert relation.joints == ("A", "B", "C")
+    assert 5e-5 < relation.rotation < 4e-4
+
+
+def test_equal_pitches() -> None:
+    places = [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0], [0.7, 0.2, 0.0], [0.2, 0.9, 0.0]]
+
+    def screws(*pitches: float) -> Axes:
+        return of_links(
+            [(mechanisms.Z, place, h) for place, h in zip(places, pitches, strict=True)]
+        )
+
+    meant = screws(0.01, 0.01, -0.01, 0.0)
+    (relation,) = missed("equal pitches", screws(0.01, 0.0102, -0.01, 0.0), meant)
+    assert relation.joints == ("A", "B")
+    assert relation.translation == pytest.approx(2e-4)
+    assert relation.rotation == 0.0
+    assert not missed("equal pitches", meant, meant)
+
+
+def test_lengths_between_tilted_axes_are_equal() -> None:
+    """Axes that are nearly parallel cross far away, or near: that is not how far they are apart."""
+    found = rg.idealise(noise_table.noisy(mechanisms.three_cranks(), 1e-4, 3))
+    equal = {r.joints: r.translation for r in found.relations if r.kind == "equal lengths"}
+    assert ("a1", "a2", "b1", "b2", "c1", "c2") in equal
+    assert ("a1", "b1", "a2", "b2") in equal
+    assert all(1e-5 < off < 5e-4 for off in equal.values())
 
 
 def test_arguments() -> None:

@@ -150,9 +150,12 @@ def test_one_branch_is_what_all_say_of_it(shape):
     for branch in (0, 1):
         one = FIVE_BAR.velocities(x, v, branch)
         assert one.shape == (*shape, 1, 5) and not one.flags.writeable
-        assert np.array_equal(one[..., 0, :], FIVE_BAR.velocities(x, v)[..., branch, :])
+        np.testing.assert_allclose(
+            one[..., 0, :], FIVE_BAR.velocities(x, v)[..., branch, :], rtol=1e-12, atol=1e-14
+        )
         one = FIVE_BAR.accelerations(x, {"A": v[..., 0], "E": v[..., 1]}, a, branch=branch)
-        assert np.array_equal(one[..., 0, :], FIVE_BAR.accelerations(x, v, a)[..., branch, :])
+        every = FIVE_BAR.accelerations(x, v, a)[..., branch, :]
+        np.testing.assert_allclose(one[..., 0, :], every, rtol=1e-12, atol=1e-14)
         assert not FIVE_BAR.solve(x, branch).q.flags.writeable
     with pytest.raises(ModelError, match="branch"):
         FIVE_BAR.velocities(x, v, True)

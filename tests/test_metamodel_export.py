@@ -100,7 +100,7 @@ def test_header_fits_its_schema(name: str, tmp_path: Path) -> None:
 
 
 def test_unreadable_archives(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="cannot be read: No such file"):
+    with pytest.raises(ReadError, match="there is no such file"):
         Metamodel.load(tmp_path / "missing.npz")
     (tmp_path / "text.npz").write_text("nothing of the kind")
     with pytest.raises(ReadError, match="is no NumPy archive"):

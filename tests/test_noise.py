@@ -21,13 +21,14 @@ from regularize.manifold.tolerances import EXACT, ROUNDING, Tolerances
 from regularize.model.body import Inertia
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
+from regularize.report.nearly import nearly_special
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SLID = {
     name: noise_table.MECHANISMS[name]()
     for name in (
         *("planar_fourbar", "spherical_fourbar", "slider_crank", "bennett", "bricard", "sarrus"),
-        *("three_prrr", "three_cranks", "delta_parallelograms"),
+        *("three_prrr", "three_cranks", "delta_parallelograms", "agile_eye"),
     )
 }
 RIGID = mechanisms.single_loop(
@@ -48,7 +49,13 @@ def said(mechanism: Mechanism) -> tuple[Any, ...]:
     """What is said of a mechanism, without lengths."""
     reduction = rg.reduce(mechanism, configurations=2)
     counts = (reduction.kept, reduction.removed, reduction.redundant, reduction.assembly.closed)
-    return *counts, reduction.mobility, reduction.finite_mobility, reduction.finite_evidence
+    nearly = [
+        (special.joint, special.family.name)
+        for part in reduction.parts
+        for special in nearly_special(reduction.graph, part)
+    ]
+    mobility = reduction.mobility, reduction.finite_mobility, reduction.finite_evidence
+    return *counts, *mobility, nearly
 
 
 def slid(mechanism: Mechanism, sizes: float, seed: int) -> Mechanism:

@@ -82,6 +82,25 @@ def _single(part: JointPart) -> list[JointPart]:
     ]
 
 
+def axis_of(part: JointPart, letter: str, q: Array) -> Array:
+    """The axis of a hinge or slide in its joint frame, shape (3,).
+
+    Args:
+        part: The joint.
+        letter: ``X``, ``Y``, ``Z``, or another word for an axis of its own.
+        q: A configuration of the model, shape (nq,).
+    """
+    joint = part.model
+    inner = joint.extract() if hasattr(joint, "extract") else joint
+    if letter in AXES:
+        return AXES[letter]
+    if hasattr(inner, "axis"):
+        return np.array(inner.axis)
+    data = joint.createData()  # Pinocchio does not show the axis of unbounded joints
+    joint.calc(data, q)
+    return np.ravel(data.S)[3:]
+
+
 def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
     """Kind, screws and coordinates of a part at a configuration of the model, shape (nq,).
 
@@ -89,10 +108,11 @@ def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
         ModelError: There is no such kind of joint here.
     """
     short, joint = part.short, part.model
-    q = q[part.idx_q : part.idx_q + joint.nq]
+    whole, q = q, q[part.idx_q : part.idx_q + joint.nq]
     axial = AXIAL.fullmatch(short)
     if axial is not None:
-        kind, inner, axis = LETTERS[short[0]], joint.extract(), axis_of(part, axial[1])
+        kind, inner = LETTERS[short[0]], joint.extract()
+        axis = axis_of(part, axial[1], whole)
         pitch = float(inner.pitch) if kind == "helical" else 0.0
         position = np.array([angle_of(q)]) if joint.nq == 2 else q
         return kind, joint_screws(kind, axis, pitch=pitch), position
@@ -114,26 +134,6 @@ def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
         f"joint {name!r}: Pinocchio's joint model {short!r} has no counterpart here; replace it "
         "by a series of simpler joints"
     )
-
-
-def axis_of(part: JointPart, direction: str) -> Array:
-    """Axis of a part that turns about it, slides along it or both, shape (3,).
-
-    Args:
-        part: The part.
-        direction: What the name of its type says: X, Y, Z or ``Unaligned``.
-    """
-    if direction in AXES:
-        return AXES[direction]
-    joint = part.model
-    inner = joint.extract() if hasattr(joint, "extract") else joint
-    if hasattr(inner, "axis"):
-        return np.array(inner.axis)
-    # Pinocchio does not show the axis of unbounded joints; it is the same wherever they are turned.
-    data, q = joint.createData(), np.zeros(part.idx_q + joint.nq)
-    q[part.idx_q] = 1.0
-    joint.calc(data, q)
-    return np.ravel(data.S)[3:]
 
 
 def angle_of(q: Array) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from regularize.kernel.machine import Loop, Machine, MovingPart
 from regularize.lie import screw
@@ -69,7 +70,7 @@ def _parts(model: Any, j: int, parent: int, count: int) -> list[MovingPart] | No
         axial = AXIAL.fullmatch(short)
         if axial is not None:
             own = inner.extract() if hasattr(inner, "extract") else inner
-            axis = axis_of(part, axial[1])
+            axis = axis_of(part, axial[1], pin.neutral(model))
             kind = "slide" if short[0] == "P" else "circle" if inner.nq == 2 else "turn"
             pitch = float(own.pitch) if short[0] == "H" else 0.0
             moves.append((kind, part.placement, axis, pitch, part.idx_q, part.idx_v))

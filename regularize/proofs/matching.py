@@ -40,7 +40,9 @@ def match(document: dict[str, Any], verdict: Verdict, mechanism: Mechanism) -> V
             bodies = [graph.nodes[edge.parent], graph.nodes[edge.child]]
             if bodies != joint["bodies"]:
                 return _refused(verdict, f"{edge.name} joins {bodies}, not {joint['bodies']}")
-            screws = measured.scaled(state.screws[0, loops.local(edge.index)])
+            own = loops.local(edge.index)
+            # Screws of slides are of order one, whatever the unit of length is.
+            screws = measured.scaled(state.screws[0, own]) * measured.units[own][:, None]
             stated = np.array(joint["written"]).reshape(-1, 6)
             if (
                 stated.shape != screws.shape

@@ -66,4 +66,6 @@ def _mobility(finite: int | None) -> str:
 
 
 def _miss(relation: AxisRelation) -> str:
-    return degrees(relation.rotation) if relation.rotation else millimetres(relation.translation)
+    translation, rotation = relation.translation, relation.rotation
+    sizes = [millimetres(translation)] if translation or not rotation else []
+    return " and ".join([*sizes, *([degrees(rotation)] if rotation else [])])

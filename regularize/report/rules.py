@@ -135,7 +135,7 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "A comment in the model asks to ignore a finding, but does not say why; the finding stays.",
         "Whoever reads the model later cannot judge whether the reason still holds.",
-        "<!-- regularize: ignore REG201 -->",
+        "The comment <!-- regularize: ignore REG201 --> above a loop.",
         "Write the reason behind the code: <!-- regularize: ignore REG201 meant to be stiff -->. "
         "On the line of the finding or the line before it; ignore-file holds for the whole file.",
     ),
