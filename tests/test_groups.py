@@ -15,11 +15,17 @@ from regularize.dynamics.proof_limits import near_limits
 from regularize.reduction.descent import Descent
 from regularize.reduction.reduce import Reduction
 from regularize.render.sarif import as_sarif
+from regularize.report.analysis import Analysis
 
 
 @cache
 def reduced(name: str) -> Reduction:
     return rg.reduce(ROBOTS[name][0]())
+
+
+@cache
+def report(name: str) -> Analysis:
+    return rg.check(reduced(name))
 
 
 def descent(reduction: Reduction) -> tuple[Descent, list[np.ndarray]]:
@@ -100,18 +106,18 @@ def test_a_simulation_says_when_it_comes_near_the_end() -> None:
 
 
 def test_every_removed_row_names_its_claim() -> None:
-    report = rg.check(ROBOTS["Orthoglide"][0]())
-    document = rg.prove(report.reduction)
+    found = report("Orthoglide")
+    document = rg.prove(found.reduction)
     steps = [s for part in document["parts"] for s in part["steps"]]
     known = {f"{s['because']} {s.get('joint', '')}" for s in steps}
-    for loop in report.as_dict()["loops"]:
+    for loop in found.as_dict()["loops"]:
         claims = [row["claim"] for row in loop["removed_directions"]]
         assert set(claims) <= known and len(claims) == loop["removed"]
         assert loop["claims"][0] == claims[0]
         assert [c.split()[0] for c in loop["claims"][1:]] == ["parallelogram"] * 3
-    results = as_sarif([report])["runs"][0]["results"]
-    found = [r["properties"]["claims"][0] for r in results if r["ruleId"] == "REG201"]
-    assert found == [loop.claims[0] for loop in report.loops]
+    results = as_sarif([found])["runs"][0]["results"]
+    told = [r["properties"]["claims"][0] for r in results if r["ruleId"] == "REG201"]
+    assert told == [loop.claims[0] for loop in found.loops]
 
 
 @pytest.mark.parametrize("code", ["REG201", "REG227"])
@@ -161,13 +167,13 @@ def test_constraint_models_keep_the_rows_of_all_legs(style: str) -> None:
 
 
 def test_the_report_names_the_group_its_row_and_its_end() -> None:
-    report = rg.check(ROBOTS["4-RUU"][0]())
-    (finding,) = [d for d in report.diagnostics if d.code == "REG227"]
+    found = report("4-RUU")
+    (finding,) = [d for d in found.diagnostics if d.code == "REG227"]
     assert "Schoenflies, axis along Z" in finding.message
     assert "`C1` + `D1` = const" in finding.message and "below 16" in finding.message
-    (held,) = report.as_dict()["reduction"]["held"]
+    (held,) = found.as_dict()["reduction"]["held"]
     assert held["motion_algebra"]["type"] == "Schoenflies" and held["rank"] == 16
-    loops = rg.check(ROBOTS["Orthoglide"][0]()).as_dict()["reduction"]["parallelograms"]
+    loops = report("Orthoglide").as_dict()["reduction"]["parallelograms"]
     assert sorted(map(sorted, loops))[0] == ["G1", "H1", "J1", "K1"]
 
 

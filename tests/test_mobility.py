@@ -13,7 +13,7 @@ from regularize.manifold.projection import project
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.reduction.mobility import decide_rank
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import reduce
 
 

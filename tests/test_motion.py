@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.assembly_modes.closed_form.closed_branch import SPACING
 from regularize.manifold.continuation import Continuation
 from regularize.manifold.projection import project
 from regularize.model.mechanism import joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction
-from regularize.render.animation import STRIDE, motions
+from regularize.render.animation import motions
 from regularize.report.motion import moving
 from regularize.report.words import plural
 
@@ -93,8 +94,8 @@ def test_motions_keep_the_loops_closed_and_are_smooth(name: str, assets: Path) -
         state = loops.state(motion.q)
         assert np.max(np.abs(loops.residual(state))) < 1e-6
         assert np.allclose(motion.q[motion.start], reduction.q)
-        assert np.max(np.abs(np.diff(state.T_world_node, axis=0))) < 6 * STRIDE
-        assert np.max(np.abs(state.T_world_node - state.T_world_node[:1])) > STRIDE
+        assert np.max(np.abs(np.diff(state.T_world_node, axis=0))) < 6 * SPACING
+        assert np.max(np.abs(state.T_world_node - state.T_world_node[:1])) > SPACING
 
 
 def test_a_crank_turns_once(assets: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,15 @@ RIGID = mechanisms.single_loop(
 )
 
 
+@cache
+def said_of(name: str) -> tuple[Any, ...]:
+    """What is said of a mechanism as it is."""
+    return said(SLID[name])
+
+
 def said(mechanism: Mechanism) -> tuple[Any, ...]:
     """What is said of a mechanism, without lengths."""
-    reduction = rg.reduce(mechanism, configurations=4)
+    reduction = rg.reduce(mechanism, configurations=2)
     counts = (reduction.kept, reduction.removed, reduction.redundant, reduction.assembly.closed)
     nearly = [
         (special.joint, special.family.name)
@@ -73,11 +80,10 @@ def slid(mechanism: Mechanism, sizes: float, seed: int) -> Mechanism:
 
 @pytest.mark.parametrize("name", SLID)
 def test_frames_slid_along_their_axes_change_nothing(name: str) -> None:
-    mechanism = SLID[name]
-    assert said(slid(mechanism, 1000.0, 1)) == said(mechanism)
+    assert said(slid(SLID[name], 1000.0, 1)) == said_of(name)
 
 
-@pytest.mark.parametrize("sizes", [40.0, 1000.0])
+@pytest.mark.parametrize("sizes", [1000.0])
 def test_a_rigid_loop_stays_rigid_wherever_its_frames_lie(sizes: float) -> None:
     report = rg.check(slid(RIGID, sizes, 7), configurations=4)
     assert report.as_dict()["mobility"]["finite"] == 0
@@ -90,23 +96,27 @@ def test_frames_near_each_other_are_left_where_they_are() -> None:
         assert np.array_equal(edge.T_parent, edge.joint.T_parent_joint)
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1e6])
-@pytest.mark.parametrize("name", ["slider_crank", "bennett", "three_prrr", "three_cranks"])
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [("slider_crank", 1e-6), ("bennett", 1e6), ("three_prrr", 1e-6), ("three_cranks", 1e6)],
+)
 def test_size_changes_nothing(name: str, factor: float) -> None:
-    report = rg.check(mechanisms.scaled(SLID[name], factor), configurations=4)
-    assert said(report.mechanism) == said(SLID[name])
+    assert said(mechanisms.scaled(SLID[name], factor)) == said_of(name)
 
 
-@pytest.mark.parametrize("sizes", [1e3, 1e5])
-@pytest.mark.parametrize("name", ["spherical_fourbar", "bennett", "delta_parallelograms"])
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [("spherical_fourbar", 1e5), ("bennett", 1e5), ("delta_parallelograms", 1e3)],
+)
 def test_far_from_the_origin(name: str, sizes: float) -> None:
     T = np.eye(4)
     T[:3, 3] = sizes * np.array([1.0, 0.3, -0.7])
-    assert said(mechanisms.moved(SLID[name], T)) == said(SLID[name])
+    assert said(mechanisms.moved(SLID[name], T)) == said_of(name)
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1e-5, float("nan"), float("inf"), "1e-5", None])
 def test_tolerances_are_positive_numbers(wrong: Any) -> None:
+    error = rg.ModelError if isinstance(wrong, float) else TypeError
     for call, argument in (
         (rg.reduce, "rtol"),
         (rg.check, "rtol"),
@@ -114,10 +124,10 @@ def test_tolerances_are_positive_numbers(wrong: Any) -> None:
         (rg.idealise, "near"),
         (rg.idealise, "rtol"),
     ):
-        with pytest.raises((rg.ModelError, TypeError), match=argument):
+        with pytest.raises(error, match=argument):
             call(SLID["bennett"], **{argument: wrong})
     if wrong is not None:
-        with pytest.raises(rg.ModelError, match="length_scale"):
+        with pytest.raises(error, match="length_scale"):
             rg.reduce(SLID["bennett"], length_scale=wrong)
 
 
@@ -175,7 +185,9 @@ def test_one_of_three_cranks_is_off() -> None:
         *others, last = exact.joints
         T = np.array(last.T_parent_joint)
         T[0, 3] += off
-        report = rg.check(replace(exact, joints=(*others, replace(last, T_parent_joint=T))))
+        report = rg.check(
+            replace(exact, joints=(*others, replace(last, T_parent_joint=T))), configurations=4
+        )
         answers = {report.reduction.finite_mobility}
         if report.meant is not None:
             found = report.meant.reduction
@@ -194,7 +206,7 @@ def test_as_designed_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[st
     for command in (
         ["check", str(path), "--as-designed", "--fail-on", "error"],
         ["reduce", str(path), "--as-designed", "-o", str(tmp_path / "reduced"), "--fail-on=error"],
-        ["simulate", str(path), "--as-designed", "--duration", "0.05"],
+        ["simulate", str(path), "--as-designed", "--duration", "0.01"],
         ["fix", str(path), "--as-designed", "-o", str(tmp_path / "fixed.urdf")],
     ):
         assert main(command) == 0, capsys.readouterr()

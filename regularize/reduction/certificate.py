@@ -62,6 +62,26 @@ class Certificate:
     distinct: int = 0
     travelled: tuple[float, float] = (0.0, 0.0)
 
+    @classmethod
+    def of_all(cls, found: Sequence[Certificate], counted: Sequence[Certificate]) -> Certificate:
+        """What holds of a mechanism whose cells were followed one by one.
+
+        Args:
+            found: Outcome of every cell.
+            counted: Those whose different configurations count.
+        """
+        return cls(
+            min((c.configurations for c in found), default=0),
+            max((c.worst for c in found), default=0.0),
+            all(c.holds for c in found),
+            max((c.solved for c in found), default=0),
+            min((c.distinct for c in counted), default=0),
+            (
+                max((c.travelled[0] for c in found), default=0.0),
+                max((c.travelled[1] for c in found), default=0.0),
+            ),
+        )
+
 
 class Certifier:
     """Checks the kept rows of a cell.

@@ -20,10 +20,11 @@ from regularize.model.graph import Edge, EdgeId, Graph, NodeId, breadth_first, n
 from regularize.reduction.closing import ClosedPart, close_at, close_in_order, loop_of, orders
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.held import Held, hold, with_virtual_joints
-from regularize.reduction.mobility import CellMobility, decide_rank
+from regularize.reduction.mobility import CellMobility
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.part import Part, cut_at, reduce_part
 from regularize.reduction.propagation import Propagation
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting
 
 #: Two bodies and the algebra of the group in which one shall move against the other.

@@ -25,8 +25,9 @@ from regularize.reduction.cuts import (
 )
 from regularize.reduction.facts import Closing
 from regularize.reduction.held import Held
-from regularize.reduction.mobility import CellMobility, decide_rank, singular_values
+from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array, read_only
-from regularize.reduction.mobility import Rank, decide_rank
+from regularize.reduction.rank import Rank, decide_rank
 
 
 class NotIndependent(ModelError):

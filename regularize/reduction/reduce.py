@@ -21,7 +21,7 @@ from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
 from regularize.manifold.tolerances import Tolerances, positive
 from regularize.model.cycles import Cycle
-from regularize.model.graph import EdgeId, Graph, spanning_tree
+from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.cell import reduce_cell
@@ -32,6 +32,7 @@ from regularize.reduction.held import Held
 from regularize.reduction.margins import condition, weakest
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
+from regularize.reduction.prescribed import prescribed_cuts
 from regularize.reduction.setting import Sampler, Setting
 
 __all__ = ["CONFIGURATIONS", "Certificate", "Part", "Reduction", "reduce"]
@@ -307,7 +308,7 @@ def reduce(
         raise ModelError(f"{configurations} configurations cannot be checked")
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
     assembly = assemble(graph, seed=seed)
-    prescribed = _prescribed(graph, keep_cuts, cuts)
+    prescribed = prescribed_cuts(graph, keep_cuts, cuts)
     setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler, groups)
     cells = [
         reduce_cell(setting, edges, numerical=numerical, configurations=configurations)
@@ -321,40 +322,11 @@ def reduce(
         assembly=assembly,
         cells=tuple(cell.mobility for cell in cells),
         parts=tuple(part for cell in cells for part in cell.parts),
-        certificate=Certificate(
-            min((c.configurations for c in certificates), default=0),
-            max((c.worst for c in certificates), default=0.0),
-            all(c.holds for c in certificates),
-            max((c.solved for c in certificates), default=0),
-            min((c.distinct for c in mobile or certificates), default=0),
-            (
-                max((c.travelled[0] for c in certificates), default=0.0),
-                max((c.travelled[1] for c in certificates), default=0.0),
-            ),
-        ),
+        certificate=Certificate.of_all(certificates, mobile or certificates),
         rtol=rtol,
         seed=seed,
         numerical=numerical,
     )
-
-
-def _prescribed(
-    graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None
-) -> frozenset[EdgeId] | None:
-    """Edges that have to be cuts, or None."""
-    if cuts is None:
-        every = frozenset(graph.every_edge)
-        return every - set(spanning_tree(graph)) if keep_cuts else None
-    chosen = []
-    for name in cuts:
-        edges = [e.index for e in graph.edges if e.joint is graph.mechanism.joint(name)]
-        chosen.append(edges[0])
-    rest = spanning_tree(graph, [e for e in graph.every_edge if e not in set(chosen)])
-    if len(rest) != len(graph.nodes) - 1 or len(set(chosen)) != graph.loops:
-        raise ModelError(
-            f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"
-        )
-    return frozenset(chosen)
 
 
 def on_branch(mechanism: Mechanism, number: int) -> Mechanism:

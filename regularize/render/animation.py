@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import qr
 
+from regularize.assembly_modes.closed_form.closed_branch import SPACING
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.continuation import Continuation
 from regularize.manifold.extent import center_and_length, sized_loops
@@ -24,8 +25,6 @@ from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.motion import floating
 
-#: Largest change of a coordinate per frame, radians or lengths: no jump can be seen.
-STRIDE = 0.1
 #: Frames in each direction: enough for a crank to turn once while another joint goes faster.
 FRAMES = 144
 #: Frames times coordinates at most: long chains are slow to follow.
@@ -146,12 +145,12 @@ class _Drive:
             if not good or abs(q[0, self.driver] - start[self.driver]) > limit:
                 break
             # Where loops are shaky, steps lead back to where they began.
-            if self._apart(q, before) < 0.1 * STRIDE:
+            if self._apart(q, before) < 0.1 * SPACING:
                 break
             if self.heading is not None:
                 heading = loops.difference(before, q) / loops.units
             way.append(q[0])
-            if frame > 10 and self._apart(q, start[None]) < 1.5 * STRIDE:
+            if frame > 10 and self._apart(q, start[None]) < 1.5 * SPACING:
                 return way, True
         return way, False
 
@@ -165,14 +164,14 @@ class _Drive:
 
 def _frame(along: Continuation, q: Array, heading: Array) -> tuple[Array, Array, bool]:
     """The next frame, its heading and whether there is one; in short steps where the way bends."""
-    left = step = STRIDE
+    left = step = SPACING
     while left > 0.0:
         heading = along.tangents(q, heading)
         stepped = along.step(q, step * heading)
         if stepped.good[0] and heading.any():
             q, left = stepped.q, left - step
             step = min(step, left)
-        elif step < 0.1 * STRIDE:
+        elif step < 0.1 * SPACING:
             return q, heading, False
         else:
             step *= 0.5

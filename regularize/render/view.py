@@ -12,7 +12,8 @@ from regularize.displayed import displayed
 from regularize.fixing.advice import editable, own_cure
 from regularize.model.diagnostic import Diagnostic
 from regularize.render.loop_view import groups
-from regularize.report.analysis import Analysis, Component
+from regularize.report.analysis import Analysis
+from regularize.report.component import Component
 from regularize.report.words import (
     LISTED,
     counted,

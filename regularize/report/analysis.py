@@ -15,8 +15,8 @@ from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.idle import IdleBody, idle_bodies
 from regularize.reduction.other_lengths import with_other_lengths
-from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
+from regularize.report.component import Component
 from regularize.report.designed import as_designed
 from regularize.report.findings import by_severity, findings
 from regularize.report.held_bodies import held_entries
@@ -48,47 +48,6 @@ MOST_JOINTS = 30
 
 
 Kind = TypeVar("Kind", bound="Analysis")
-
-
-@dataclass(frozen=True, eq=False)
-class Component:
-    """A biconnected part: loops that share bodies, so that their equations interact.
-
-    Attributes:
-        name: ``component 1``, ``component 2``, ….
-        part: The part with its numbers.
-        loops: Its loops.
-    """
-
-    name: str
-    part: Part
-    loops: tuple[LoopReport, ...]
-
-    @property
-    def constraints(self) -> int:
-        """Constraint rows at its cuts."""
-        return self.part.constraints
-
-    @property
-    def kept(self) -> int:
-        """Rows kept of them."""
-        return self.part.kept
-
-    @property
-    def redundant(self) -> int:
-        """Redundant equations, removed or not."""
-        return 6 * len(self.part.cuts) - self.part.rank
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry of ``components`` in the JSON report."""
-        return {
-            "name": self.name,
-            "loops": [loop.name for loop in self.loops],
-            "constraints": self.constraints,
-            "kept": self.kept,
-            "removed": self.constraints - self.kept,
-            "redundant": self.redundant,
-        }
 
 
 @dataclass(frozen=True, eq=False)

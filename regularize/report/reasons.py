@@ -20,8 +20,9 @@ from regularize.local_geometry.finite import finite_mobility
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import EdgeId, Graph, NodeId
-from regularize.reduction.mobility import CellMobility, decide_rank
+from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.report.words import counted, names, point_words
 from regularize.statics.equilibrium import node_incidence

@@ -13,7 +13,7 @@ from regularize.manifold.extent import sized_loops
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.idle import idle_bodies, spinning
-from regularize.reduction.mobility import decide_rank
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange, own_freedom
 

@@ -22,7 +22,7 @@ from regularize.manifold.projection import Mask
 from regularize.model.graph import EdgeId, NodeId
 from regularize.model.loop_tree import LoopTree
 from regularize.model.mechanism import Inertia
-from regularize.reduction.mobility import decide_rank
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 
 

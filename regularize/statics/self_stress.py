@@ -15,7 +15,7 @@ from regularize.lie import screw
 from regularize.lie.directions import TOLERANCE, Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.model.cycles import Cycle
-from regularize.reduction.mobility import decide_rank
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 

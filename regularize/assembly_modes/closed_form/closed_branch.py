@@ -15,7 +15,8 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import coordinate_names
 
-#: Distance between the points of a path that have to be on the branch, radians or lengths.
+#: Distance between the points of a path that have to be on the branch, radians or lengths; in a
+#: moving picture no jump can be seen.
 SPACING = 0.1
 #: Configurations on each of the ways over which a sample is spread, as long as no more are needed.
 POINTS = 32

@@ -26,7 +26,8 @@ PROBES = 4
 AXES = 20
 #: Relative differences of equal products: a few roundings. Sums lose a digit more.
 EQUAL = 1e-13
-#: Values at random inputs below this, relative to the size of their terms, are zero.
+#: Values at random inputs below this, relative to the size of their terms, are zero, and so are
+#: singular values of equations that are combined: what a dozen products leave of rounding.
 VANISHING = 1e-9
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.assembly_modes.closed_form.tape import VANISHING
 from regularize.assembly_modes.six_motions.closure import product
 from regularize.assembly_modes.six_motions.line_motions import (
     AXIS,
@@ -22,7 +23,7 @@ from regularize.assembly_modes.six_motions.line_motions import (
     carried,
     elementary,
 )
-from regularize.assembly_modes.six_motions.pencil import NOTHING, Arrangement, Pencil
+from regularize.assembly_modes.six_motions.pencil import Arrangement, Pencil
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.manifold.tolerances import EXACT
@@ -52,7 +53,7 @@ def completed(
     steps = np.log(floored[:, 1 : MOST + 1] / floored[:, :MOST])
     steps[:, 1:][relative[:, 1:MOST] > NULL] = -np.inf
     nullity = np.argmax(steps, axis=1) + 1
-    nullity[relative[:, MOST] <= NOTHING] = relative.shape[1]  # more than is looked at
+    nullity[relative[:, MOST] <= VANISHING] = relative.shape[1]  # more than is looked at
     own, spaces = [], []
     for k in range(1, MOST + 1):
         these = np.flatnonzero((nullity == k) | (k == 1))
@@ -129,9 +130,9 @@ def fitted(
     """
     U, sizes, V = np.linalg.svd(np.stack(parts[1:], axis=-1), full_matrices=False)
     seen = (np.swapaxes(U, 1, 2) @ (goal - parts[0])[..., None])[..., 0]
-    determined = sizes[:, 0] > NOTHING
+    determined = sizes[:, 0] > VANISHING
     one = determined & (sizes[:, 1] <= EXACT.same * sizes[:, 0])
-    along = seen / np.maximum(sizes, NOTHING)
+    along = seen / np.maximum(sizes, VANISHING)
     f = np.einsum("kj,kji->ki", along, V)
     unique = np.arctan2(f[:, 1], f[:, 0]) if kind == "R" else f[:, 0]
     along, V = along[one, 0], V[one]

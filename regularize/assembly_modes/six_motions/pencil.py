@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.assembly_modes.closed_form.tape import VANISHING
 from regularize.assembly_modes.six_motions.line_motions import (
     AXIS,
     BASIS,
@@ -42,9 +43,6 @@ from regularize.assembly_modes.six_motions.line_motions import (
 from regularize.lie import screw
 from regularize.lie.screw import Array
 
-#: Singular values below this fraction of the largest are none when equations are combined: what
-#: a dozen products leave of rounding.
-NOTHING = 1e-9
 #: Products 1, f1, f2 by cos², cos sin, sin² of half the angle of the circle.
 _CIRCLE = {
     "R": np.array([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [0.0, 2.0, 0.0]]),
@@ -117,7 +115,7 @@ def eliminated(kinds: str, C: Array) -> Array:
     right = (back[:, 1] @ right.reshape(N, 15, 9))[:, 1:]
     left[:, :, 0, 0, 0] -= right[:, :, 0]
     U, sizes, _ = np.linalg.svd(right[:, :, 1:], full_matrices=True)
-    rank = np.sum(sizes > NOTHING * sizes[:, :1], axis=1)
+    rank = np.sum(sizes > VANISHING * sizes[:, :1], axis=1)
     combined = U[:, :, 8:].copy()
     mixing = np.linalg.qr(np.random.default_rng(14).normal(size=(14, 14)))[0]
     for r in np.unique(rank[rank < 8]):

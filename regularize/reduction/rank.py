@@ -1,0 +1,39 @@
+"""Ranks told by singular values, with the gap that tells them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.lie.screw import Array, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class Rank:
+    """A rank and the evidence for it.
+
+    Attributes:
+        rank: The decision.
+        singular_values: Largest first, shape (k,); none where the ranks of many loops add up.
+        gap: Ratio of the last singular value counted to the first one not counted (inf: none).
+        lowest: Rank with a tolerance a hundred times larger.
+        highest: Rank with a tolerance a hundred times smaller.
+    """
+
+    rank: int
+    singular_values: Array
+    gap: float
+    lowest: int
+    highest: int
+
+
+def decide_rank(singular_values: Array, rtol: float) -> Rank:
+    """Rank by a relative tolerance, with the gap and the spread over tolerances as evidence."""
+    s = np.asarray(singular_values, dtype=np.float64)
+    largest = float(s[0]) if len(s) else 0.0
+    counts = [int(np.sum(s > tolerance * largest)) for tolerance in (rtol, 100 * rtol, rtol / 100)]
+    rank = counts[0] if largest > 0.0 else 0
+    dropped = float(s[rank]) if rank < len(s) else 0.0
+    gap = float(s[rank - 1]) / dropped if rank and dropped > 0.0 else float("inf")
+    return Rank(rank, read_only(s), gap, counts[1], counts[2])
