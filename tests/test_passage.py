@@ -95,7 +95,7 @@ def test_the_motion_goes_straight_on_where_motions_cross(name: str, rate: float)
     reduction = rg.reduce(CROSSING[name])
     rates = {"A": rate, "P": 0.5} if name == "on a carriage" else {"A": rate}
     minimal = rg.simulate(reduction, duration=1.0, rates=rates, coordinates="minimal", rtol=1e-9)
-    reference = rg.simulate(reduction, duration=1.0, rates=rates, rtol=1e-10)
+    reference = rg.simulate(reduction, duration=1.0, rates=rates, rtol=1e-11)
     assert minimal.energy_drift < 1e-5
     assert minimal.closure_drift < 1e-11
     np.testing.assert_allclose(minimal.coordinates, reference.coordinates, atol=1e-5)
