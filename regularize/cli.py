@@ -76,7 +76,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not hasattr(arguments, "run"):
         parser().print_help()
         return 2
-    streams.prepare()
+    with streams.prepared():
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Run a verb; whatever goes wrong is one line, and the exit status."""
     status = 2
     try:
         status = int(arguments.run(arguments))
@@ -96,10 +101,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         reason += str(error.strerror or error)
         status = 2
         streams.release(sys.stdout)
-    except ModuleNotFoundError as error:
-        if error.name != "pinocchio":
-            raise
-        reason = str(MissingPinocchio("this command"))
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise
@@ -107,5 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; this is a "
             "bug: please report it with the model (REGULARIZE_DEBUG=1 shows where it happened)"
         )
+        if isinstance(error, ModuleNotFoundError) and error.name == "pinocchio":
+            reason = str(MissingPinocchio("this command"))
     sys.stderr.write(f"regularize: {displayed(reason)}\n")
     return status

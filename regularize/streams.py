@@ -7,6 +7,8 @@ import contextlib
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn, TextIO
 
@@ -44,18 +46,27 @@ class Terminated(BaseException):
     """The process was asked to end; what it holds open is put away on the way out."""
 
 
-def prepare() -> None:
+@contextlib.contextmanager
+def prepared() -> Iterator[None]:
     """Let streams write whatever the text holds, and let a request to end clean up.
 
-    Signs that a stream's encoding lacks come out as plain words, others as their escapes.
+    Signs that a stream's encoding lacks come out as plain words, others as their escapes. Whoever
+    calls the command line from a program, or a thread of one, keeps its own answer to signals.
     """
     codecs.register_error("regularize.plain", _plain)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="regularize.plain")
-    if os.name == "posix" and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    ours = threading.current_thread() is threading.main_thread()
+    ours = ours and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if ours:
         signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def release(stream: TextIO) -> None:

@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from regularize.cli import main
 from regularize.errors import RegularizeError
 from regularize.output_files import write_all, write_bytes
 
@@ -117,3 +119,23 @@ def test_all_files_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         write_all({first: b"1", second: b"2", third: b"3"})
     assert first.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["first"]
+
+
+@posix
+def test_a_program_keeps_its_own_answer_to_signals() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    statuses: list[int] = []
+    thread = threading.Thread(target=lambda: statuses.append(main(["check", FOURBAR, "-q"])))
+    thread.start()
+    thread.join()
+    assert statuses == [1]
+    assert main(["check", FOURBAR, "-q"]) == 1
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_missing_module_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "regularize.commands.checking", None)
+    assert main(["check", FOURBAR]) == 2
+    assert "internal error, ModuleNotFoundError" in capsys.readouterr().err

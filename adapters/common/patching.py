@@ -157,6 +157,20 @@ class XmlPatcher(Patcher):
             self._places[path] = XmlPlaces(self.text(path))
         return self._places[path]
 
+    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+        """The edits of the elements that say where joints are."""
+        places = [(self.element(each.before), each) for each in wanted]
+        return [
+            edit
+            for place, each in places
+            if place is not None
+            for edit in self.frame_edits(place, each)
+        ]
+
+    def frame_edits(self, place: Place, wanted: MovedJoint) -> Iterable[Edit]:
+        """The edits that move the frames of one joint."""
+        return ()
+
     def element(self, joint: Joint) -> Place | None:
         """The element that a joint was read from; None where it comes from no element."""
         source = joint.source

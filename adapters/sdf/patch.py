@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -115,15 +115,9 @@ class SdfPatcher(XmlPatcher):
         parent, child = frames_patch.frames(self.element(joint))
         return parent is not None, child is not None
 
-    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+    def frame_edits(self, place: Place, wanted: MovedJoint) -> Iterable[Edit]:
         """Poses of frames."""
-        places = [(self.element(each.before), each) for each in wanted]
-        return [
-            edit
-            for place, each in places
-            if place is not None
-            for edit in frames_patch.edits(place, each)
-        ]
+        return frames_patch.edits(place, wanted)
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Slack links, and closing elements taken out."""

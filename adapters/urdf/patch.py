@@ -78,15 +78,9 @@ class UrdfPatcher(XmlPatcher):
         inside = joint.source is not None and joint.source.path == self.path
         return frames_patch.movable(self.element(joint) if inside else None, closure=joint.closure)
 
-    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+    def frame_edits(self, place: Place, wanted: MovedJoint) -> Iterable[Edit]:
         """Origins."""
-        places = [(self.element(each.before), each) for each in wanted]
-        return [
-            edit
-            for place, each in places
-            if place is not None
-            for edit in frames_patch.edits(place, each)
-        ]
+        return frames_patch.edits(place, wanted)
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Slack links, and closing elements taken out."""
