@@ -16,7 +16,6 @@ from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph
 from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.reduce import Reduction
 
 #: What noise shows of itself, in units of the moves that undo it: in singular values over the
 #: largest, and in angles between axes that are meant to be parallel.
@@ -44,7 +43,7 @@ class Candidate:
 
 
 def nearly_closed(
-    reduction: Reduction, graph: Graph, edges: tuple[EdgeId, ...], near: float
+    graph: Graph, assembled: Array, edges: tuple[EdgeId, ...], near: float
 ) -> tuple[LoopKinematics, Array]:
     """Loops of a cell, and coordinates (n,) where they are closed but for what noise takes away.
 
@@ -52,13 +51,13 @@ def nearly_closed(
     there is no pose that anybody meant. The stored one is near it.
 
     Args:
-        reduction: The reduction.
-        graph: Its graph, or one with frames elsewhere on the same axes.
+        graph: The mechanism.
+        assembled: Coordinates of all joints at the assembled pose, shape (n,).
         edges: Edges of the cell.
         near: Closure errors of that size may be left.
     """
     columns = list(graph.columns(edges))
-    assembled, stored = reduction.q[columns], graph.position[columns]
+    assembled, stored = assembled[columns], graph.position[columns]
     loops = sized_loops(graph, assembled, edges)
     if np.max(np.abs(stored - assembled) / loops.units, initial=0.0) > EXACT.same:
         rough = replace(EXACT, singular=SHOWN * near)

@@ -136,12 +136,12 @@ def idealise(
     undecided: list[Candidate] = []
     assumed: list[Candidate] = []
     for cell in written.cells:
-        loops, q = nearly_closed(written, written.graph, cell.edges, near)
+        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
         proved, cycles = _proved(written, cell.edges), written.cycles(cell)
         offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
         if not offered and not cell.finite and written.graph.missed:
             placed = build(written.mechanism, as_placed=True)
-            loops, q = nearly_closed(written, placed, cell.edges, near)
+            loops, q = nearly_closed(placed, written.q, cell.edges, near)
             offered = meeting_candidates(loops, q, near, written.graph.missed)
         found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
         if found is None:
