@@ -24,8 +24,9 @@ from regularize.manifold.extent import sized_loops
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
+from regularize.model.quantity import STIFFNESS
 from regularize.reduction.mobility import CellMobility
-from regularize.statics.per_joint import STIFFNESS, PerJoint, per_joint
+from regularize.statics.per_joint import PerJoint, per_joint
 
 
 @dataclass(frozen=True)
