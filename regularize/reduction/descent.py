@@ -159,7 +159,13 @@ class Descent:
         return kept, every
 
     def lowest(
-        self, starts: Array, effort: Effort, *, largest: float = 0.25, firm: float = 0.2
+        self,
+        starts: Array,
+        effort: Effort,
+        *,
+        largest: float = 0.25,
+        firm: float = 0.2,
+        alone: bool = False,
     ) -> Lowest | None:
         """The lowest place that descents from some closed configurations come to.
 
@@ -169,39 +175,39 @@ class Descent:
             largest: Largest step, in radians and lengths.
             firm: Part of the median at the starts below which the machine itself is near a
                 singular configuration, or a parallelogram nearly flat; no descent goes there.
+            alone: Whether the kept rows are followed by themselves, to where the machine itself
+                becomes singular.
 
         Returns:
             The place; None where all equations are dependent at every start.
         """
-        seen = self._look(starts)
+        seen = self._look(starts, alone)
         full = seen.every > self.machine.tolerances.same
         if not full.any():
             return None
         median, flat = (float(np.median(found[full])) for found in (seen.every, seen.flat))
-        seen.height[(seen.every < firm * median) | (seen.flat < firm * flat)] = np.inf
+        firmest, flattest = 0.0 if alone else firm * median, firm * flat
+        seen.height[(seen.every < firmest) | (seen.flat < flattest)] = np.inf
         seen = seen[self._beginning(seen, effort)]
         sizes = np.full(len(seen.q), largest)
-        going = np.flatnonzero((seen.away < effort.hopeless) & np.isfinite(seen.height))
-        for _ in range(effort.steps if len(going) else 0):
+        going = np.arange(len(seen.q))
+        for _ in range(effort.steps):
+            low = seen.height < np.log(EXACT.same) + (np.log(median) if alone else 0.0)
+            still = ~low & (seen.away < effort.hopeless) & (sizes > self.machine.tolerances.apart)
+            going = going[(still & np.isfinite(seen.height))[going]]
+            if not len(going):
+                break
             here = seen[going]
-            tried, first = self._ahead(here, sizes[going], firm * median, firm * flat)
+            tried, first = self._ahead(here, sizes[going], firmest, flattest, alone)
             best = np.argmin([each.height for each in tried], axis=0)
             for k, each in enumerate(tried):
                 better = (best == k) & (each.height < here.height)
                 seen[going[better]] = each[np.flatnonzero(better)]
                 sizes[going[better]] = np.minimum(largest, 2.5 * 0.4**k * first[better])
                 sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
-            low = seen.height < np.log(EXACT.same)
-            still = ~low & (seen.away < effort.hopeless) & (sizes > self.machine.tolerances.apart)
-            going = going[still[going]]
-            if not len(going):
-                break
-        best_of_all = int(np.argmin(seen.height))
-        return Lowest(
-            seen.q[best_of_all],
-            float(np.exp(seen.height[best_of_all])),
-            float(seen.every[best_of_all] / median),
-        )
+        lowest = seen.q[int(np.argmin(seen.height))]
+        kept, every = (float(values[0]) for values in self.smallest(lowest[None]))
+        return Lowest(lowest, kept / max(every, 1e-300), every / median)
 
     @staticmethod
     def _beginning(seen: _Look, effort: Effort) -> NDArray[np.intp]:
@@ -211,7 +217,7 @@ class Descent:
         return np.unique([int(np.argmin(seen.height)), *nearest])
 
     def _ahead(
-        self, here: _Look, largest: Array, firm: float, flat: float
+        self, here: _Look, largest: Array, firm: float, flat: float, alone: bool
     ) -> tuple[list[_Look], Array]:
         """What three steps of different lengths downhill lead to, and the longest of them, (N,)."""
         norm = np.linalg.norm(here.slope, axis=1)
@@ -220,7 +226,7 @@ class Descent:
         steps = np.concatenate([way, 0.4 * way, 0.16 * way])
         begin = np.tile(here.q, (3, 1))
         reached = self.machine.step(begin, steps, np.full(len(begin), self.rank))
-        tried = self._look(np.where(reached.good[:, None], reached.q, begin))
+        tried = self._look(np.where(reached.good[:, None], reached.q, begin), alone)
         lost = ~reached.good | (tried.every < firm) | (tried.flat < flat)
         tried.height[lost] = np.inf
         return [tried[part] for part in np.split(np.arange(len(begin)), 3)], first
@@ -230,19 +236,22 @@ class Descent:
         units = self.plain.units
         return self.rows.residual_jacobian(state) * units, self.plain.jacobian(state) * units
 
-    def _look(self, q: Array) -> _Look:
+    def _look(self, q: Array, alone: bool) -> _Look:
         """Heights and slopes at configurations (N, n)."""
         state, units, last = self.plain.state(q), self.plain.units, self.rank - 1
         kept, every = (decomposed(rows) for rows in self._both(state))
-        down = -slope_of_all(self.plain, state, every[0][..., last], every[2][:, last] * units)
-        least = [np.maximum(s[:, last], 1e-300) for _, s, _ in (kept, every)]
-        down /= least[1][:, None]
-        falling = slope_of_kept(self.rows, state, kept[0][..., last], kept[2][:, last] * units)
-        down = (down + falling / least[0][:, None]) * units
+        least, other = (np.maximum(s[:, last], 1e-300) for _, s, _ in (kept, every))
+        height = np.log(least)
+        down = slope_of_kept(self.rows, state, kept[0][..., last], kept[2][:, last] * units)
+        down /= least[:, None]
+        if not alone:
+            height -= np.log(other)
+            along = slope_of_all(self.plain, state, every[0][..., last], every[2][:, last] * units)
+            down -= along / other[:, None]
+        down *= units
         rows = every[2][:, : self.rank]
         down -= np.einsum("nrk,nr->nk", rows, np.einsum("nrk,nk->nr", rows, down))
-        height = np.log(least[0]) - np.log(least[1])
-        return _Look(np.array(q), height, least[1], self._flatness(state), down)
+        return _Look(np.array(q), height, other, self._flatness(state), down)
 
     def _flatness(self, state: State) -> Array:
         """Smallest singular value of the hinges of a parallelogram, three of whose four count."""

@@ -72,7 +72,9 @@ def weakest(
         [cut for part in parts for cut in part.cuts],
         [loop for part in parts for loop in part.parallelograms],
     )
-    starts = mobility.configurations
+    # Large matrices are decomposed at fewer places.
+    stride = -(-len(mobility.configurations) * loops // 200)
+    starts = mobility.configurations[::-stride]
     place = down.lowest(starts, THOROUGH if thorough else Effort())
     if not thorough and place is not None and place.missing:
         place = down.lowest(starts, THOROUGH)
