@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_branch, add_model_options
+from regularize.commands.files import add_branch, add_model_options, add_no_meshes
 from regularize.errors import RegularizeError
 from regularize.output_files import write_text
 
@@ -39,6 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="colours of the text"
     )
+    add_no_meshes(report)
     choice = parser.add_argument_group("findings")
     choice.add_argument(
         "--fail-on",

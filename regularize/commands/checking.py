@@ -164,7 +164,7 @@ class Checking:
         if output == "html":
             from regularize.render import html
 
-            return html.render(report), {}
+            return html.render(report, meshes=not self.arguments.no_meshes), {}
         if not self.single and not self.arguments.verbose:
             return "", {}
         verbosity = int(self.arguments.verbose and self.single) - int(self.arguments.quiet)
