@@ -42,6 +42,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "simulate": ("Mechanism", "Reduction", "Robot"),
     "to_pinocchio": ("Reduction",),
     "with_density": ("Mechanism",),
+    "workspace": ("Mechanism",),
 }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -21,16 +20,14 @@ import yaml
 
 from regularize.errors import ModelError, ReadError
 from regularize.model.mechanism import Mechanism
+from regularize.model.units import METRES, RADIANS, parts
 
 #: A translational and a rotational value, in SI units or as texts with units.
 Pair: TypeAlias = "Sequence[float | str]"
 #: A pair for all joints, pairs by the names of joints, a text of these, a file of them; or several.
 PerJoint: TypeAlias = "str | PathLike[str] | Pair | Mapping[str, Pair | Mapping[str, float | str]]"
 
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan)\s*([^,]*?)\s*")
 _COLUMNS = ("translation", "rotation")
-_METRES = {"": 1.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "µm": 1e-6, "in": 0.0254}
-_RADIANS = {"": 1.0, "rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180, "°": math.pi / 180}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +51,10 @@ class Quantity:
             ModelError: It is no positive number with a known unit.
         """
         text = str(given) if isinstance(given, (str, int, float, np.number)) else ""
-        found = _NUMBER.fullmatch(text)
+        found = parts(text)
         if found is None or isinstance(given, bool):
             raise ModelError(f"{self.name} {given!r} is no number; write it as {self.example}")
-        number, unit = float(found[1]), found[2].replace("μ", "µ")
+        number, unit = found
         if unit not in self.units[column]:
             known = ", ".join(name for name in self.units[column] if name)
             raise ModelError(
@@ -84,7 +81,7 @@ class Quantity:
 
 
 #: How far a joint may be off: one standard deviation, or the most, of its place and its frame.
-TOLERANCE = Quantity("tolerance", (_METRES, _RADIANS), "0.05mm,0.1deg")
+TOLERANCE = Quantity("tolerance", (METRES, RADIANS), "0.05mm,0.1deg")
 #: How stiff a joint is against displacement in the directions that it holds.
 STIFFNESS = Quantity(
     "stiffness",
@@ -137,7 +134,7 @@ def _is_pair(given: Sequence[Any]) -> bool:
     """Whether two entries are a length and an angle, and not two tables or texts of pairs."""
     return len(given) == len(_COLUMNS) and all(
         isinstance(each, (int, float, np.number))
-        or (isinstance(each, str) and _NUMBER.fullmatch(each) is not None)
+        or (isinstance(each, str) and parts(each) is not None)
         for each in given
     )
 
