@@ -68,6 +68,7 @@ from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
 from regularize.errors import RegularizeError as RegularizeError
 from regularize.errors import UnknownFormat as UnknownFormat
+from regularize.model.suggestion import did_you_mean
 from regularize.version import __version__ as __version__
 
 _HOME = {
@@ -119,11 +120,26 @@ _HOME = {
     "workspace": "reach.workspace",
 }
 
+__all__ = sorted(
+    [
+        *_HOME,
+        "MissingPinocchio",
+        "ModelError",
+        "ReadError",
+        "RegularizeError",
+        "UnknownFormat",
+        "__version__",
+    ]
+)
+
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module when it is first asked for."""
     if name not in _HOME:
-        raise AttributeError(f"module 'regularize' has no attribute {name!r}")
+        if name.startswith("__"):
+            raise AttributeError(f"module 'regularize' has no attribute {name!r}")
+        known = did_you_mean(name, _HOME)
+        raise AttributeError(f"module 'regularize' has no attribute {name!r}{known}")
     try:
         value = getattr(importlib.import_module(f"regularize.{_HOME[name]}"), name)
     except ModuleNotFoundError as error:

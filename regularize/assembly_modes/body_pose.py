@@ -26,6 +26,7 @@ from regularize.model.graph import Graph
 from regularize.model.graph_building import build
 from regularize.model.joint import Joint, joint_screws
 from regularize.model.mechanism import Mechanism
+from regularize.model.short_repr import ShortRepr
 from regularize.model.suggestion import did_you_mean
 
 #: Names of the coordinates of a pose: the place in metres, turns about fixed axes in radians.
@@ -35,8 +36,8 @@ _CHAIN = ("x", "y", "z", "yaw", "pitch", "roll")
 _AXES = {"yaw": "Z", "pitch": "Y", "roll": "X"}
 
 
-@dataclass(frozen=True, eq=False)
-class BodyPose:
+@dataclass(frozen=True, eq=False, repr=False)
+class BodyPose(ShortRepr):
     """A body whose pose is given, and by which coordinates.
 
     The pose is that of the body's frame in the file, expressed in the ground's frame: ``x``, ``y``,

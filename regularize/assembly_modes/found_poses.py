@@ -18,10 +18,11 @@ from regularize.manifold.extent import sized_loops
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph, coordinate_names
 from regularize.model.named_columns import NamedColumns, coordinate_columns
+from regularize.model.short_repr import ShortRepr
 
 
-@dataclass(frozen=True, eq=False)
-class FoundPoses:
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundPoses(ShortRepr):
     """The different poses of one body among several configurations.
 
     Attributes:

@@ -56,9 +56,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--samples", type=int, default=41, metavar="N", help="points along an axis (41)"
     )
-    parser.add_argument(
-        "--branch", type=int, metavar="N", help="way to assemble (default: as stored)"
-    )
+    parser.add_argument("--way", type=int, metavar="N", help="way to assemble (default: as stored)")
     parser.add_argument(
         "-o",
         dest="out",
@@ -83,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         at=assignments(arguments.at, "--at", units),
         pose=None if arguments.pose is None else pose_with(arguments.pose, arguments.point),
         actuated=arguments.actuated,
-        branch=arguments.branch,
+        way=arguments.way,
         samples=arguments.samples,
     )
     if arguments.out is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from regularize.displayed import displayed_name
 
@@ -16,12 +15,19 @@ def did_you_mean(name: object, known: Iterable[str], *, most: int = 12) -> str:
         known: What there is.
         most: Names that are listed; the rest are counted.
     """
+    from difflib import get_close_matches  # only where something went wrong
+
     names = list(dict.fromkeys(known))
     if not names:
         return "; there is none"
     lowered = {each.lower(): each for each in reversed(names)}
     near = get_close_matches(str(name).lower(), lowered, n=1)
     hint = f" (did you mean {lowered[near[0]]!r}?)" if near else ""
-    shown = ", ".join(map(displayed_name, names[:most]))
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{hint}; known are {shown}{more}"
+    return f"{hint}; known are {named(names, most)}"
+
+
+def named(names: Iterable[str], most: int = 12) -> str:
+    """Names in one line; those beyond the first few are counted."""
+    every = list(names)
+    shown = ", ".join(map(displayed_name, every[:most])) or "none"
+    return f"{shown} and {len(every) - most} more" if len(every) > most else shown

@@ -139,7 +139,7 @@ def workspace(
     at: Mapping[str, float] | None = None,
     pose: BodyPose | str | None = None,
     actuated: Sequence[str] | None = None,
-    branch: int | None = None,
+    way: int | None = None,
     samples: int = 41,
 ) -> WorkspaceMap:
     """Map what can be reached, with the distance from singularities and from joint limits.
@@ -152,7 +152,7 @@ def workspace(
         at: Values of other inputs; those that are not named keep their stored values.
         pose: The body whose pose is the input, or the output where joints are varied.
         actuated: Joints that hold the mechanism when locked; by default the model's motors.
-        branch: Way to assemble, as of ``closed_form``; by default the one that is stored.
+        way: Index of the branch of ``closed_form``; by default the one that is stored.
         samples: Points along an axis for which no number is given.
 
     Raises:
@@ -160,8 +160,8 @@ def workspace(
     """
     setting = setting_of(mechanism, over, at or {}, pose, actuated)
     form = closed_form(setting.graph, setting.inputs.names)
-    found = _ranges(setting, form, branch, samples)
-    q, method = _solved(setting, form, branch, found)
+    found = _ranges(setting, form, way, samples)
+    q, method = _solved(setting, form, way, found)
     shape = tuple(len(values) for values in found)
     graph = build(mechanism)
     own = q[:, : setting.own]
