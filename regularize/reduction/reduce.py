@@ -72,11 +72,8 @@ class Reduction:
 
     def _repr_html_(self) -> str:
         """A small table for notebooks."""
-        counts = {
-            "equations": f"{self.constraints}, of which {self.kept} are kept",
-            "redundant": f"{self.redundant}, of which {self.removed} are removed",
-            "mobility": self.mobility,
-        }
+        kept, redundant = f"{self.constraints}, {self.kept} kept", f"{self.redundant}"
+        counts = {"equations": kept, "redundant": redundant, "mobility": self.mobility}
         return table_html(f"Reduction of {shortened(self.mechanism.name)}", counts)
 
     @property
