@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from regularize import streams
 from regularize.commands import (
+    bench,
     check,
     completion,
     explain,
@@ -39,6 +40,7 @@ VERBS = (
     solve,
     metamodel,
     show,
+    bench,
     explain,
     formats,
     completion,

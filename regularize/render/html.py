@@ -26,8 +26,14 @@ MOST_LOOPS = 10 * loop_view.SHOWN
 MOST_NAMES = 2 * LISTED
 
 
-def render(report: Analysis) -> str:
-    """The page of one model."""
+def render(report: Analysis, panel: str = "", script: str = "") -> str:
+    """The page of one model.
+
+    Args:
+        report: Of the model.
+        panel: HTML that stands below the picture.
+        script: What brings it to life.
+    """
     drawing = draw(report)
     scene = scene_data(drawing)
     name, counts = view.headline(report)
@@ -38,6 +44,7 @@ def render(report: Analysis) -> str:
         f'<p class="verdict {level}">{escape(sentence)}</p>',
         f"<p>{escape(view.counts(report))}</p></header><main>",
         *_figure(report, drawing, [motion["name"] for motion in scene["motions"]]),
+        panel,
         *_numbers(report),
         *_findings(report),
         *_loops(report, drawing),
@@ -58,6 +65,7 @@ def render(report: Analysis) -> str:
         f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
         f'<script type="application/json" id="scene">{_json(scene)}</script>',
         f"<script>{_asset('viewer.js')}</script>",
+        *([f"<script>{script}</script>"] if script else ()),
     ]
     return _page(f"{PurePath(name).name}: {sentence}", body)
 
