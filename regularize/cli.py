@@ -15,6 +15,7 @@ from typing import Any
 
 from regularize import streams
 from regularize.commands import (
+    bench,
     check,
     completion,
     explain,
@@ -43,6 +44,7 @@ VERBS = (
     workspace,
     metamodel,
     show,
+    bench,
     explain,
     formats,
     completion,
