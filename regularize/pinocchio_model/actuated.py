@@ -128,6 +128,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             )
         return int(model.idx_qs[j] + velocity - model.idx_vs[j])
 
+    @checked_but_states
     def counted(self, velocity: int) -> bool:
         """Whether an entry of v is the rate of a coordinate of its own."""
         j = self._joint_of(velocity)
