@@ -111,10 +111,14 @@ class Motion {
     input.min = String(range[0] * size);
     input.max = String(range[1] * size);
     input.value = String(this.state.q[freedom.column] * size);
-    const bound = (x, none) => (x === null ? none : say(x)), words = `${say(range[0])} to ${say(range[1])} ${unit}`;
+    const words = `${say(range[0])} to ${say(range[1])} ${unit}`;
+    const stated = `limits ${limits[0] === null ? "−∞" : say(limits[0])} to ${limits[1] === null ? "∞" : say(limits[1])} ${unit}`;
+    const limited = limits.some((x) => x !== null);
     freedom.bounds.textContent = freedom.cyclic ? "turns round" : words;
-    if (limits.some((x) => x !== null))
-      freedom.bounds.textContent += `, limits ${bound(limits[0], "−∞")} to ${bound(limits[1], "∞")}`;
+    if (limited) {
+      const all = limits.every((x, i) => x !== null && Math.abs(x - range[i]) < 1e-6);
+      freedom.bounds.textContent = all ? stated : `${words}, ${stated}`;
+    }
   }
 
   // Where motions meet, sliders begin on their own one.
