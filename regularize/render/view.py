@@ -244,8 +244,16 @@ def evidence(report: Analysis) -> str:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
         f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
-        f"(largest error {worst})"
+        f"(largest error {worst}){_nearest(report)}"
     )
+
+
+def _nearest(report: Analysis) -> str:
+    """How near the kept equations come to depending on each other; nothing if not looked for."""
+    place = report.reduction.certificate.nearest
+    if place is None or place.missing:
+        return ""
+    return f"; descents found them nowhere weaker than {place.ratio:.1g} of all equations"
 
 
 def found(report: Analysis) -> str:
