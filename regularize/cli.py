@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from regularize import streams
 from regularize.commands import (
@@ -25,6 +27,7 @@ from regularize.commands import (
     simulate,
     solve,
     verify,
+    workspace,
 )
 from regularize.displayed import displayed
 from regularize.errors import MissingPinocchio, RegularizeError
@@ -37,6 +40,7 @@ VERBS = (
     export,
     simulate,
     solve,
+    workspace,
     metamodel,
     show,
     explain,
@@ -45,9 +49,18 @@ VERBS = (
 )
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that takes ``-30deg`` for a value, and says what a wrong word may have meant."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Values may be negative and have units; options are written out."""
+        super().__init__(*arguments, **options)
+        self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser with all verbs."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="regularize",
         description="Find, explain and remove redundant loop constraints of closed kinematic "
         "chains.",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from regularize.commands.files import add_branch, add_model_options, add_no_meshes
+from regularize.commands.values import length
 from regularize.errors import RegularizeError
 from regularize.output_files import write_text
 
@@ -72,7 +73,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     analysis.add_argument("--rtol", type=positive, help="tolerance of ranks and geometry (1e-5)")
     analysis.add_argument("--near", type=positive, help="tolerance of nearly special loops (5e-3)")
     analysis.add_argument(
-        "--length-scale", type=positive, metavar="M", help="size to scale lengths by, in metres"
+        "--length-scale", type=size, metavar="M", help="size to scale lengths by: 0.5, 500mm"
     )
     analysis.add_argument(
         "--keep-cuts", action="store_true", help="cut loops where the file closes them"
@@ -113,6 +114,11 @@ def positive(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return number
+
+
+def size(text: str) -> float:
+    """A positive length from the command line."""
+    return positive(repr(length(text)))
 
 
 def count(text: str) -> int:
