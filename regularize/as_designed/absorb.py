@@ -34,6 +34,7 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Joint, Mechanism
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.reduce import Reduction, reduce
 
 #: Which frames of a joint may be moved: that on its parent, that on its child.
@@ -57,8 +58,8 @@ class ClosedLoops:
     meant: int
 
 
-@dataclass(frozen=True, eq=False)
-class Absorbed:
+@dataclass(frozen=True, eq=False, repr=False)
+class Absorbed(ShortRepr):
     """A mechanism whose loops close, but for what cannot.
 
     Attributes:

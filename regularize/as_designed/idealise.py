@@ -27,11 +27,12 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import EdgeId
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.reduce import Reduction, reduce
 
 
-@dataclass(frozen=True, eq=False)
-class Idealised:
+@dataclass(frozen=True, eq=False, repr=False)
+class Idealised(ShortRepr):
     """A mechanism as it was designed.
 
     Attributes:

@@ -24,6 +24,7 @@ from regularize.model.diagnostic import Source
 from regularize.model.joint_dynamics import JointDynamics
 from regularize.model.joint_limits import JointLimits
 from regularize.model.quantity import TOLERANCE
+from regularize.model.short_repr import ShortRepr
 
 #: Joint kinds and their numbers of freedoms (None: any number, given by the screws).
 KINDS: dict[str, int | None] = {
@@ -41,8 +42,8 @@ KINDS: dict[str, int | None] = {
 GROUP_KINDS = frozenset({"spherical", "free"})
 
 
-@dataclass(frozen=True, eq=False)
-class Joint:
+@dataclass(frozen=True, eq=False, repr=False)
+class Joint(ShortRepr):
     """A joint between two bodies.
 
     Attributes:

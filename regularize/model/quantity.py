@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.errors import ModelError
+from regularize.model.units import METRES, RADIANS, parts
 
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan)\s*([^,]*?)\s*")
 #: Names of the two values of a pair, in their order.
 COLUMNS = ("translation", "rotation")
-_METRES = {"": 1.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "µm": 1e-6, "in": 0.0254}
-_RADIANS = {"": 1.0, "rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180, "°": math.pi / 180}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +36,10 @@ class Quantity:
             ModelError: It is no positive number with a known unit.
         """
         text = str(given) if isinstance(given, (str, int, float, np.number)) else ""
-        found = _NUMBER.fullmatch(text)
+        found = parts(text)
         if found is None or isinstance(given, bool):
             raise ModelError(f"{self.name} {given!r} is no number; write it as {self.example}")
-        number, unit = float(found[1]), found[2].replace("μ", "µ")
+        number, unit = found
         if unit not in self.units[column]:
             known = ", ".join(name for name in self.units[column] if name)
             raise ModelError(
@@ -69,7 +66,7 @@ class Quantity:
 
 
 #: How far a joint may be off: one standard deviation, or the most, of its place and its frame.
-TOLERANCE = Quantity("tolerance", (_METRES, _RADIANS), "0.05mm,0.1deg")
+TOLERANCE = Quantity("tolerance", (METRES, RADIANS), "0.05mm,0.1deg")
 #: How stiff a joint is against displacement in the directions that it holds.
 STIFFNESS = Quantity(
     "stiffness",
@@ -79,8 +76,3 @@ STIFFNESS = Quantity(
     ),
     "50N/um,2000Nm/rad",
 )
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is one number, perhaps with a unit."""
-    return _NUMBER.fullmatch(text) is not None
