@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mechanisms
 import numpy as np
 import pytest
 from parallel_robots import ROBOTS
@@ -87,11 +86,9 @@ def test_rows_that_can_be_spared_at_one_place_are_missed_at_another() -> None:
     assert chosen.remaining == 0 and place is not None and place.ratio > 0.5
 
 
-@pytest.mark.parametrize("build", [mechanisms.bennett, mechanisms.three_cranks])
-def test_numerical_reductions_choose_rows_that_serve_everywhere(build: object) -> None:
-    """One choice of rows does for all of Bennett's linkage, and for cranks until they go flat."""
-    mechanism = build()  # type: ignore[operator]
-    reduction = rg.reduce(mechanism, numerical=True)
+@pytest.mark.parametrize("name", ["bennett", "roberval_balance"])
+def test_numerical_reductions_choose_rows_that_serve_everywhere(name: str) -> None:
+    reduction = rg.reduce(rg.load(ASSETS / f"{name}.urdf"), numerical=True)
     place = reduction.certificate.nearest
     assert reduction.remaining == 0 and place is not None and place.ratio > 0.1
     assert list(missed_rows(reduction)) == []
