@@ -15,6 +15,7 @@ from os import PathLike
 from typing import Any
 
 from regularize.errors import ModelError
+from regularize.model.suggestion import did_you_mean
 
 #: What each function computes with, the first that a path or a mechanism leads to.
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -42,9 +43,12 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "simulate": ("Mechanism", "Reduction", "Robot"),
     "to_pinocchio": ("Reduction",),
     "with_density": ("Mechanism",),
+    "workspace": ("Mechanism",),
 }
 
 
+#: What the first argument is called, here or there; each name leads to it in every function.
+SUBJECTS = ("mechanism", "model", "reduction", "source", "reduced")
 #: Numbers by the names that they have in every function: positive ones, and counts.
 POSITIVE = ("rtol", "near", "length_scale", "duration", "slip")
 COUNTS = ("configurations", "seed", "branch", "limit")
@@ -60,9 +64,17 @@ def opened(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     signature = inspect.signature(function)
     subject = next(iter(signature.parameters))
+    open_ = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
 
     @wraps(function)
     def called(*arguments: Any, **options: Any) -> Any:
+        if not arguments and subject not in options:
+            given_as = next((each for each in SUBJECTS if each in options), subject)
+            options = {subject if key == given_as else key: options[key] for key in options}
+        for key in options:
+            if key not in signature.parameters and not open_:
+                known = did_you_mean(key, list(signature.parameters)[1:])
+                raise TypeError(f"regularize.{name} has no argument {key!r}{known}")
         bound = signature.bind(*arguments, **options)
         given = bound.arguments
         for each in given:

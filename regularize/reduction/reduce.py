@@ -24,6 +24,7 @@ from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
+from regularize.model.named_columns import table_html
 from regularize.reduction.cell import reduce_cell
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut
@@ -68,6 +69,12 @@ class Reduction:
             f"<Reduction of {shortened(self.mechanism.name)!r}: {self.constraints} equations, "
             f"{self.kept} kept, {self.redundant} redundant, mobility {self.mobility}>"
         )
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks."""
+        kept, redundant = f"{self.constraints}, {self.kept} kept", f"{self.redundant}"
+        counts = {"equations": kept, "redundant": redundant, "mobility": self.mobility}
+        return table_html(f"Reduction of {shortened(self.mechanism.name)}", counts)
 
     @property
     def mechanism(self) -> Mechanism:
