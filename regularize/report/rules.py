@@ -480,6 +480,18 @@ RULES: tuple[Rule, ...] = (
         "down the smallest singular value of the kept rows, relative to that of all equations.",
     ),
     Rule(
+        "REG234",
+        "groups-not-tried",
+        "note",
+        "Legs or parallelograms might explain equations that are left over; that they do was not "
+        "tried.",
+        "The theorem needs a regular pose, a mechanism that is not shaky, and numbers that are "
+        "exact but for rounding.",
+        "A platform on four legs R-U-U whose axes were saved with four digits.",
+        "Write the numbers with all their digits or analyse the mechanism as designed "
+        "(`--as-designed`); assemble it at a pose that is not singular.",
+    ),
+    Rule(
         "REG301",
         "not-expressible",
         "error",
