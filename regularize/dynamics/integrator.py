@@ -144,19 +144,17 @@ class Integrator:
             StepTooSmall: No step is small enough.
         """
         marching = self._marching
-        if marching is not None:
-            if marching.look and self._seen is not self.q:
-                self._arrive()
-            if not self.equations.careful:
-                begin = (self.time, self.q, self.v, self.work)
-                lengths = (self._h, self._usual)
-                marched = marching.go(begin, lengths, (until, sampled), self.counters)
-                if marched is not None:
-                    self._take(marched)
-                    return
+        if marching is not None and not marching.stuck:
+            begin, lengths = (self.time, self.q, self.v, self.work), (self._h, self._usual)
+            marched = marching.go(begin, lengths, (until, sampled), self.counters)
+            if marched is not None:
+                self._take(marched)
+                return
         if self._seen is not self.q:
             self._arrive()
         self._step(until)
+        if marching is not None:
+            marching.stuck, marching.careful = False, self.equations.careful
 
     def _take(self, marched: Marched) -> None:
         """The last step of the kernel as if it had been made here."""
