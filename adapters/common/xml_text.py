@@ -92,7 +92,7 @@ def escape(text: str, entities: Mapping[str, str] | None = None) -> str:
     That of ``xml.sax.saxutils`` loads what fetches files from the net.
     """
     known = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **(entities or {})}
-    return text.translate(str.maketrans(known))
+    return text.translate({ord(character): entity for character, entity in known.items()})
 
 
 def quoteattr(value: str) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.integrate import DOP853
 
 from regularize.dynamics.all_coordinates import CORRECTED, DEPENDENT, AllCoordinates
+from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, D
 from regularize.dynamics.loads import joint_laws
 from regularize.dynamics.recording import Counters, Sample
 from regularize.lie.screw import Array
@@ -20,14 +20,12 @@ from regularize.lie.screw import Array
 #: Fraction of the usual step below which a singular configuration is suspected ahead.
 LEAP = 0.05
 #: Evaluations that the dense output of a step takes.
-EXTRA = len(DOP853.C_EXTRA) + 1
+EXTRA = len(C_EXTRA) + 1
 
 #: Stages, end and both estimates of the error, as ``motion.c`` reads them.
-_METHOD = np.concatenate(
-    [DOP853.A.ravel(), DOP853.B, DOP853.E5[: len(DOP853.B)], DOP853.E3[: len(DOP853.B)]]
-)
+_METHOD = np.concatenate([A.ravel(), B, E5, E3])
 #: Further stages and terms of the dense output, as ``between.c`` reads them.
-_DENSE = np.concatenate([DOP853.A_EXTRA.ravel(), DOP853.D.ravel()])
+_DENSE = np.concatenate([A_EXTRA.ravel(), D.ravel()])
 
 
 @dataclass(frozen=True, eq=False)
