@@ -81,16 +81,28 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--configurations", type=count, metavar="N", help="configurations to certify (50)"
     )
     analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
-    for name, words, unit in (
-        ("tolerance", "how far joints are off: gives the misfit in redundant directions", "mm,deg"),
-        ("stiffness", "of the joints: gives the forces that the misfit causes", "N/um,Nm/rad"),
+    for name, metavar, words, unit, more in (
+        (
+            "tolerance",
+            "T,R|TABLE|file",
+            "how far joints are off: gives the misfit in redundant directions",
+            "0.05mm,0.1deg",
+            "; `file`, the default, for what the model itself states",
+        ),
+        (
+            "stiffness",
+            "T,R|TABLE",
+            "of the joints: gives the forces that the misfit causes",
+            "50N/um,2000Nm/rad",
+            "",
+        ),
     ):
         analysis.add_argument(
             f"--{name}",
-            metavar="T,R|TABLE",
+            metavar=metavar,
             action="append",
-            help=f"{words}; for all joints as 1{unit.replace(',', ',2')}, or a CSV, JSON or YAML "
-            "file with joint, translation, rotation; or both",
+            help=f"{words}; for all joints as {unit}, or a CSV, JSON or YAML file with joint, "
+            f"translation, rotation{more}; or several of these",
         )
     analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
 

@@ -117,7 +117,9 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
         **reading_options(arguments),
     )
     if arguments.absorb_gaps and not quiet:
-        said = [found for found in mechanism.findings if found.code in ("REG225", "REG226")]
+        said = [
+            found for found in mechanism.findings if found.code in ("REG225", "REG226", "REG229")
+        ]
         report_findings(said, "never")
         sys.stderr.writelines(f"  {line}\n" for found in said for line in found.help)
     if getattr(arguments, "branch", None) is not None:

@@ -458,6 +458,16 @@ RULES: tuple[Rule, ...] = (
         "Reduce the mechanism again on the other side, or stay away from the pose.",
     ),
     Rule(
+        "REG229",
+        "gaps-absorbed-otherwise",
+        "warning",
+        "Gaps were absorbed, and the loops move less than they may have been meant to.",
+        "Other equations are so weak that noise may be all that makes them count, but the gaps are "
+        "too small to tell. Closing them by the least change leaves these equations in force.",
+        "A four-bar whose axes are off by 0.03 degrees, and whose loop is open by a tenth of that.",
+        "If it is meant to move: --absorb-gaps --as-designed; else nothing.",
+    ),
+    Rule(
         "REG301",
         "not-expressible",
         "error",
