@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
 from regularize.commands.solve import pose_with
 from regularize.commands.values import COORDINATES, assignments, ranges, units_of
@@ -24,6 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "example: regularize workspace delta.urdf --pose platform --over x,y --at z=-0.4 "
         "-o delta.png"
     )
+    parser.usage = "%(prog)s MODEL --over NAME … [options]"
     add_model(parser)
     parser.add_argument(
         "--over",
@@ -86,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.out is not None:
         found.save(arguments.out)
-    sys.stdout.write("\n".join(said(found)) + "\n")
+    sys.stdout.write(fitted(said(found)))
     return 0
 
 

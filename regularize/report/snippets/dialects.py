@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 from regularize.report.snippets.elements import (
     BodyPiece,
     Command,
+    DialectText,
     JointPiece,
     Piece,
     Python,
-    Written,
 )
 
 #: The dialect in which snippets for a format are written.
@@ -52,7 +53,7 @@ def written(pieces: tuple[Piece, ...], dialect: str) -> tuple[str, str]:
             used, text = "shell", piece.line
         elif isinstance(piece, Python):
             used, text = "python", piece.lines
-        elif isinstance(piece, Written):
+        elif isinstance(piece, DialectText):
             used = dialect if dialect in piece.texts else next(iter(piece.texts))
             text = piece.texts[used]
         else:
@@ -76,8 +77,12 @@ def _urdf(piece: JointPiece | BodyPiece) -> Iterator[str]:
     if piece.loop:
         turned = f' rpy="{more["turned"]}"' if "turned" in more else ""
         yield f'<loop name="{piece.name}" type="{piece.kind}">'
-        yield f'  <predecessor link="{piece.parent}"><origin xyz="{piece.at}"/></predecessor>'
-        yield f'  <successor link="{piece.child}"><origin xyz="0 0 0"{turned}/></successor>'
+        yield f'  <predecessor link="{piece.parent}">'
+        yield f'    <origin xyz="{piece.at}"/>'
+        yield "  </predecessor>"
+        yield f'  <successor link="{piece.child}">'
+        yield f'    <origin xyz="0 0 0"{turned}/>'
+        yield "  </successor>"
         yield from _axis(piece)
         yield "</loop>"
         return
@@ -114,18 +119,17 @@ def _sdf(piece: JointPiece | BodyPiece) -> Iterator[str]:
     more = piece.attributes
     yield f'<joint name="{piece.name}" type="{words.get(piece.kind, piece.kind)}">'
     yield f"  <parent>{piece.parent}</parent><child>{piece.child}</child>"
-    if more.get("turned"):
-        yield f"  <pose>{piece.at} {more['turned']}</pose>"
+    if piece.at != "0 0 0" or "turned" in more:
+        yield f"  <pose>{piece.at} {more.get('turned', '0 0 0')}</pose>"
     if piece.kind not in ("spherical", "fixed"):
         yield f"  <axis><xyz>{piece.axis}</xyz>"
         if "limit" in more:
             low, high = more["limit"].split()
             yield f"    <limit><lower>{low}</lower><upper>{high}</upper></limit>"
         if "damping" in more or "spring" in more:
-            own = [f"<damping>{more['damping']}</damping>"] if "damping" in more else []
-            if "spring" in more:
-                own.append(f"<spring_stiffness>{more['spring']}</spring_stiffness>")
-            yield f"    <dynamics>{''.join(own)}</dynamics>"
+            stated = {"damping": more.get("damping"), "spring_stiffness": more.get("spring")}
+            terms = "".join(f"<{k}>{v}</{k}>" for k, v in stated.items() if v is not None)
+            yield f"    <dynamics>{terms}</dynamics>"
         if "mimic" in more:
             yield f'    <mimic joint="{more["mimic"]}"><multiplier>-1</multiplier></mimic>'
         yield "  </axis>"
@@ -143,14 +147,17 @@ def _mjcf(piece: JointPiece | BodyPiece) -> Iterator[str]:
     more = piece.attributes
     ends = f'body1="{piece.parent}" body2="{piece.child}"'
     if piece.loop:
-        turned = f' relpose="0 0 0 1 {more["turned"]}"' if "turned" in more else ""
-        if piece.kind == "fixed":
-            yield f'<weld name="{piece.name}" {ends}{turned}/>'
+        if piece.kind == "fixed" or "turned" in more:
+            own = f' relpose="0 0 0 {_quaternion(more["turned"])}"' if "turned" in more else ""
+            yield f'<weld name="{piece.name}" {ends}{own}/>'
             return
         yield f'<connect name="{piece.name}" {ends} anchor="{piece.at}"/>'
         if piece.kind != "spherical":
             yield f'<connect name="{piece.name}2" {ends} anchor="{piece.at[:-1]}0.1"/>'
             yield f"<!-- two points make a closure with the axis {piece.axis} -->"
+        return
+    if piece.kind == "fixed":
+        yield f'<body name="{piece.child}"/>  <!-- in {piece.parent}, without a joint -->'
         return
     words = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
     own = "".join(
@@ -166,12 +173,22 @@ def _mjcf(piece: JointPiece | BodyPiece) -> Iterator[str]:
         yield f'<equality><joint joint1="{piece.name}" joint2="{more["mimic"]}"/></equality>'
 
 
+def _quaternion(angles: str, between: str = " ") -> str:
+    """A turn about one of the axes X, Y, Z as a quaternion, its real part first."""
+    halves = [0.5 * float(angle) for angle in angles.split()]
+    return between.join(f"{x:.7g}" for x in (math.cos(sum(halves)), *map(math.sin, halves)))
+
+
 def _usd(piece: JointPiece | BodyPiece) -> Iterator[str]:
     if isinstance(piece, BodyPiece):
         yield f'def Xform "{piece.name}" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
         yield "{"
         if piece.mass is not None:
             yield f"    float physics:mass = {piece.mass}"
+            three = ", ".join([piece.inertia] * 3)
+            yield f"    float3 physics:diagonalInertia = ({three})"
+        if piece.shape is not None:
+            yield f"    # shape: {piece.shape}"
         yield "}"
         return
     words = {"fixed": "Fixed", "prismatic": "Prismatic", "revolute": "Revolute"}
@@ -181,11 +198,14 @@ def _usd(piece: JointPiece | BodyPiece) -> Iterator[str]:
     yield f"    rel physics:body0 = </robot/{piece.parent}>"
     yield f"    rel physics:body1 = </robot/{piece.child}>"
     if piece.kind in ("revolute", "prismatic"):
-        letters = dict(zip(piece.axis.split(), "XYZ", strict=False))
+        letters = dict(zip(piece.axis.split(), "XYZ", strict=True))
         yield f'    uniform token physics:axis = "{letters.get("1", "Y")}"'
+        if set(piece.axis.split()) != {"0", "1"}:
+            yield f"    # and frames that turn it to ({piece.axis})"
     more = piece.attributes
+    yield f"    point3f physics:localPos0 = ({piece.at.replace(' ', ', ')})"
     if "turned" in more:
-        yield f"    quatf physics:localRot1 = ({more['turned'].replace(' ', ', ')}, 1)"
+        yield f"    quatf physics:localRot1 = ({_quaternion(more['turned'], ', ')})"
     if "limit" in more:
         low, high = more["limit"].split()
         yield f"    float physics:lowerLimit = {low}"
@@ -197,7 +217,7 @@ def _usd(piece: JointPiece | BodyPiece) -> Iterator[str]:
 
 def _cad(piece: JointPiece | BodyPiece) -> Iterator[str]:
     if isinstance(piece, BodyPiece):
-        mass = "no mass" if piece.mass is None else f"{piece.mass} kg"
+        mass = "no mass" if piece.mass is None else f"{piece.mass} kg, {piece.inertia} kg m²"
         yield f"part {piece.name}: {mass}"
         return
     more = "".join(f", {key} {value}" for key, value in piece.attributes.items())
@@ -208,7 +228,8 @@ def _cad(piece: JointPiece | BodyPiece) -> Iterator[str]:
 
 def _json(piece: JointPiece | BodyPiece) -> Iterator[str]:
     if isinstance(piece, BodyPiece):
-        mass = "null" if piece.mass is None else f'{{"mass": {piece.mass}}}'
+        own = f'"mass": {piece.mass}, "moment": {piece.inertia}'
+        mass = "null" if piece.mass is None else f"{{{own}}}"
         yield f'{{"name": "{piece.name}", "inertia": {mass}}}'
         return
     values: Mapping[str, str] = {
@@ -219,7 +240,8 @@ def _json(piece: JointPiece | BodyPiece) -> Iterator[str]:
         **piece.attributes,
     }
     held = ", ".join(f'"{key}": "{value}"' for key, value in values.items())
-    yield f'{{{held}, "axis": [{piece.axis.replace(" ", ", ")}]}}'
+    place, axis = (text.replace(" ", ", ") for text in (piece.at, piece.axis))
+    yield f'{{{held}, "at": [{place}], "axis": [{axis}]}}'
 
 
 _WRITERS: dict[str, Callable[[JointPiece | BodyPiece], Iterator[str]]] = {

@@ -58,13 +58,13 @@ class Python:
 
 
 @dataclass(frozen=True)
-class Written:
+class DialectText:
     """Text that belongs to one dialect, by its name."""
 
     texts: Mapping[str, str]
 
 
-Piece: TypeAlias = JointPiece | BodyPiece | Command | Python | Written
+Piece: TypeAlias = JointPiece | BodyPiece | Command | Python | DialectText
 
 
 @dataclass(frozen=True)

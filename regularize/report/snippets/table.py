@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from regularize.report.snippets.elements import (
     BodyPiece,
+    DialectText,
     JointPiece,
     Snippet,
-    Written,
     closing,
     hinge,
     pair,
@@ -40,7 +40,7 @@ SNIPPETS: dict[str, Snippet] = {
     ),
     "REG012": pair(closing("revolute", "300 0 0"), closing("revolute", "0.3 0 0")),
     "REG013": pair(
-        Written({"urdf": '<sensor name="imu"/>', "sdf": '<sensor name="imu" type="imu"/>'}),
+        DialectText({"urdf": '<sensor name="imu"/>', "sdf": '<sensor name="imu" type="imu"/>'}),
         closing("revolute"),
     ),
     "REG014": pair(BodyPiece("rod", "1.0", "-0.001"), BodyPiece("rod", "1.0", "0.001")),
@@ -58,13 +58,13 @@ SNIPPETS: dict[str, Snippet] = {
         JointPiece("cl1", "revolute", "link_3", "link_5", loop=True),
     ),
     "REG020": pair(
-        Written(
+        DialectText(
             {
                 "urdf": "<!-- regularize: ignore REG201 -->",
                 "usd": "# regularize: ignore REG201",
             }
         ),
-        Written(
+        DialectText(
             {
                 "urdf": "<!-- regularize: ignore REG201 meant to be stiff -->",
                 "usd": "# regularize: ignore REG201 meant to be stiff",
@@ -130,6 +130,7 @@ SNIPPETS: dict[str, Snippet] = {
         "rg.simulate(reduction, duration=10.0)  # passes the pose",
         "rg.simulate(reduction, duration=1.0)  # stays on this side",
     ),
+    "REG229": pair(closing("revolute", "0.3 0.002 0"), closing("revolute", "0.3 0 0")),
     "REG301": pair(closing("helical"), JointPiece("D", "helical", "base", "screw")),
     "REG302": shell(_TO_URDF, _TO_JSON),
     "REG303": pair(BodyPiece("rod"), BodyPiece("rod", "0.1")),
