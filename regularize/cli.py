@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from regularize import streams
 from regularize.commands import (
+    bench,
     check,
     completion,
     explain,
@@ -46,6 +47,7 @@ VERBS = (
     workspace,
     metamodel,
     show,
+    bench,
     explain,
     formats,
     completion,

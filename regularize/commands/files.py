@@ -107,6 +107,13 @@ def add_branch(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_no_meshes(parser: argparse._ActionsContainer) -> None:
+    """The wish to see bars in the place of shapes."""
+    parser.add_argument(
+        "--no-meshes", action="store_true", help="draw bars in the place of files of shapes"
+    )
+
+
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
     """Read the model with the options given; what closes it is said on standard error."""
     from regularize.files import load

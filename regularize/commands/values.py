@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from regularize.errors import ModelError, RegularizeError
 from regularize.model.units import (
     FORCES,
@@ -38,7 +36,7 @@ def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
         tables: Units of what slides, and of what turns.
     """
     turns = {
-        joint.name: bool(np.any(joint.screws[3:] != 0.0))
+        joint.name: bool((joint.screws[3:] != 0.0).any())
         for joint in mechanism.joints
         if joint.freedoms == 1
     }

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
 from regularize.commands.solve import pose_with
@@ -94,6 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def said(found: WorkspaceMap) -> Iterator[str]:
     """What there is in words: extent, least distances and where they are."""
+    import numpy as np
+
     size = " x ".join(str(len(values)) for values in found.values)
     held = ", ".join(f"{name} = {value:.6g}" for name, value in found.held.items())
     yield f"{size} points over {', '.join(found.names)}{held and f' at {held}'}, {found.method}"

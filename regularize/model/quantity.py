@@ -76,8 +76,3 @@ STIFFNESS = Quantity(
     ),
     "50N/um,2000Nm/rad",
 )
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is one number, perhaps with a unit."""
-    return parts(text) is not None

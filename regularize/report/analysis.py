@@ -14,6 +14,7 @@ from regularize.manifold.tolerances import positive
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.reduction.idle import IdleBody, idle_bodies
+from regularize.reduction.missed_rows import nearest_entry
 from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.reduce import Reduction
 from regularize.report.binding import BindingJoint, binding_joints
@@ -273,6 +274,7 @@ class Analysis:
                 "distinct_configurations": r.certificate.distinct,
                 "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
+                "nearest": nearest_entry(r),
                 "numerical": r.numerical,
                 **held_entries(r),
             },

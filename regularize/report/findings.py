@@ -8,6 +8,7 @@ from regularize.model.diagnostic import SEVERITIES, Diagnostic
 from regularize.model.graph import Graph
 from regularize.model.slack_names import is_slack
 from regularize.reduction.idle import IdleBody
+from regularize.reduction.missed_rows import missed_rows
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.held_bodies import limits
@@ -53,6 +54,7 @@ def findings(
             )
         ),
         *limits(reduction),
+        *missed_rows(reduction),
         *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
         *_reactions(reactions),

@@ -468,6 +468,18 @@ RULES: tuple[Rule, ...] = (
         "If it is meant to move: --absorb-gaps --as-designed; else nothing.",
     ),
     Rule(
+        "REG233",
+        "needed-elsewhere",
+        "warning",
+        "Rows depend on the others at all configurations visited, and yet the others let something "
+        "go at another one that the mechanism can move to.",
+        "Without them a simulation leaves the motion of the mechanism there: which rows can be "
+        "spared may change with the configuration.",
+        "Bricard's linkage, where every fixed choice of five rows fails on the way round.",
+        "Keep them; solvers then need damping for one row too many. Each place was found by going "
+        "down the smallest singular value of the kept rows, relative to that of all equations.",
+    ),
+    Rule(
         "REG301",
         "not-expressible",
         "error",

@@ -18,7 +18,8 @@ import yaml
 
 from regularize.errors import ModelError, ReadError
 from regularize.model.mechanism import Mechanism
-from regularize.model.quantity import COLUMNS, TOLERANCE, Quantity, is_number
+from regularize.model.quantity import COLUMNS, TOLERANCE, Quantity
+from regularize.model.units import parts
 
 #: A translational and a rotational value, in SI units or as texts with units.
 Pair: TypeAlias = "Sequence[float | str]"
@@ -81,7 +82,8 @@ def stated_tolerances(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
 def _is_pair(given: Sequence[Any]) -> bool:
     """Whether two entries are a length and an angle, and not two tables or texts of pairs."""
     return len(given) == len(COLUMNS) and all(
-        isinstance(each, (int, float, np.number)) or (isinstance(each, str) and is_number(each))
+        isinstance(each, (int, float, np.number))
+        or (isinstance(each, str) and parts(each) is not None)
         for each in given
     )
 
