@@ -30,9 +30,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         required=True,
-        metavar="NAME[=LOWER:UPPER[:SAMPLES]]",
-        help="what is varied: joints, or x, y, z, roll, pitch, yaw of the pose, such as x,y or "
-        "x=-50mm:50mm; without bounds they are looked for",
+        metavar="RANGE",
+        help="what is varied: joints, or x, y, z, roll, pitch, yaw of the pose, as NAME or "
+        "NAME=LOWER:UPPER[:SAMPLES], such as x,y or x=-50mm:50mm; without bounds they are looked for",
     )
     parser.add_argument(
         "--at",

@@ -131,6 +131,9 @@ SNIPPETS: dict[str, Snippet] = {
         "rg.simulate(reduction, duration=1.0)  # stays on this side",
     ),
     "REG229": pair(closing("revolute", "0.3 0.002 0"), closing("revolute", "0.3 0 0")),
+    "REG233": python(
+        _EVIDENCE, 'robot = rg.to_pinocchio(model, style="anchors")  # all rows, with damping'
+    ),
     "REG301": pair(closing("helical"), JointPiece("D", "helical", "base", "screw")),
     "REG302": shell(_TO_URDF, _TO_JSON),
     "REG303": pair(BodyPiece("rod"), BodyPiece("rod", "0.1")),
