@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from regularize.statics.reactions import reactions as reactions
     from regularize.statics.self_stress import self_stress as self_stress
 
-from regularize.door import opened
 from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
@@ -146,6 +145,8 @@ def __getattr__(name: str) -> Any:
         if error.name != "pinocchio":
             raise
         raise MissingPinocchio(f"`regularize.{name}`") from error
+    from regularize.door import opened  # NumPy, where something is called
+
     value = opened(name, value)
     globals()[name] = value
     return value

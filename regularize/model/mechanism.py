@@ -164,6 +164,8 @@ class Mechanism:
 
     def with_positions(self, positions: dict[str, Array]) -> Mechanism:
         """The same mechanism with other stored joint coordinates."""
+        if not isinstance(positions, dict):
+            raise TypeError(f"positions are arrays by the names of joints; got {positions!r:.60}")
         joints = [
             replace(j, position=positions[j.name]) if j.name in positions else j
             for j in self.joints
@@ -223,6 +225,8 @@ Named = TypeVar("Named", Body, Joint, PrescribedMotion)
 
 
 def _find(what: str, name: str, entries: Sequence[Named]) -> Named:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a {what} is a string; got {name!r:.60}")
     for wanted in (name, displayed_name(name)):
         for entry in entries:
             if entry.name == wanted:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.assembly_modes.body_pose import COORDINATES, BodyPose, posed
-from regularize.assembly_modes.inputs import Inputs, inputs_of, numbers, whole
+from regularize.assembly_modes.inputs import Inputs, inputs_of, node_of, numbers, whole
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph, actuated_coordinates, coordinate_names
@@ -93,6 +93,8 @@ def setting_of(
     for name, value in at.items():
         held[inputs.names.index(full[name])] = value
     plain = build(mechanism)
+    if body is not None:
+        node_of(plain, body)
     motors = inputs_of(plain, actuated_coordinates(mechanism) if actuated is None else actuated)
     columns = motors.columns if motors.columns or by_pose else inputs.columns
     return MapSetting(
