@@ -18,6 +18,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.proofs import verifier
 from regularize.proofs.verifier import fingerprint
+from regularize.report.analysis import Analysis
 
 ASSETS = sorted((Path(__file__).resolve().parents[1] / "assets").glob("*.urdf"))
 TRAPS = sorted((Path(__file__).resolve().parents[2] / "shared/corpus/traps").glob("*.urdf"))
@@ -70,6 +71,21 @@ def test_what_special_lengths_make_redundant_is_proved_by_its_motion(name: str) 
     assert [step["family"] for step in steps if step["because"] == "motion"] == [FAMILIES[name]]
     assert any("lose their rank" in claim for claim in verdict.claims)
     assert all(j["distance"] < 1e-8 for part in document["parts"] for j in part["joints"])
+
+
+def test_reports_tell_proved_families_from_what_was_only_seen() -> None:
+    mechanism = rg.load(ASSETS[0].parent / "goldberg_5r.urdf")
+    kept, removed = rg.check(mechanism), Analysis.of(rg.reduce(mechanism, numerical=True))
+    for report in (kept, removed):
+        (entry,) = report.as_dict()["reduction"]["special_lengths"]
+        assert (entry["family"], entry["rows"]) == ("Goldberg 5R", 2) and entry["distance"] < 1e-8
+        codes = {finding.code for finding in report.diagnostics}
+        assert "REG230" in codes and "REG202" not in codes
+        assert report.redundancy["paradoxical"] == 2 and report.redundancy["exceptional"] == 0
+    assert removed.loops[0].claims == ("motion E",) and kept.loops[0].claims == ()
+    seen = rg.check(rg.load(ASSETS[0].parent / "schatz.urdf"))
+    assert seen.as_dict()["reduction"]["special_lengths"] == []
+    assert "REG202" in {finding.code for finding in seen.diagnostics}
 
 
 @pytest.mark.parametrize("name", ["focal_mechanism", "schatz", "shaky_7r"])
