@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from regularize.pinocchio_model.importing import from_pinocchio as from_pinocchio
     from regularize.pinocchio_model.isostatic import isostatic as isostatic
     from regularize.pinocchio_model.robot import Robot as Robot
+    from regularize.proofs.bounds import verify as verify
     from regularize.proofs.prove import prove as prove
     from regularize.proofs.verifier import Verdict as Verdict
-    from regularize.proofs.verifier import verify as verify
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
@@ -109,7 +109,7 @@ _HOME = {
     "self_stress": "statics.self_stress",
     "simulate": "dynamics.simulate",
     "to_pinocchio": "pinocchio_model.exporting",
-    "verify": "proofs.verifier",
+    "verify": "proofs.bounds",
     "with_density": "model.density",
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from regularize.proofs.bounds import verify
 from regularize.proofs.prove import prove
-from regularize.proofs.verifier import verify
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction, reduce
 
