@@ -140,6 +140,15 @@ RULES: tuple[Rule, ...] = (
         "On the line of the finding or the line before it; ignore-file holds for the whole file.",
     ),
     Rule(
+        "REG021",
+        "files-elsewhere",
+        "note",
+        "Files outside of the model's folder belong to the model: what it includes, or its meshes.",
+        "What you read or pass on is more than the folder, and another machine may not have it.",
+        "A mesh at /home/somebody/part.stl, or an include that begins with ../..",
+        "Make sure that you mean these files, and pass them on with the model.",
+    ),
+    Rule(
         "REG101",
         "loop-open",
         "error",
