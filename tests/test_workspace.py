@@ -66,19 +66,17 @@ def test_limits_are_measured_from_the_middle_of_the_range() -> None:
 
 
 def test_limits_may_be_given() -> None:
-    stewart = rg.load(ASSETS / "stewart_6ups.urdf")
-    limits = {"P?": (-0.05, 0.05)}
-    over = {"z": (0.3, 0.5, 41)}
-    found = rg.workspace(stewart, over, pose="platform", limits=limits)
-    inside = np.all([np.abs(found.columns()[f"P{k}"]) <= 0.05 for k in range(1, 7)], axis=0)
+    over, limits = {"z": (-0.5, -0.3, 41)}, {"M?": (-0.2, 0.2)}
+    found = rg.workspace(DELTA, over, pose="platform", limits=limits)
+    inside = np.all([np.abs(found.columns()[f"M{k}"]) <= 0.2 for k in range(1, 4)], axis=0)
     assert np.array_equal(found.reachable, inside)
     assert found.assembled.all()
     assert 3 < np.sum(inside) < 38
-    graph = rg.closed_form(stewart, pose="platform").graph
+    graph = rg.closed_form(DELTA, pose="platform").graph
     with pytest.raises(rg.ModelError, match="there is no coordinate 'Q1'"):
         bounds_of(graph, {"Q1": (0.0, 1.0)})
     with pytest.raises(rg.ModelError, match="is above"):
-        bounds_of(graph, {"P1": (1.0, 0.0)})
+        bounds_of(graph, {"M1": (1.0, 0.0)})
 
 
 def test_ranges_that_are_not_given_are_found() -> None:
