@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph, coordinate_names
-from regularize.model.suggestion import did_you_mean
 
 
 def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
