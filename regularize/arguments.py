@@ -116,8 +116,12 @@ _FUNCTIONS = (
     "Sampler",
 )
 #: Names that stand for several types, and classes that a value may be of.
-_ALIASES = {"Actuation": "float | Callable[...]", "Drive": "float | str | Callable[...] | tuple"}
-_CLASSES = ("CellMobility", "Cure", "Inertia", "tuple")
+_ALIASES = {
+    "Actuation": "float | Callable[...]",
+    "Drive": "float | str | Callable[...] | tuple",
+    "Numerical": "bool | str",
+}
+_CLASSES = ("BodyPose", "CellMobility", "Cure", "Inertia", "tuple")
 _LISTS = ("Sequence[", "Iterable[", "Collection[")
 
 

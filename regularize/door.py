@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any
 
 from regularize.arguments import check, kinds_of
+from regularize.model.suggestion import did_you_mean
 
 #: What each function computes with, the first that a path or a mechanism leads to.
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -41,7 +42,12 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "simulate": ("Mechanism", "Reduction", "Robot"),
     "to_pinocchio": ("Reduction",),
     "with_density": ("Mechanism",),
+    "workspace": ("Mechanism",),
 }
+
+
+#: What the first argument is called, here or there; each name leads to it in every function.
+SUBJECTS = ("mechanism", "model", "reduction", "source", "reduced")
 
 
 def opened(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,9 +61,19 @@ def opened(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
     subject = next(iter(signature.parameters)) if needs else None
     kinds = {name: kind for name, kind in kinds_of(function).items() if name != subject}
+    open_ = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
 
     @wraps(function)
     def called(*arguments: Any, **options: Any) -> Any:
+        if subject is not None and not arguments and subject not in options:
+            given_as = next((each for each in SUBJECTS if each in options), subject)
+            options = {subject if key == given_as else key: options[key] for key in options}
+        for key in options:
+            if key not in signature.parameters and not open_:
+                known = did_you_mean(
+                    key, [each for each in signature.parameters if each != subject]
+                )
+                raise TypeError(f"regularize.{name} has no argument {key!r}{known}")
         bound = signature.bind(*arguments, **options)
         given = bound.arguments
         for each, kind in kinds.items():

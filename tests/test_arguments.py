@@ -49,6 +49,7 @@ MORE: dict[str, dict[str, Any]] = {
     "save": {"path": "/dev/null"},
     "simulate": {"duration": 0.01},
     "with_density": {"density": 1000.0},
+    "workspace": {"over": ["A"], "samples": 2},
 }
 #: Values among ``WRONG`` that are right here, or ask for a long computation.
 RIGHT = {"progress", "source", "document", "times", "tries", "starts", "rounds", "limit", "idle"}

@@ -22,6 +22,7 @@ MORE: dict[str, dict[str, Any]] = {
     "misfit": {"tolerance": 1e-4},
     "simulate": {"duration": 0.01},
     "with_density": {"density": 1000.0},
+    "workspace": {"over": ["A"]},
 }
 
 

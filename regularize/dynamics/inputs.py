@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,21 @@ JointForces: TypeAlias = Callable[[float, Array, Array], Array]
 
 #: Smallest relative error that numbers of double precision can keep.
 FINEST = 100 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantForces:
+    """Joint forces that are always the same.
+
+    Attributes:
+        values: In N and N m, shape (nv,).
+    """
+
+    values: Array
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        """The forces, shape (nv,)."""
+        return self.values
 
 
 def check_numbers(
@@ -85,7 +101,7 @@ def joint_forces(
             constant[index[0]] += torque
     constant.setflags(write=False)
     if not varying and forces is None:
-        return lambda t, q, v: constant
+        return ConstantForces(constant)
 
     def applied(t: float, q: Array, v: Array) -> Array:
         tau = constant.copy()

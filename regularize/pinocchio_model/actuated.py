@@ -120,13 +120,24 @@ class ActuatedTree(ConstrainedTree, ABC):
             ModelError: The joint's coordinates are no separate numbers.
         """
         model = self.model
-        j = next(j for j in range(1, model.njoints) if velocity < model.idx_vs[j] + model.nvs[j])
+        j = self._joint_of(velocity)
         if model.nqs[j] != model.nvs[j]:
             raise ModelError(
                 f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
                 "are no separate numbers; model it by hinges in series"
             )
         return int(model.idx_qs[j] + velocity - model.idx_vs[j])
+
+    @checked_but_states
+    def counted(self, velocity: int) -> bool:
+        """Whether an entry of v is the rate of a coordinate of its own."""
+        j = self._joint_of(velocity)
+        return bool(self.model.nqs[j] == self.model.nvs[j])
+
+    def _joint_of(self, velocity: int) -> int:
+        """Index of the joint that an entry of v belongs to."""
+        ends = np.add(self.model.idx_vs, self.model.nvs)
+        return 1 + int(np.flatnonzero(velocity < ends[1:])[0])
 
     @property
     def rows(self) -> int:

@@ -77,7 +77,12 @@ class ConstrainedTree:
     @property
     def computed_by(self) -> str:
         """What computes accelerations: ``compiled`` code of this project, or ``Python``."""
-        return "Python" if self._step is None else "compiled"
+        return "compiled" if self.stepped else "Python"
+
+    @property
+    def stepped(self) -> bool:
+        """Whether the compiled kernel computes accelerations."""
+        return self._step is not None
 
     @cached_property
     def _step(self) -> Acceleration | None:

@@ -18,8 +18,10 @@ import networkx as nx
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Edge, EdgeId, Graph, NodeId
 from regularize.proofs.exact_spaces import ExactSpaces
+from regularize.proofs.families import families
 from regularize.proofs.geometry import Precision, exact_freedoms, with_parallel_bars
 from regularize.proofs.incidence import NotExact
+from regularize.proofs.motions import motion, without_seen, written
 from regularize.proofs.verifier import Space, annihilator, distance, fingerprint, reduced
 from regularize.reduction.closing import loop_of
 from regularize.reduction.cuts import Cut
@@ -42,13 +44,18 @@ def prove(reduction: Reduction) -> dict[str, Any]:
     """
     proved, undecided = [], []
     for part in reduction.parts:
-        if all(cut.kept == cut.constraints for cut in part.cuts):
-            continue
-        try:
-            proved.append(_part(reduction.graph, part, reduction.rtol))
-        except NotExact as error:
-            names = [reduction.graph.edges[e].name for e in part.order]
-            undecided.append({"cuts": names, "reason": str(error)})
+        rest = without_seen(part)
+        for make, some in (
+            ((_moving, part), (_part, rest)) if rest is not part else ((_part, part),)
+        ):
+            if all(cut.kept == cut.constraints for cut in some.cuts):
+                continue
+            try:
+                proved.append(make(reduction.graph, some, reduction.rtol))
+                break
+            except NotExact as error:
+                names = [reduction.graph.edges[e].name for e in part.order]
+                undecided.append({"cuts": names, "reason": str(error)})
     document = {
         "format": "regularize proof",
         "version": 1,
@@ -65,8 +72,8 @@ def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
     reason = NotExact("")
     for rounding in (1e-12, 1e-10, 1e-8, 1e-6):
         for everywhere in (False, True):
+            precision = Precision(max(rtol, 10.0 * rounding), rounding, everywhere)
             try:
-                precision = Precision(max(rtol, 10.0 * rounding), rounding, everywhere)
                 known = {held.edge.index: held.space for held in part.held}
                 freedoms = exact_freedoms(graph, part.screws | known, precision)
                 freedoms = with_parallel_bars(freedoms, part.parallelograms)
@@ -81,11 +88,28 @@ def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
     raise reason
 
 
+def _moving(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
+    """The proof of a part whose rows depend on each other along a motion of special lengths."""
+    reason = NotExact("it is of no family that is known")
+    for rounding in (1e-10, 1e-8):
+        within = max(rtol, 10.0 * rounding)
+        for family, freedoms in families(graph, part, within, rounding):
+            try:
+                document = _Document(graph, part, freedoms, family).whole(lock=False)
+                if document is not None:
+                    return document
+            except NotExact as error:
+                reason = error
+    raise reason
+
+
 class _Document:
     """The steps of a proof, each written once, premises first."""
 
-    def __init__(self, graph: Graph, part: Part, freedoms: dict[EdgeId, Space]) -> None:
-        self.graph, self.part, self.freedoms = graph, part, freedoms
+    def __init__(
+        self, graph: Graph, part: Part, freedoms: dict[EdgeId, Space], family: str = ""
+    ) -> None:
+        self.graph, self.part, self.freedoms, self.family = graph, part, freedoms, family
         self.spaces = ExactSpaces()
         numbers = {e: self.spaces.of(space) for e, space in freedoms.items()}
         loops = frozenset(map(frozenset, part.parallelograms))
@@ -112,6 +136,9 @@ class _Document:
                 self.propagation.lock(closed)
         for group in self._rigid_groups():
             self._rigid(group)
+        if self.family:
+            step, self.kept = motion(self.graph, self.part, self.freedoms, self.kept)
+            self.steps.append(step | {"family": self.family})
         held = sum(self._hold(each) for each in self.part.held)
         rows = sum(6 - len(self.freedoms[e]) for e in self.part.order)
         kept = sum(len(self.kept[e]) for e in self.part.order) + held
@@ -309,8 +336,3 @@ class _Document:
 
     def _is_group(self, fact: Fact) -> bool:
         return fact.rule != "walk" and all(map(self._is_group, fact.of))
-
-
-def written(space: Space) -> list[list[str]]:
-    """A space as the document has it: integers as strings, for they can be long."""
-    return [[str(x) for x in row] for row in space]

@@ -25,13 +25,14 @@ from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
+from regularize.model.named_columns import table_html
 from regularize.reduction.cell import reduce_cell
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut
-from regularize.reduction.descent import Lowest
 from regularize.reduction.held import Held
-from regularize.reduction.margins import condition, weakest
+from regularize.reduction.margins import condition
 from regularize.reduction.mobility import CellMobility
+from regularize.reduction.numerical import Numerical
 from regularize.reduction.part import Part
 from regularize.reduction.prescribed import prescribed_cuts
 from regularize.reduction.setting import Sampler, Setting
@@ -69,6 +70,12 @@ class Reduction:
             f"<Reduction of {shortened(self.mechanism.name)!r}: {self.constraints} equations, "
             f"{self.kept} kept, {self.redundant} redundant, mobility {self.mobility}>"
         )
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks."""
+        kept, redundant = f"{self.constraints}, {self.kept} kept", f"{self.redundant}"
+        counts = {"equations": kept, "redundant": redundant, "mobility": self.mobility}
+        return table_html(f"Reduction of {shortened(self.mechanism.name)}", counts)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -118,11 +125,6 @@ class Reduction:
         """The reduction with rows of cuts alone: what it needs where nothing else can be held."""
         parts = tuple(part.alone or part for part in self.parts)
         return replace(self, parts=parts) if self.held else self
-
-    @cached_property
-    def weakest(self) -> Lowest | None:
-        """Where kept rows come nearest to letting go what all hold, by descents; None: rigid."""
-        return weakest(self.graph, self.coupled, self.q, self.cells, self.cuts, self.rtol)
 
     @cached_property
     def loops(self) -> LoopKinematics:
@@ -278,7 +280,7 @@ def reduce(
     length_scale: float | None = None,
     keep_cuts: bool = False,
     cuts: Sequence[str] | None = None,
-    numerical: bool = False,
+    numerical: Numerical = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
     sampler: Sampler | None = None,
@@ -294,7 +296,9 @@ def reduce(
         keep_cuts: Close every loop where the file itself closes it.
         cuts: Names of the joints at which to close the loops.
         numerical: Also remove rows that are dependent at the configurations visited although the
-            motion algebras do not prove it. Valid on this assembly mode only.
+            motion algebras do not prove it. Valid on this assembly mode only. Rows that a descent
+            finds to be needed somewhere are kept, and ``Part.needed_at`` says where; with
+            ``"anyway"`` they are removed all the same, and ``certificate.nearest`` says where.
         configurations: Number of configurations for the certificate. Many of them are taken from
             the sampler, all others walked to.
         seed: Seed of all random choices.
@@ -330,7 +334,7 @@ def reduce(
         certificate=Certificate.of_all(certificates, mobile or certificates),
         rtol=rtol,
         seed=seed,
-        numerical=numerical,
+        numerical=bool(numerical),
     )
 
 

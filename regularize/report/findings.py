@@ -8,9 +8,10 @@ from regularize.model.diagnostic import SEVERITIES, Diagnostic
 from regularize.model.graph import Graph
 from regularize.model.slack_names import is_slack
 from regularize.reduction.idle import IdleBody
+from regularize.reduction.missed_rows import missed_rows
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
-from regularize.report.held_bodies import limits
+from regularize.report.held_bodies import limits, untried
 from regularize.report.loop_report import LoopReport
 from regularize.report.mobility_findings import mobility_findings
 from regularize.report.nearly import in_world, nearly_special
@@ -53,6 +54,8 @@ def findings(
             )
         ),
         *limits(reduction),
+        *untried(reduction),
+        *missed_rows(reduction),
         *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
         *_reactions(reactions),

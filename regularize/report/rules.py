@@ -467,6 +467,40 @@ RULES: tuple[Rule, ...] = (
         "Reduce the mechanism again on the other side, or stay away from the pose.",
     ),
     Rule(
+        "REG229",
+        "gaps-absorbed-otherwise",
+        "warning",
+        "Gaps were absorbed, and the loops move less than they may have been meant to.",
+        "Other equations are so weak that noise may be all that makes them count, but the gaps are "
+        "too small to tell. Closing them by the least change leaves these equations in force.",
+        "A four-bar whose axes are off by 0.03 degrees, and whose loop is open by a tenth of that.",
+        "If it is meant to move: --absorb-gaps --as-designed; else nothing.",
+    ),
+    Rule(
+        "REG233",
+        "needed-elsewhere",
+        "warning",
+        "Rows depend on the others at all configurations visited, and yet the others let something "
+        "go at another one that the mechanism can move to.",
+        "Without them a simulation leaves the motion of the mechanism there: which rows can be "
+        "spared may change with the configuration.",
+        "Bricard's linkage, where every fixed choice of five rows fails on the way round.",
+        "Keep them; solvers then need damping for one row too many. Each place was found by going "
+        "down the smallest singular value of the kept rows, relative to that of all equations.",
+    ),
+    Rule(
+        "REG234",
+        "groups-not-tried",
+        "note",
+        "Legs or parallelograms might explain equations that are left over; that they do was not "
+        "tried.",
+        "The theorem needs a regular pose, a mechanism that is not shaky, and numbers that are "
+        "exact but for rounding.",
+        "A platform on four legs R-U-U whose axes were saved with four digits.",
+        "Write the numbers with all their digits or analyse the mechanism as designed "
+        "(`--as-designed`); assemble it at a pose that is not singular.",
+    ),
+    Rule(
         "REG301",
         "not-expressible",
         "error",

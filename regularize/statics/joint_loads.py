@@ -20,6 +20,7 @@ from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.model.graph import coordinate_names
 from regularize.model.passive_joints import PassiveJoints
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 from regularize.statics.elastic import Stiffness, compliance_roots, settle
@@ -27,7 +28,7 @@ from regularize.statics.equilibrium import Equilibrium
 from regularize.statics.reactions import Reaction
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JointForce(Reaction):
     """The wrench that a joint transmits, and in which directions equilibrium leaves it open.
 
@@ -59,8 +60,8 @@ class EliminatedForce:
     value: float
 
 
-@dataclass(frozen=True, eq=False)
-class JointForces:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointForces(ShortRepr):
     """Wrenches in all joints in balance with motion, gravity, motors and loads.
 
     Attributes:

@@ -16,13 +16,14 @@ from regularize.lie import screw
 from regularize.lie.directions import TOLERANCE, Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.model.cycles import Cycle
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 
 
-@dataclass(frozen=True, eq=False)
-class SelfStress:
+@dataclass(frozen=True, eq=False, repr=False)
+class SelfStress(ShortRepr):
     """One state of self-stress.
 
     Attributes:

@@ -181,7 +181,9 @@ static Py_ssize_t states_of(const Tables *t, const Entry *entry, Py_buffer *view
                          entry->name, i + 1, length, length);
             return -2;
         }
-        if (!are_finite(views[i].buf, views[i].len / (Py_ssize_t)sizeof(double))) {
+        /* Numbers that are not of the machine, such as a bound, may be infinite. */
+        const int of_machine = entry->in[i].rows != one_size;
+        if (of_machine && !are_finite(views[i].buf, views[i].len / (Py_ssize_t)sizeof(double))) {
             PyErr_Format(not_finite, "%s: argument %d must consist of finite numbers", entry->name,
                          i + 1);
             return -2;
