@@ -26,6 +26,15 @@ class Report(Analysis):
 
         return render(self)
 
+    def _repr_html_(self) -> str:
+        """The verdict and the findings as a small table for notebooks."""
+        from regularize.model.named_columns import table_html
+        from regularize.render.view import headline, verdict
+
+        name, counts = headline(self)
+        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
+        return table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
+
 
 def check(
     mechanism: Mechanism,

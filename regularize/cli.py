@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from regularize import streams
 from regularize.commands import (
+    bench,
     check,
     completion,
     explain,
@@ -25,6 +28,7 @@ from regularize.commands import (
     simulate,
     solve,
     verify,
+    workspace,
 )
 from regularize.displayed import displayed
 from regularize.errors import MissingPinocchio, RegularizeError
@@ -37,17 +41,28 @@ VERBS = (
     export,
     simulate,
     solve,
+    workspace,
     metamodel,
     show,
+    bench,
     explain,
     formats,
     completion,
 )
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that takes ``-30deg`` for a value, and says what a wrong word may have meant."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Values may be negative and have units; options are written out."""
+        super().__init__(*arguments, **options)
+        self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser with all verbs."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="regularize",
         description="Find, explain and remove redundant loop constraints of closed kinematic "
         "chains.",

@@ -76,6 +76,10 @@ class ModelError(RegularizeError):
     """A mechanism is inconsistent in itself (unknown body, repeated name, wrong shape)."""
 
 
+class NotFinite(ModelError):
+    """A configuration, velocity or force holds what is no finite number."""
+
+
 class NotClosed(RegularizeError):
     """An operation needs an assembled mechanism and a loop cannot be closed.
 

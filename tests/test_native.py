@@ -60,6 +60,7 @@ def everything() -> Any:
             JointLimits([-np.inf, -2.0], [1.0, np.inf], [np.inf, 1 / 7], [30.0, np.inf]),
             source,
             JointDynamics([0.1, 0.0], None, [2 / 3, 1e300], [-0.5, 0.5], [0.0, 1e-9]),
+            (1 / 3e4, 1e-3),
         ),
         Joint(
             "k",

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from regularize.adapters.common.tolerances import read_tolerance
 from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Source
@@ -157,6 +158,7 @@ def _read_joint(value: Value) -> Joint:
         value.maybe("limits", _read_limits),
         value.maybe("source", _read_source),
         value.maybe("dynamics", _read_dynamics, JointDynamics()),
+        value.maybe("tolerance", read_tolerance),
     )
 
 

@@ -26,12 +26,16 @@ class JointPlaces:
     Args:
         loops: The loops; twists are about the centre and lengths divided as there.
         reference: State at the assembled pose.
+        at_origins: Whether moves are turns about the origins of joint frames; by default about the
+            points of their axes that are nearest to the centre.
 
     Attributes:
         joints: The joints that can be moved: all in the loops, welds that close one too.
     """
 
-    def __init__(self, loops: LoopKinematics, reference: State) -> None:
+    def __init__(
+        self, loops: LoopKinematics, reference: State, *, at_origins: bool = False
+    ) -> None:
         """Find the joints and the points at which their moves are measured."""
         self.loops, self.reference = loops, reference
         edges: dict[str, list[Edge]] = {}
@@ -40,7 +44,7 @@ class JointPlaces:
             edges.setdefault(edge.joint.name, []).append(edge)
         self.edges = edges
         self.joints: tuple[Joint, ...] = tuple(group[0].joint for group in edges.values())
-        self._bases = [self._basis(group[0]) for group in edges.values()]
+        self._bases = [self._basis(group[0], at_origins) for group in edges.values()]
 
     def _frame(self, edge: Edge) -> Array:
         return np.asarray(self._pose(edge.parent) @ edge.T_parent)
@@ -48,10 +52,10 @@ class JointPlaces:
     def _pose(self, node: NodeId) -> Array:
         return np.asarray(self.reference.T_world_node[0, self.loops.row(node)])
 
-    def _basis(self, edge: Edge) -> Array:
-        """World twists of unit moves and turns about the joint's point nearest to the centre."""
+    def _basis(self, edge: Edge, at_origin: bool) -> Array:
+        """World twists of unit moves and turns about a point of the joint."""
         point = self._frame(edge)[:3, 3]
-        if edge.freedoms == 1:
+        if edge.freedoms == 1 and not at_origin:
             axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
             if np.any(axis):
                 point = point + axis * (axis @ (self.loops.center - point)) / (axis @ axis)

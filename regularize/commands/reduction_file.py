@@ -17,6 +17,7 @@ from regularize.output_files import write_text
 from regularize.pinocchio_model.isostatic_mechanism import Isostatic
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.cuts import Cut
+from regularize.reduction.missed_rows import nearest_entry
 from regularize.reduction.reduce import Reduction
 from regularize.report.held_bodies import held_entries
 from regularize.verification.writing import write_verified
@@ -109,6 +110,7 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
             "distinct_configurations": reduction.certificate.distinct,
             "solved_configurations": reduction.certificate.solved,
             "worst_closure_error": reduction.certificate.worst,
+            "nearest": nearest_entry(reduction),
             "rtol": reduction.rtol,
             "special_lengths": [each.as_dict() for each in special],
             "statement": _statement(report, special),

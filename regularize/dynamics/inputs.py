@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,21 @@ JointForces: TypeAlias = Callable[[float, Array, Array], Array]
 
 #: Smallest relative error that numbers of double precision can keep.
 FINEST = 100 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantForces:
+    """Joint forces that are always the same.
+
+    Attributes:
+        values: In N and N m, shape (nv,).
+    """
+
+    values: Array
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        """The forces, shape (nv,)."""
+        return self.values
 
 
 def check_numbers(
@@ -64,20 +80,6 @@ def check_numbers(
                 raise ModelError(f"the {what} of joint {name!r} is no finite number: {number}")
 
 
-def checked_array(values: Array, size: int, name: str) -> Array:
-    """A copy of a configuration or velocity.
-
-    Raises:
-        ModelError: It does not have that many finite entries.
-    """
-    result = np.array(values, dtype=np.float64)
-    if result.shape != (size,):
-        raise ModelError(f"{name} has shape {result.shape}, but the model needs ({size},)")
-    if not np.all(np.isfinite(result)):
-        raise ModelError(f"{name} must consist of finite numbers, got {result}")
-    return result
-
-
 def joint_forces(
     robot: Robot, torques: Mapping[str, Actuation], forces: JointForces | None
 ) -> JointForces:
@@ -99,7 +101,7 @@ def joint_forces(
             constant[index[0]] += torque
     constant.setflags(write=False)
     if not varying and forces is None:
-        return lambda t, q, v: constant
+        return ConstantForces(constant)
 
     def applied(t: float, q: Array, v: Array) -> Array:
         tau = constant.copy()

@@ -16,6 +16,7 @@ import pinocchio as pin
 from scipy.integrate import DOP853
 
 from regularize.dynamics.all_coordinates import AllCoordinates
+from regularize.dynamics.marching import LEAP, Marched, Marching
 from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
@@ -25,8 +26,6 @@ E3, E5 = DOP853.E3, DOP853.E5
 A_EXTRA, C_EXTRA, D = DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D
 STAGES = len(B)
 
-#: Fraction of the usual step below which a singular configuration is suspected ahead.
-LEAP = 0.05
 #: Steps in a row that may find no way past it where motions are prescribed.
 PATIENCE = 3
 #: Lengths that are tried to pass it, in usual steps, and the error that is then accepted.
@@ -81,18 +80,26 @@ class Integrator:
 
     def __post_init__(self) -> None:
         """Evaluate the beginning and guess a step."""
-        self.equations.look(self.q)
         self._model = self.equations.robot.model
         self._flat = self._model.nq == self._model.nv
         self._n = int(self._model.nv)
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
-        self._slope(0, self.time, np.zeros(2 * self._n + 1), self.v)
+        self._arrive()
+        self._marching = Marching.of(
+            self.equations,
+            rtol=self.rtol,
+            atol=self.atol,
+            max_step=self.max_step,
+            conserve=self.conserve,
+        )
         self._blocked = 0
         self._total = self.equations.robot.energy(self.q, self.v) - self.work
         self._h = self._usual = self._first_step()
         self._interval = (self.time, 0.0, self.q)
         self._values: Array = np.zeros((2, 2 * self._n + 1))
         self._end = (self.time, self.q, self.v, self.work)
+        self._dense: Array | None = None
+        self._marched: Marched | None = None
 
     def _slope(self, stage: int, t: float, y: Array, v: Array) -> None:
         """Write the derivative of (tangent step, velocity, work) of a stage."""
@@ -122,12 +129,49 @@ class Integrator:
         size = float(np.sqrt(np.mean((slope / scale) ** 2)))
         return float(min(self.max_step, (1.0 / max(size, 1e-10)) ** (1 / 8), 0.01))
 
-    def step(self, until: float) -> None:
+    def _arrive(self) -> None:
+        """Look at the rows where a step begins, and evaluate its first stage."""
+        self.equations.look(self.q)
+        self._slope(0, self.time, np.zeros(2 * self._n + 1), self.v)
+        self._seen = self.q
+
+    def step(self, until: float, sampled: float = 0.0) -> None:
         """Make one accepted step that does not pass a time.
+
+        Where the kernel makes them, as many as end before another time, and one more.
 
         Raises:
             StepTooSmall: No step is small enough.
         """
+        marching = self._marching
+        if marching is not None:
+            if marching.look and self._seen is not self.q:
+                self._arrive()
+            if not self.equations.careful:
+                begin = (self.time, self.q, self.v, self.work)
+                lengths = (self._h, self._usual)
+                marched = marching.go(begin, lengths, (until, sampled), self.counters)
+                if marched is not None:
+                    self._take(marched)
+                    return
+        if self._seen is not self.q:
+            self._arrive()
+        self._step(until)
+
+    def _take(self, marched: Marched) -> None:
+        """The last step of the kernel as if it had been made here."""
+        self._h, self._usual = marched.length, marched.usual
+        self._interval = (marched.began, marched.made, marched.q_began)
+        self._values = marched.values.reshape(2, -1)
+        self._slopes[:STAGES] = marched.slopes.reshape(STAGES, -1)
+        self._end = (marched.time, marched.q, marched.v, marched.work)
+        self.time, self.q = marched.began, marched.q_began
+        self.v, self.work = self._values[0, self._n : -1], float(self._values[0, -1])
+        self._dense, self._marched = None, marched
+
+    def _step(self, until: float) -> None:
+        """Make one accepted step here."""
+        self._marched = None
         left = until - self.time
         # Two equal steps rather than a full one and a tiny rest.
         wanted = left if left <= self._h else min(self._h, max(0.5 * left, 1e-3 * self._h))
@@ -162,7 +206,7 @@ class Integrator:
             v = self._balanced(q, v, float(y[-1]))
         self.counters.steps += 1
         self._end = (self.time + h, q, v, float(y[-1]))
-        self._dense: Array | None = None
+        self._dense = None
 
     def _start(self) -> Array:
         return np.concatenate([np.zeros(self._n), self.v, [self.work]])
@@ -228,8 +272,6 @@ class Integrator:
     def advance(self) -> None:
         """Go to the end of the step made last."""
         self.time, self.q, self.v, self.work = self._end
-        self.equations.look(self.q)
-        self._slope(0, self.time, np.zeros(2 * self._n + 1), self.v)
 
     @property
     def end(self) -> float:
@@ -242,7 +284,13 @@ class Integrator:
         if t == self._end[0]:
             _, q, v, work = self._end
             return Sample(t, q, v, work, self.equations.drive_forces(t, q, v))
+        if self._marching is not None and self._marched is not None:
+            found = self._marching.sample(self._marched, t, self.counters)
+            if found is not None:
+                return found
         if self._dense is None:
+            if self._seen is not q_start:
+                self.equations.look(q_start)
             self._dense = self._polynomial(h)
         x = (t - start_time) / h
         y = np.zeros(2 * self._n + 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.dynamics.inputs import JointForces
+from regularize.dynamics.inputs import ConstantForces, JointForces
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.exporting import to_pinocchio
@@ -44,6 +44,35 @@ class Loads:
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         """All joint forces, shape (nv,)."""
         return np.asarray(self.working(t, q, v) + self.springs(q))
+
+
+def joint_laws(loads: Loads) -> Array | None:
+    """Joint forces as numbers of every velocity, shape (5, nv).
+
+    Constant forces, damping, dry friction, stiffness of springs, and where these rest.
+
+    Returns:
+        None where forces are functions, or act in joints that are no coordinate of the model.
+    """
+    robot, applied = loads.robot, loads.applied
+    nv, joints = robot.model.nv, robot.passive.joints
+    laws: Array = np.zeros((5, nv))
+    if applied is not None:
+        if not isinstance(applied, ConstantForces):
+            return None
+        laws[0] = applied.values
+    amounts = np.array([joints.damping, joints.friction, joints.stiffness])
+    columns, rates = np.flatnonzero(amounts.any(axis=0)), robot.passive.coordinates.rates
+    for column in columns:
+        places = np.flatnonzero(rates[column])
+        if len(places) != 1 or abs(rates[column, places[0]]) != 1.0 or laws[1:4, places].any():
+            return None
+        place = int(places[0])
+        if joints.stiffness[column] and not robot.counted(place):
+            return None
+        laws[1:4, place] = amounts[:, column]
+        laws[4, place] = rates[column, place] * joints.rest_position[column]
+    return laws
 
 
 def style_with_rotors(robot: Robot) -> str:

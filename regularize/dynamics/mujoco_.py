@@ -188,7 +188,7 @@ class MujocoEngine:
         """End of the step made last, in seconds."""
         return self._step * self.counters.steps
 
-    def step(self, until: float) -> None:
+    def step(self, until: float, sampled: float = 0.0) -> None:
         """Make one step."""
         t, applied = self.end, self._loads.applied
         tau = np.zeros(len(self._v)) if applied is None else applied(t, self._q, self._v)

@@ -66,8 +66,8 @@ class Engine(Protocol):
     def end(self) -> float:
         """End of the step made last, at first the beginning, in seconds."""
 
-    def step(self, until: float) -> None:
-        """Make one step that does not pass a time."""
+    def step(self, until: float, sampled: float) -> None:
+        """Make one step that does not pass a time, or several up to the one that passes another."""
 
     def sample(self, t: float) -> Sample:
         """The motion at a time within the step made last."""
@@ -89,7 +89,7 @@ def record(
     samples = [engine.sample(float(t)) for t in times if t <= engine.end]
     waiting, last = list(times[len(samples) :]), float(times[-1])
     while waiting:
-        engine.step(last)
+        engine.step(last, float(waiting[0]))
         while waiting and waiting[0] <= engine.end:
             samples.append(engine.sample(float(waiting.pop(0))))
         engine.advance()

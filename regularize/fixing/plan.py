@@ -61,7 +61,7 @@ def plan(
     if isinstance(joints, Cure):
         return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
     if joints is not None:
-        return FixPlan(reduction, _named(reduction, joints), isostatic=False)
+        return FixPlan(reduction, named_kinds(reduction, joints), isostatic=False)
     if not reduction.assembly.closed:
         raise UnsupportedExport(
             "the loops are open, so what is redundant depends on how they are closed; see "
@@ -226,7 +226,7 @@ def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tupl
     )
 
 
-def _named(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
+def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
     """The joints that the user names, made what she says."""
     mechanism, wanted = reduction.mechanism, []
     for name, words in joints.items():

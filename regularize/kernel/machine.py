@@ -144,6 +144,7 @@ class Machine:
             "closures": len(loops),
             "loop_rows": int(row[-1]),
             "rows": self.rows,
+            "state": 2 * self.nv + 1,
         }
         sections = {
             "parent": [0, *(part.parent for part in parts)],

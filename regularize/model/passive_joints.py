@@ -11,6 +11,7 @@ would stick creeps instead.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -52,12 +53,12 @@ class PassiveJoints:
         )
         return cls(graph, damping, friction, stiffness, rest, armature)
 
-    @property
+    @cached_property
     def dissipates(self) -> bool:
         """Whether a joint has damping or friction."""
         return bool(np.any(self.damping) or np.any(self.friction))
 
-    @property
+    @cached_property
     def stores(self) -> bool:
         """Whether a joint has a spring."""
         return bool(np.any(self.stiffness))

@@ -19,6 +19,7 @@ from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Coupling, JointDynamics, Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange, Isostatic
 from regularize.pinocchio_model.slack_joints import with_slack
+from regularize.reduction.missed_rows import missed_rows
 from regularize.reduction.reduce import Reduction, reduce
 
 
@@ -52,14 +53,14 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
     shaky = original.finite_mobility != original.mobility
     numerical = reduction.remaining > 0 and not shaky
     if numerical:
-        reduction = reduce(changed, seed=seed, numerical=True, groups=False)
+        reduction = reduce(changed, seed=seed, numerical="anyway", groups=False)
     findings = [*_lost(mechanism, changed)]
     changed = with_slack(changed, reduction, changes, findings)
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = reduce(changed, seed=seed)
     basis = original
     if numerical:
-        basis = reduce(mechanism, seed=seed, numerical=True, groups=False)
+        basis = reduce(mechanism, seed=seed, numerical="anyway", groups=False)
     report = Isostatic(changed, basis, tuple(changes), result, tuple(findings))
     if numerical:
         findings.append(
@@ -71,6 +72,7 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
                 "holds on this assembly mode",
             )
         )
+        findings += missed_rows(reduction)
     if not report.equivalent:
         reason = (
             f"the changed mechanism has mobility {result.mobility} instead of "

@@ -23,6 +23,7 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
+from regularize.reduction.descent import Lowest
 from regularize.reduction.facts import Closing
 from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility, singular_values
@@ -57,6 +58,8 @@ class Part:
         parallelograms: Loops that are taken for parallelograms, which must not go flat.
         held: Bodies held in a group by rows of their own.
         alone: The part without these rows, all rows of cuts kept that it needs then.
+        needed_at: Where rows are needed that were to be removed on numerical evidence, and are
+            kept.
     """
 
     edges: tuple[EdgeId, ...]
@@ -77,6 +80,7 @@ class Part:
     parallelograms: tuple[tuple[EdgeId, ...], ...] = ()
     held: tuple[Held, ...] = ()
     alone: Part | None = None
+    needed_at: Lowest | None = None
 
     @property
     def constraints(self) -> int:
@@ -267,17 +271,6 @@ def _self_locking(setting: Setting, part: Part) -> Iterator[list[int]]:
         values = np.linalg.svd(own, compute_uv=False)
         if decide_rank(values, setting.rtol).rank == int(columns.sum()):
             yield chosen
-
-
-def numerically_reduced(setting: Setting, part: Part, mobility: CellMobility) -> Part:
-    """The part without rows that depend on the others at a configuration far along the walk."""
-    kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
-    if kept <= part.rank:
-        return part
-    q = np.array(setting.assembly.q)
-    q[setting.graph.columns(mobility.edges)] = mobility.configurations[-1]
-    everywhere = range(len(part.cuts))
-    return _without(setting, part, everywhere, kept - part.rank, "numerical", q)
 
 
 def _without(

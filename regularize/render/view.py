@@ -106,7 +106,12 @@ def _signed(number: int) -> str:
 
 
 def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
-    """Bodies, a number of them by name, and the kind of motion that they make, rest last.
+    """Bodies, a number of them by name, and the kind of motion that they make, rest last."""
+    return [(listed(bodies, most=most), words) for bodies, words in moving_together(report)]
+
+
+def moving_together(report: Analysis) -> list[tuple[list[str], str]]:
+    """Bodies and the kind of motion that they make, rest last.
 
     Many bodies that turn about axes of their own make one kind.
     """
@@ -117,10 +122,7 @@ def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
         found.setdefault(words, []).append(body.body)
     rest = found.pop("stays at rest", None)
     entries = [*found.items(), *([("stays at rest", rest)] if rest else [])]
-    return [
-        (listed(bodies, most=most), words if len(bodies) == 1 else plural(words))
-        for words, bodies in entries
-    ]
+    return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
 
 def why(report: Analysis) -> list[tuple[str, str]]:
@@ -132,12 +134,17 @@ def why(report: Analysis) -> list[tuple[str, str]]:
 
 def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
     """Joints, a number of them by name, and what is not determined of their reactions."""
+    return [(listed(joints, most=most), words) for joints, words in untrusted_together(report)]
+
+
+def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
+    """Joints and what is not determined of their reactions."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
         if not reaction.unique:
             words = directions_words(reaction.indeterminate, "force", "moment", short=True)
             found.setdefault(words, []).append(reaction.joint)
-    return [(listed(joints, most=most), words) for words, joints in found.items()]
+    return [(joints, words) for words, joints in found.items()]
 
 
 def remedies(report: Analysis) -> list[tuple[str, str]]:
@@ -248,8 +255,16 @@ def evidence(report: Analysis) -> str:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
         f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
-        f"(largest error {worst})"
+        f"(largest error {worst}){_nearest(report)}"
     )
+
+
+def _nearest(report: Analysis) -> str:
+    """How near the kept equations come to depending on each other; nothing if not looked for."""
+    place = report.reduction.certificate.nearest
+    if place is None or place.missing:
+        return ""
+    return f"; descents found them nowhere weaker than {place.ratio:.1g} of all equations"
 
 
 def found(report: Analysis) -> str:

@@ -15,8 +15,10 @@ from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.idle import IdleBody, idle_bodies
+from regularize.reduction.missed_rows import nearest_entry
 from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.reduce import Reduction
+from regularize.report.binding import BindingJoint, binding_joints
 from regularize.report.component import Component
 from regularize.report.designed import as_designed
 from regularize.report.findings import by_severity, findings
@@ -65,6 +67,8 @@ class Analysis:
         cures: Changes of joint types after which nothing is redundant, the best first; where
             closures lock the mechanism, those that free it.
         meant: The mechanism that the numbers were meant to be, where one near them moves more.
+        binding: Joints that give way for that where it is built as it is written, the most strained
+            first.
         diagnostics: The findings.
         seconds: How long the analysis took.
         misfit: What given tolerances leave open in redundant directions; None without them, and
@@ -85,6 +89,7 @@ class Analysis:
     seconds: float
     misfit: Misfit | None = None
     suppressed: tuple[Suppressed, ...] = ()
+    binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
 
     @classmethod
@@ -122,9 +127,9 @@ class Analysis:
         search = cures if few else freeing
         ways = search(reduction, limit=CURES, tries=TRIES)
         meant = idealise(reduction, near=near, seed=reduction.seed)
-        diagnostics = by_severity(
-            [*findings(reduction, loops, found, ways, passive, near, special), *as_designed(meant)]
-        )
+        binding = tuple(binding_joints(meant, stiffness))
+        own = findings(reduction, loops, found, ways, passive, near, special)
+        diagnostics = by_severity([*own, *as_designed(meant, binding)])
         return cls(
             reduction=reduction,
             loops=loops,
@@ -137,6 +142,7 @@ class Analysis:
             diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
             misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
+            binding=binding,
             special=special,
         )
 
@@ -258,7 +264,9 @@ class Analysis:
                     "singular": here < r.rank,
                 },
             },
-            "as_designed": None if self.meant is None else self.meant.as_dict(),
+            "as_designed": None
+            if self.meant is None
+            else self.meant.as_dict() | {"binding": [each.as_dict() for each in self.binding]},
             "misfit": None if self.misfit is None else self.misfit.as_dict(),
             "stress": None if self.misfit is None else self.misfit.stress(),
             "redundancy": self.redundancy,
@@ -273,6 +281,7 @@ class Analysis:
                 "distinct_configurations": r.certificate.distinct,
                 "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
+                "nearest": nearest_entry(r),
                 "numerical": r.numerical,
                 "special_lengths": [each.as_dict() for each in self.special],
                 **held_entries(r),

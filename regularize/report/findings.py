@@ -10,6 +10,7 @@ from regularize.model.slack_names import is_slack
 from regularize.proofs.families import UNNAMED
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.idle import IdleBody
+from regularize.reduction.missed_rows import missed_rows
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.held_bodies import limits
@@ -58,6 +59,7 @@ def findings(
         ),
         *(diagnostic for each in special for diagnostic in _special(reduction, loops, each)),
         *limits(reduction),
+        *missed_rows(reduction),
         *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
         *_reactions(reactions),

@@ -12,6 +12,7 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, directions
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
+from regularize.model.short_repr import ShortRepr
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
@@ -45,8 +46,8 @@ class Equation:
         return self.direction.words("translation", "rotation")
 
 
-@dataclass(frozen=True, eq=False)
-class LoopReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class LoopReport(ShortRepr):
     """One loop and what became of its constraint equations.
 
     Attributes:

@@ -458,6 +458,16 @@ RULES: tuple[Rule, ...] = (
         "Reduce the mechanism again on the other side, or stay away from the pose.",
     ),
     Rule(
+        "REG229",
+        "gaps-absorbed-otherwise",
+        "warning",
+        "Gaps were absorbed, and the loops move less than they may have been meant to.",
+        "Other equations are so weak that noise may be all that makes them count, but the gaps are "
+        "too small to tell. Closing them by the least change leaves these equations in force.",
+        "A four-bar whose axes are off by 0.03 degrees, and whose loop is open by a tenth of that.",
+        "If it is meant to move: --absorb-gaps --as-designed; else nothing.",
+    ),
+    Rule(
         "REG230",
         "redundant-along-a-motion",
         "warning",
@@ -475,6 +485,18 @@ RULES: tuple[Rule, ...] = (
         "writes the motion and `regularize verify` checks it.",
         "Hegedüs, Schicho and Schröcker, Mechanism and Machine Theory 69 (2013)",
         ("Setting", "Motion", "Theorem"),
+    ),
+    Rule(
+        "REG233",
+        "needed-elsewhere",
+        "warning",
+        "Rows depend on the others at all configurations visited, and yet the others let something "
+        "go at another one that the mechanism can move to.",
+        "Without them a simulation leaves the motion of the mechanism there: which rows can be "
+        "spared may change with the configuration.",
+        "Bricard's linkage, where every fixed choice of five rows fails on the way round.",
+        "Keep them; solvers then need damping for one row too many. Each place was found by going "
+        "down the smallest singular value of the kept rows, relative to that of all equations.",
     ),
     Rule(
         "REG301",

@@ -133,7 +133,7 @@ class MinimalEngine:
             return self._across.end
         return self._time if self._solver is None else float(self._solver.t)
 
-    def step(self, until: float) -> None:
+    def step(self, until: float, sampled: float = 0.0) -> None:
         """Make one step.
 
         Raises:

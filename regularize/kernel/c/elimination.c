@@ -61,13 +61,13 @@ static inline void swap_numbers(int *a, int *b) {
     *a = *b, *b = kept;
 }
 
-/* Bring the largest entry that is left to the place of pivot k, of row k alone where all rows are
- * independent; its size. */
-static double choose_pivot(Set *set, int *velocity, int k) {
+/* Bring the largest entry that is left to the place of pivot k, of row k alone where the rows are
+ * given; its size. */
+static double choose_pivot(Set *set, int *velocity, int given, int k) {
     const int m = set->rows, n = set->columns;
     double *W = set->pivots, most = 0.0;
     int row = k, column = k;
-    for (int i = k; i < (set->rank < m ? m : k + 1); ++i) {
+    for (int i = k; i < (given ? k + 1 : m); ++i) {
         for (int j = k; j < n; ++j) {
             if (fabs(W[n * i + j]) > most) most = fabs(W[n * i + j]), row = i, column = j;
         }
@@ -83,25 +83,30 @@ static double choose_pivot(Set *set, int *velocity, int k) {
     return most;
 }
 
-/* Subtract multiples of rows below pivot row k, and X = U^-1 (columns behind the rank) at the end. */
-static int eliminate_set(Set *set, const double *J, int nv, double dependent, int *velocity) {
-    const int m = set->rows, n = set->columns, rank = set->rank;
+/* Subtract multiples of rows below pivot row k, and X = U^-1 (columns behind the rank) at the end.
+ * Independent rows are given; of others those that are chosen, or were before. */
+static int eliminate_set(Set *set, const double *J, int nv, double dependent, int *velocity,
+                         int chosen, double *clearness) {
+    const int n = set->columns, rank = set->rank, m = chosen ? rank : set->rows;
+    const int given = chosen || rank == m;
     double *W = set->pivots;
     for (int j = 0; j < n; ++j) velocity[j] = set->velocity[j];
     for (int i = 0; i < m; ++i) {
-        set->order[i] = set->row[i];
-        for (int j = 0; j < n; ++j) W[n * i + j] = J[nv * set->row[i] + velocity[j]];
+        if (!chosen) set->order[i] = set->row[i];
+        for (int j = 0; j < n; ++j) W[n * i + j] = J[nv * set->order[i] + velocity[j]];
     }
-    double largest = 0.0;
+    double largest = 0.0, least = INFINITY;
     for (int k = 0; k < rank; ++k) {
-        const double pivot = choose_pivot(set, velocity, k);
+        const double pivot = choose_pivot(set, velocity, given, k);
         if (pivot > largest) largest = pivot;
         if (!(pivot > dependent * largest)) return 1;
+        least = fmin(least, pivot);
         for (int i = k + 1; i < m; ++i) {
             const double factor = W[n * i + k] /= W[n * k + k];
             if (factor != 0.0) add_times(-factor, W + n * k + k + 1, n - k - 1, W + n * i + k + 1);
         }
     }
+    if (rank) *clearness = fmin(*clearness, least * least / (largest * largest));
     for (int k = rank - 1; k >= 0; --k) {
         double *X = W + n * k + rank;
         for (int i = k + 1; i < rank; ++i) {
@@ -112,15 +117,17 @@ static int eliminate_set(Set *set, const double *J, int nv, double dependent, in
     return 0;
 }
 
-/* Bound and free velocities at rows J (rows, nv); 1 where the rows have not their rank, by pivots
- * below a part of the largest one. */
-static int eliminate(const Tables *t, Workspace *w, const double *J, double dependent) {
+/* Bound and free velocities at rows J (rows, nv), of dependent ones those that were chosen the last
+ * time, where wanted; 1 where the rows have not their rank, by pivots below a part of the largest
+ * one. */
+static int eliminate(const Tables *t, Workspace *w, const double *J, double dependent,
+                     int chosen) {
     int *bound = bound_velocities(w), *loose = free_velocities(w), *velocity = (int *)w->swapped;
     Set set;
     for (int i = 0; i < t->size[alone_size]; ++i) loose[i] = t->velocity_alone[i];
     for (int s = 0; s < t->size[sets_size]; ++s) {
         begin_set(t, w, s, &set);
-        if (eliminate_set(&set, J, t->size[nv_size], dependent, velocity)) return 1;
+        if (eliminate_set(&set, J, t->size[nv_size], dependent, velocity, chosen, w->clearness)) return 1;
         for (int k = 0; k < set.columns; ++k) {
             if (k < set.rank) {
                 bound[set.done + k] = velocity[k];

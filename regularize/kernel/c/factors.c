@@ -58,6 +58,7 @@ static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
         }
     }
     if (least > doubtful * most) w->doubt[0] = 1.0;
+    if (most < 0.0) w->clearness[0] = fmin(w->clearness[0], least / most);
     *update = place;
     return 0;
 }

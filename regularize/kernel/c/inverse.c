@@ -86,7 +86,7 @@ static int actuated_derivatives(const Tables *t, Workspace *w, const double *con
     weigh(t, w, in, needed, out[4], w->rows);
     fill(0.0, squares, C);
     for (int i = 0; i < nv; ++i) C[(nv + 1) * i] = cost[i];
-    if (eliminate(t, w, w->rows, DEPENDENT) || condense(t, w, C)) return 1;
+    if (eliminate(t, w, w->rows, DEPENDENT, 0) || condense(t, w, C)) return 1;
     fill(0.0, t->size[rows_size], w->values);
     solve(t, w, needed, w->values, z);
     for (int i = 0; i < nv; ++i) needed[i] -= cost[i] * z[i];

@@ -22,6 +22,8 @@
 #include "residual.c"
 #include "projection.c"
 #include "inverse.c"
+#include "motion.c"
+#include "between.c"
 
 /* Poses of all parts. */
 static int part_poses(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
@@ -63,12 +65,14 @@ typedef struct {
     X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)                      \
     X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
     X(residual) X(newton_step) X(project) X(project_velocity) X(inverse_terms) X(force_changes)    \
-    X(row_changes) X(actuated_derivatives)
+    X(row_changes) X(actuated_derivatives) X(march)            \
+    X(step_terms) X(motion_between)
 
 #define PLACE(name) entry_##name,
 enum { ENTRIES(PLACE) number_of_entries };
 #undef PLACE
 
+#define SINGLE(count) {count, one_size, one_size}
 #define CONFIGURATION {1, nq_size, one_size}
 #define VELOCITY {1, nv_size, one_size}
 #define ROWS {1, rows_size, nv_size}
@@ -104,4 +108,17 @@ static const Entry entries[number_of_entries] = {
     {"actuated_derivatives", actuated_derivatives, 4, 5,
      {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY},
      {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
+    {"march", march, 6, 6,
+     {CONFIGURATION, VELOCITY, SINGLE(STANDING), {LAWS, nv_size, one_size},
+      SINGLE(STAGES * METHOD_ROWS), SINGLE(OPTIONS)},
+     {CONFIGURATION, VELOCITY, SINGLE(STANDING), CONFIGURATION, {STAGES, state_size, one_size},
+      {2, state_size, one_size}}},
+    {"step_terms", step_terms, 6, 1,
+     {CONFIGURATION, {2, state_size, one_size}, {STAGES, state_size, one_size}, SINGLE(STANDING),
+      {LAWS, nv_size, one_size}, SINGLE(DENSE_OPTIONS)},
+     {{TERMS + 1, state_size, one_size}}},
+    {"motion_between", motion_between, 6, 3,
+     {CONFIGURATION, {TERMS + 1, state_size, one_size}, SINGLE(1), SINGLE(STANDING),
+      {LAWS, nv_size, one_size}, SINGLE(OPTIONS)},
+     {CONFIGURATION, VELOCITY, SINGLE(2)}},
 };

@@ -75,7 +75,7 @@ static int eliminated_step(const Tables *t, Workspace *w, const double *errors, 
     for (int i = 0; i < nv; ++i) {
         for (int r = 0; held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
     }
-    if (eliminate(t, w, w->rows, singular) || condense(t, w, NULL)) return 1;
+    if (eliminate(t, w, w->rows, singular, 0) || condense(t, w, NULL)) return 1;
     fill(0.0, nv, w->forces);
     solve(t, w, w->forces, errors, step);
     return 0;
@@ -159,7 +159,7 @@ static int project_velocity(const Tables *t, Workspace *w, const double *const *
     for (int r = 0; r < rows; ++r) {
         for (int i = 0; i < nv; ++i) w->values[r] += w->rows[nv * r + i] * in[1][i];
     }
-    if (eliminate(t, w, w->rows, DEPENDENT) || condense(t, w, w->mass)) return 1;
+    if (eliminate(t, w, w->rows, DEPENDENT, 0) || condense(t, w, w->mass)) return 1;
     solve(t, w, w->forces, w->values, out[0]);
     add_to(in[1], nv, out[0]);
     return 0;

@@ -112,8 +112,9 @@ static void respond(const Tables *t, Workspace *w, const double *P, const double
     }
 }
 
-/* Forces while no velocity changes, rows and their rates, and the factors of both at a state. */
-static int prepare_motion(const Tables *t, Workspace *w, const double *const *in) {
+/* Forces while no velocity changes, rows and their rates, and the factors of both at a state. Of
+ * dependent rows those that were chosen the last time stand for all, where wanted. */
+static int prepare_motion(const Tables *t, Workspace *w, const double *const *in, int chosen) {
     positions(t, w, in[0]);
     place_columns(t, w);
     move_parts(t, w, in[1]);
@@ -122,7 +123,7 @@ static int prepare_motion(const Tables *t, Workspace *w, const double *const *in
     place_covectors(t, w);
     place_rows(t, w, w->rows);
     row_rates(t, w, w->values);
-    return eliminate(t, w, w->rows, DEPENDENT) || condense(t, w, w->mass);
+    return eliminate(t, w, w->rows, DEPENDENT, chosen) || condense(t, w, w->mass);
 }
 
 /* Acceleration (nv,) under joint forces; what these lack for it is left in forces. */
@@ -139,8 +140,9 @@ static void solve_motion(const Tables *t, Workspace *w, const double *tau, doubl
 
 /* Acceleration with what is wanted of the rows, where the step's factors lose digits: those here
  * lose as many as the rows' condition has, not twice as many. */
-static int eliminated_dynamics(const Tables *t, Workspace *w, const double *const *in, double *a) {
-    if (prepare_motion(t, w, in)) return 1;
+static int eliminated_dynamics(const Tables *t, Workspace *w, const double *const *in, int chosen,
+                               double *a) {
+    if (prepare_motion(t, w, in, chosen)) return 1;
     add_to(w->wanted, t->size[rows_size], w->values);
     solve_motion(t, w, in[2], a);
     return 0;
@@ -152,7 +154,7 @@ static int derive(const Tables *t, Workspace *w, const double *const *in, const 
                   const double *factors, double *const *out) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
     double *J = w->rows, *Q = w->rows_by_state;
-    if (prepare_motion(t, w, in)) return 1;
+    if (prepare_motion(t, w, in, 0)) return 1;
     if (errors != NULL) {
         for (int r = 0; r < rows; ++r) {
             w->values[r] += factors[1] * errors[r];

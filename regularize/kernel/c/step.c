@@ -245,7 +245,8 @@ static void write_solution(const Tables *t, const Workspace *w, double *a) {
 }
 
 /* See responses.c. */
-static int eliminated_dynamics(const Tables *t, Workspace *w, const double *const *in, double *a);
+static int eliminated_dynamics(const Tables *t, Workspace *w, const double *const *in, int chosen,
+                               double *a);
 
 /* Acceleration under joint forces, with what is wanted of the rows beside their rates. */
 static int accelerate_under(const Tables *t, Workspace *w, const double *const *in, double *a) {
@@ -253,7 +254,7 @@ static int accelerate_under(const Tables *t, Workspace *w, const double *const *
     positions(t, w, in[0]);
     velocities(t, w, in[1], against);
     if (solve_step(t, w, in[2])) return 1;
-    if (w->doubt[0] == 0.0 || eliminated_dynamics(t, w, in, a)) write_solution(t, w, a);
+    if (w->doubt[0] == 0.0 || eliminated_dynamics(t, w, in, 0, a)) write_solution(t, w, a);
     return 0;
 }
 

@@ -26,7 +26,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)                                    \
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
-    X(responses)
+    X(responses) X(state)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -133,7 +133,9 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(row_response, 1, set_rates) X(basis, 1, basis_values) X(reduced, 1, basis_values)            \
     X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows)                    \
     X(swapped, 1, nv)                                                                              \
-    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)
+    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)              \
+    X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
+    X(ended, 1, state) X(stage, 1, state) X(slope, 16, state)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };

@@ -1,0 +1,163 @@
+"""Whole steps of an integration by the compiled kernel: stages, projection and energy balance.
+
+It does what ``Integrator`` does, for robots whose joint forces it knows, and leaves to it what it
+cannot do: singular configurations, prescribed motions, forces that are Python functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.integrate import DOP853
+
+from regularize.dynamics.all_coordinates import CORRECTED, DEPENDENT, AllCoordinates
+from regularize.dynamics.loads import joint_laws
+from regularize.dynamics.recording import Counters, Sample
+from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
+
+#: Fraction of the usual step below which a singular configuration is suspected ahead.
+LEAP = 0.05
+#: Evaluations that the dense output of a step takes.
+EXTRA = len(DOP853.C_EXTRA) + 1
+
+#: Stages, end and both estimates of the error, as ``motion.c`` reads them.
+_METHOD = np.concatenate(
+    [DOP853.A.ravel(), DOP853.B, DOP853.E5[: len(DOP853.B)], DOP853.E3[: len(DOP853.B)]]
+)
+#: Further stages and terms of the dense output, as ``between.c`` reads them.
+_DENSE = np.concatenate([DOP853.A_EXTRA.ravel(), DOP853.D.ravel()])
+
+
+@dataclass(frozen=True, eq=False)
+class Marched:
+    """Where steps have led, and the last one of them. Arrays are as ``motion.c`` writes them.
+
+    Attributes:
+        q: Configuration at its end, shape (nq,).
+        v: Velocity there, shape (nv,).
+        time: The end in seconds.
+        work: Work of the joint forces up to there, in J.
+        length: Length in seconds that is proposed for the next step.
+        usual: That of usual ones.
+        began: Beginning of the last step in seconds.
+        made: Its length.
+        q_began: Configuration at its beginning.
+        values: Tangent step, velocity and work at both its ends, shape (2 (2 nv + 1),).
+        slopes: Their derivatives at its stages, shape (12 (2 nv + 1),).
+        standing: Figures of the whole motion.
+    """
+
+    q: Array
+    v: Array
+    time: float
+    work: float
+    length: float
+    usual: float
+    began: float
+    made: float
+    q_began: Array
+    values: Array
+    slopes: Array
+    standing: Array
+
+
+class Marching:
+    """Steps of a robot's motion by the compiled kernel.
+
+    Args:
+        kernel: The kernel.
+        laws: Joint forces, see ``joint_laws``.
+        options: As ``motion.c`` lists them; the first two are those of each call.
+
+    Attributes:
+        look: Whether the rows have come near to dependence, or no step could be made: the next one
+            is to be made with care.
+    """
+
+    def __init__(self, kernel: Any, laws: Array, options: Array) -> None:
+        """Begin without steps."""
+        self._kernel, self._laws, self._options = kernel, laws.ravel(), options
+        self._dense = np.concatenate([options, _DENSE])
+        self._terms: tuple[Marched, Array] | None = None
+        self._total, self._best = np.nan, 0.0
+        self.look = False
+
+    @classmethod
+    def of(
+        cls,
+        equations: AllCoordinates,
+        *,
+        rtol: float,
+        atol: float,
+        max_step: float,
+        conserve: bool,
+    ) -> Marching | None:
+        """Steps of these equations; None where the kernel cannot make them."""
+        robot, loads = equations.robot, equations.loads
+        laws = None if len(equations.drives) or not robot.stepped else joint_laws(loads)
+        if laws is None:
+            return None
+        passive = robot.passive.joints
+        options = [0.0, 0.0, rtol, atol, max_step, conserve, passive.dissipates]
+        options += [loads.slip or passive.slip, 0.1 * min(robot.tolerances.closed, EXACT.closed)]
+        options += [robot.tolerances.singular, LEAP, DEPENDENT, CORRECTED]
+        return cls(robot.kernel, laws, np.array(options))
+
+    def go(
+        self,
+        begin: tuple[float, Array, Array, float],
+        lengths: tuple[float, float],
+        stops: tuple[float, float],
+        counters: Counters,
+    ) -> Marched | None:
+        """Steps from a time, configuration, velocity and work; None where none could be made.
+
+        Args:
+            begin: These.
+            lengths: Length of the next step and of usual ones, in seconds.
+            stops: The time that no step passes, and that after which no step begins.
+            counters: What it has cost, which is counted on.
+        """
+        time, q, v, work = begin
+        self._options[:2] = stops
+        standing = np.array([time, work, *lengths, self._total, self._best, *[0.0] * 7])
+        q, v, standing, q_began, slopes, values = self._kernel.march(
+            q, v, standing, self._laws, _METHOD, self._options
+        )
+        time, work, length, usual, self._total, self._best, steps, *rest = standing.tolist()
+        rejected, evaluations, correction, began, made, look = rest
+        self.look = bool(look)
+        counters.steps += int(steps)
+        counters.rejected += int(rejected)
+        counters.evaluations += int(evaluations)
+        counters.correction += correction
+        if not steps:
+            return None
+        return Marched(
+            q, v, time, work, length, usual, began, made, q_began, values, slopes, standing
+        )
+
+    def sample(self, step: Marched, t: float, counters: Counters) -> Sample | None:
+        """The motion within the last of the steps made, by its dense output.
+
+        Returns:
+            None where the kernel cannot compute it.
+        """
+        if self._terms is None or self._terms[0] is not step:
+            state = (step.q_began, step.values, step.slopes, step.standing, self._laws)
+            terms = self._kernel.step_terms(*state, self._dense)
+            if terms is None:
+                return None
+            counters.evaluations += EXTRA
+            self._terms = (step, terms)
+        x = np.array([(t - step.began) / step.made])
+        state = (step.q_began, self._terms[1], x, step.standing, self._laws)
+        found = self._kernel.motion_between(*state, self._options)
+        if found is None:
+            return None
+        q, v, (work, correction) = found
+        counters.correction += correction
+        return Sample(t, q, v, float(work))

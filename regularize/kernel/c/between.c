@@ -1,0 +1,72 @@
+/* Motions between the ends of a step of motion.c: its dense output (Hairer, Norsett, Wanner,
+ * Solving ODEs I, II.6). */
+#include "algebra.h"
+#include "spatial.h"
+#include "tables.h"
+
+enum { EXTRA = 4, ALL_STAGES = STAGES + EXTRA, TERMS = 7 };
+
+/* Behind the options: weights of the slopes for each further stage but the first, which is the end
+ * of the step, and for the last terms, (ALL_STAGES,) each. */
+enum { DENSE_OPTIONS = OPTIONS + (EXTRA - 1 + TERMS - 3) * ALL_STAGES };
+
+/* Terms (TERMS, state) of the polynomial of the step made last, and the state where it begins; 1
+ * where a stage finds no acceleration. */
+static int step_terms(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+    const int size = t->size[state_size], nq = t->size[nq_size];
+    const double *q = in[0], *start = in[1], *end = in[1] + size, *weight = in[5] + OPTIONS;
+    double standing[STANDING], *F = out[0];
+    const Motion m = {t, w, in[4], weight, in[5], standing};
+    const double h = in[3][MADE];
+    for (int i = 0; i < STANDING; ++i) standing[i] = in[3][i];
+    for (int i = 0; i < STAGES * size; ++i) w->slope[i] = in[2][i];
+    for (int i = 0; i < size; ++i) w->begun[i] = start[i];
+    if (t->size[soft_unknowns_size] && derive_state(&m, 0, q, start)) return 1;
+    for (int s = STAGES; s < ALL_STAGES; ++s) {
+        const double *y = s == STAGES ? end : w->stage;
+        if (s > STAGES) {
+            for (int i = 0; i < size; ++i) w->stage[i] = start[i];
+            add_weighted(&m, weight, s, h, w->stage);
+            weight += ALL_STAGES;
+        }
+        for (int i = 0; i < nq; ++i) w->reached[i] = q[i];
+        integrate(t, y, w->reached);
+        if (derive_state(&m, s, w->reached, y)) return 1;
+    }
+    for (int i = 0; i < size; ++i) {
+        const double first = h * w->slope[i], last = h * w->slope[STAGES * size + i];
+        F[i] = end[i] - start[i];
+        F[size + i] = first - F[i];
+        F[2 * size + i] = 2.0 * F[i] - last - first;
+        F[TERMS * size + i] = start[i];
+    }
+    fill(0.0, (TERMS - 3) * size, F + 3 * size);
+    for (int k = 3; k < TERMS; ++k, weight += ALL_STAGES) {
+        add_weighted(&m, weight, ALL_STAGES, h, F + size * k);
+    }
+    return 0;
+}
+
+/* Configuration, velocity, and work and what was corrected in the energy, at a part of the step. */
+static int motion_between(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+    const int size = t->size[state_size], nq = t->size[nq_size], nv = t->size[nv_size];
+    const double x = in[2][0], *F = in[1];
+    double standing[STANDING], *y = w->stage;
+    const Motion m = {t, w, in[4], in[5], in[5], standing};
+    for (int i = 0; i < STANDING; ++i) standing[i] = in[3][i];
+    standing[CORRECTION] = 0.0;
+    for (int i = 0; i < size; ++i) {
+        y[i] = 0.0;
+        for (int k = TERMS - 1; k >= 0; --k) {
+            y[i] = (y[i] + F[size * k + i]) * (k % 2 ? 1.0 - x : x);
+        }
+        y[i] += F[TERMS * size + i];
+    }
+    for (int i = 0; i < nq; ++i) out[0][i] = in[0][i];
+    integrate(t, y, out[0]);
+    for (int i = 0; i < nv; ++i) out[1][i] = y[nv + i];
+    out[2][0] = y[2 * nv];
+    if (close_state(&m, y[2 * nv], out[0], out[1])) return 1;
+    out[2][1] = standing[CORRECTION];
+    return 0;
+}

@@ -1,0 +1,139 @@
+"""Whole steps in the compiled kernel: they are those that Python makes, whatever the joints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import regularize as rg
+from regularize.dynamics import integrator
+from regularize.dynamics.marching import Marching
+from regularize.kernel.compiled import Kernel
+from regularize.model.joint_dynamics import JointDynamics
+from regularize.model.mechanism import Inertia, Mechanism, joint_in_world, mechanism_of
+
+ASSETS = Path(__file__).parent.parent / "assets"
+FILES = [
+    "rssr.urdf",
+    "stewart_6ups.urdf",
+    "delta_universal.urdf",
+    "bennett.urdf",
+    "three_prrr.urdf",
+]
+Z = (0.0, 0.0, 1.0)
+ROUND = Inertia(1.0, np.zeros(3), np.diag([0.02, 0.03, 0.04]))
+
+compiled = pytest.mark.skipif(Kernel is None, reason="no compiled kernel")
+
+
+def with_inertia(mechanism: Mechanism) -> Mechanism:
+    """Bodies of 1 kg about their names' joints."""
+    bodies = []
+    for body in mechanism.bodies:
+        places = [j.T_parent_joint[:3, 3] for j in mechanism.joints if j.child == body.name]
+        inertia = replace(ROUND, center=places[0] + [0.05, 0.02, 0.1]) if places else None
+        bodies.append(replace(body, inertia=inertia))
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def fourbar(base: str) -> list[rg.Joint]:
+    """A four-bar of hinges on a body."""
+    points = {"A": (0, 0), "B": (0.1, 0.5), "C": (0.9, 0.6), "D": (0.8, 0.0)}
+    bodies = [base, "crank", "coupler", "rocker", base]
+    return [
+        joint_in_world(name, bodies[k], bodies[k + 1], "revolute", Z, (*point, 0.0))
+        for k, (name, point) in enumerate(points.items())
+    ]
+
+
+def on_a_base(kind: str) -> Mechanism:
+    """A four-bar whose frame moves."""
+    base = joint_in_world("base", "ground", "frame", kind, Z, (0.4, 0.1, 0.2))
+    return with_inertia(mechanism_of(f"on a {kind} base", [base, *fourbar("frame")]))
+
+
+def moved(
+    robot: rg.Robot, monkeypatch: pytest.MonkeyPatch, marching: bool, **given: object
+) -> rg.Simulation:
+    """Half a second of motion, with or without steps of the kernel."""
+    with monkeypatch.context() as patch:
+        if not marching:
+            patch.setattr(integrator.Marching, "of", lambda *_, **__: None)
+        return rg.simulate(robot, duration=0.5, rtol=1e-10, **given)  # type: ignore[arg-type]
+
+
+def compare(robot: rg.Robot, monkeypatch: pytest.MonkeyPatch, **given: object) -> rg.Simulation:
+    """Both ways give the same samples, the same energy and no open loop."""
+    ours, python = (moved(robot, monkeypatch, way, **given) for way in (True, False))
+    scale = max(1.0, float(np.max(np.abs(python.v))))
+    assert np.allclose(ours.coordinates, python.coordinates, rtol=0.0, atol=2e-8 * scale)
+    assert np.allclose(ours.v, python.v, rtol=0.0, atol=2e-7 * scale)
+    assert np.allclose(
+        ours.energy, python.energy, rtol=0.0, atol=1e-9 * np.ptp(python.energy) + 1e-8
+    )
+    assert ours.closure_drift < 1e-12
+    assert 0 < ours.steps <= python.steps + 5
+    return ours
+
+
+def push(robot: rg.Robot) -> NDArray[np.float64]:
+    """A velocity that the loops allow."""
+    rng = np.random.default_rng(3)
+    return robot.project_velocity(robot.q0, 0.5 * rng.normal(size=robot.model.nv))
+
+
+@compiled
+@pytest.mark.parametrize("file", FILES)
+def test_steps_of_the_kernel_are_those_of_python(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ball joints, dependent rows, rods of two balls."""
+    robot = rg.to_pinocchio(rg.reduce(rg.load(ASSETS / file)))
+    compare(robot, monkeypatch, v=push(robot))
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["free", "spherical", "planar", "cylindrical"])
+def test_bases_of_all_kinds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rates of tangent steps of all groups, by turning more than a radian."""
+    robot = rg.to_pinocchio(rg.reduce(on_a_base(kind)))
+    v = push(robot) + robot.project_velocity(robot.q0, np.full(robot.model.nv, 2.0))
+    compare(robot, monkeypatch, v=v)
+
+
+@compiled
+def test_forces_within_joints_and_constant_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Damping, dry friction and springs of the tree's joints; the balance of energy counts them."""
+    mechanism = on_a_base("prismatic")
+    amounts = {
+        "base": JointDynamics(damping=0.4, stiffness=30.0, rest_position=0.1),
+        "A": JointDynamics(damping=0.2, friction=0.3, armature=0.02),
+        "B": JointDynamics(stiffness=2.0, rest_position=-0.2),
+    }
+    joints = [replace(j, dynamics=amounts.get(j.name, j.dynamics)) for j in mechanism.joints]
+    reduction = rg.reduce(replace(mechanism, joints=tuple(joints)), cuts=["D"])
+    robot = rg.to_pinocchio(reduction)
+    found = compare(robot, monkeypatch, v=push(robot), torques={"A": 0.7}, slip=0.05)
+    assert found.energy_drift < 1e-9
+
+
+@compiled
+def test_what_the_kernel_leaves_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions of time, and springs in joints that close loops."""
+    robot = rg.to_pinocchio(rg.reduce(on_a_base("prismatic"), cuts=["D"]))
+    calls: list[object] = []
+    go = Marching.go
+
+    def counted(self: Marching, *given: object) -> object:
+        calls.append(given)
+        return go(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Marching, "go", counted)
+    rg.simulate(robot, duration=0.1, torques={"A": lambda t: np.sin(t)})
+    assert not calls
+    rg.simulate(robot, duration=0.1, torques={"A": 0.1})
+    assert calls
