@@ -27,13 +27,15 @@ class Report(Analysis):
         return render(self)
 
     def _repr_html_(self) -> str:
-        """The verdict and the findings as a small table for notebooks."""
+        """For notebooks: the verdict and the findings as a small table, and the page below it."""
         from regularize.model.named_columns import table_html
+        from regularize.render.html import frame
         from regularize.render.view import headline, verdict
 
         name, counts = headline(self)
         found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        return table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
+        table = table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
+        return table + frame(self)
 
 
 def check(

@@ -17,6 +17,7 @@ import trimesh
 import regularize as rg
 from regularize.checking import Report
 from regularize.model.mechanism import Body, Geometry, joint_in_world, mechanism_of
+from regularize.render.bifurcation import branch_numbers
 from regularize.render.html import index, render
 from regularize.render.kinematics_data import kinematics_data
 from regularize.render.summary import line_of
@@ -148,6 +149,35 @@ def test_the_page_moves_by_the_kept_rows(name: str, assets: Path) -> None:
     for freedom in data["freedoms"]:
         assert freedom["column"] not in freedom["held"]
     assert json.loads(json.dumps(data, allow_nan=False)) == json.loads(json.dumps(data))
+
+
+def test_branches_are_named_where_each_cell_has_its_own(assets: Path) -> None:
+    """Two windows that are flat: four branches, of which pages name those of one cell at a time."""
+    report = rg.check(rg.load(assets / "mobility" / "two_windows_flat.urdf"), configurations=5)
+    reduction = report.reduction
+    numbers = branch_numbers(reduction)
+    assert numbers and numbers[0] == 1 and len(numbers) == len(set(numbers))
+    data = json.loads(Page(render(report)).scripts["scene"])
+    assert [branch["number"] for branch in data["branches"]] == numbers
+    for branch in data["branches"]:
+        mobility, _ = reduction.components[branch["number"] - 1]
+        assert branch["name"] == f"branch {branch['number']}: mobility {mobility}"
+        state = reduction.loops.state(np.array(branch["q"]))
+        assert np.max(np.abs(reduction.loops.residual(state))) < 1e-7
+    assert {f["branch"] for f in data["kinematics"]["freedoms"]} <= {0, *numbers}
+
+
+def test_joints_that_are_split_are_known_by_their_whole() -> None:
+    """A loop that is closed by a universal joint: its parts have no body of their own between."""
+    points = [(0, 0, 0), (0, 0.3, 0), (0.4, 0.3, 0)]
+    joints = [
+        joint_in_world("A", "ground", "crank", "universal", (0, 0, 1), point=points[0]),
+        joint_in_world("B", "crank", "rod", "spherical", point=points[1]),
+        joint_in_world("C", "rod", "ground", "universal", (0, 0, 1), point=points[2], closure=True),
+    ]
+    scene = json.loads(Page(render(rg.check(mechanism_of("split", joints)))).scripts["scene"])
+    assert [joint["name"] for joint in scene["joints"]] == ["A", "B", "C"]
+    assert set(scene["loops"][0]["refs"]) == {"j0", "j1", "j2", "b0", "b1", "b2"}
 
 
 def test_shapes_keep_to_their_budget(tmp_path: Path) -> None:

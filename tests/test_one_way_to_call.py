@@ -145,7 +145,9 @@ def test_notebooks_show_tables(results: dict[str, Any]) -> None:
         shown = results[name]._repr_html_()
         assert shown.startswith("<table>"), name
         assert shown.count("<tr>") >= 3, name
-    assert "3 redundant constraint equations" in results["report"]._repr_html_()
+    shown = results["report"]._repr_html_()
+    assert "3 redundant constraint equations" in shown.split("<iframe")[0]
+    assert shown.count("<iframe srcdoc=") == 1 and shown.endswith("</iframe>")
 
 
 def test_names_of_strangers_are_escaped() -> None:

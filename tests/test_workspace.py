@@ -10,7 +10,7 @@ from mechanisms import Y, leg, mechanism_of
 
 import regularize as rg
 from regularize.cli import main
-from regularize.reach.singularities import from_limits
+from regularize.reach.limits import bounds_of, from_limits
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DELTA = ASSETS / "delta_universal.urdf"
@@ -65,6 +65,22 @@ def test_limits_are_measured_from_the_middle_of_the_range() -> None:
     assert np.isinf(from_limits(q, np.tile([-np.inf, np.inf], (3, 1)), turns, units)).all()
 
 
+def test_limits_may_be_given() -> None:
+    stewart = rg.load(ASSETS / "stewart_6ups.urdf")
+    limits = {"P?": (-0.05, 0.05)}
+    over = {"z": (0.3, 0.5, 41)}
+    found = rg.workspace(stewart, over, pose="platform", limits=limits)
+    inside = np.all([np.abs(found.columns()[f"P{k}"]) <= 0.05 for k in range(1, 7)], axis=0)
+    assert np.array_equal(found.reachable, inside)
+    assert found.assembled.all()
+    assert 3 < np.sum(inside) < 38
+    graph = rg.closed_form(stewart, pose="platform").graph
+    with pytest.raises(rg.ModelError, match="there is no coordinate 'Q1'"):
+        bounds_of(graph, {"Q1": (0.0, 1.0)})
+    with pytest.raises(rg.ModelError, match="is above"):
+        bounds_of(graph, {"P1": (1.0, 0.0)})
+
+
 def test_ranges_that_are_not_given_are_found() -> None:
     found = rg.workspace(DELTA, ["x", "y"], at={"z": -0.42}, pose="platform")
     assert found.q.shape == (41, 41, 15)
@@ -89,6 +105,8 @@ def test_forward_kinematics_is_followed_where_there_is_no_formula() -> None:
 def test_a_name_that_is_no_input_is_refused() -> None:
     with pytest.raises(rg.ModelError, match=r"known are platform\.x, platform\.y"):
         rg.workspace(DELTA, ["w"], pose="platform")
+    with pytest.raises(rg.ModelError, match="name the body"):
+        rg.workspace(DELTA, ["x"])
     with pytest.raises(rg.ModelError, match="nothing is varied"):
         rg.workspace(DELTA, [])
     with pytest.raises(rg.ModelError, match="a range"):

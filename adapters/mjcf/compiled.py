@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from regularize.adapters.common.xml import Node, parse
+from regularize.adapters.mjcf.amounts import check_amounts
 from regularize.adapters.mjcf.plugins import NOT_FOUND, without_plugins
 from regularize.displayed import displayed
 from regularize.errors import ReadError
@@ -76,6 +77,8 @@ def compiled(path: str) -> Compiled:
     """
     root = parse(path, "mujoco")
     roots = [root, *_included(root, path)]
+    for each in roots:
+        check_amounts(each)
     with collected() as warnings:
         model, meshes, unknown, lost, weighed = _weighed(roots)
     texts: dict[tuple[str, str], Node] = {}

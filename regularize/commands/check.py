@@ -24,7 +24,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="model file, folder or pattern")
     add_model_options(parser)
     report = parser.add_argument_group("report")
-    report.add_argument("--output", choices=OUTPUTS, default="text", help="form of the report")
+    report.add_argument(
+        "--output",
+        choices=OUTPUTS,
+        default="text",
+        metavar="FORM",
+        help=f"form of the report: {', '.join(OUTPUTS)} (text)",
+    )
     report.add_argument(
         "-o",
         dest="out",
@@ -42,14 +48,19 @@ def add(parser: argparse.ArgumentParser) -> None:
     report.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
     report.add_argument("--top", type=int, metavar="N", default=4, help="loops shown in full (4)")
     report.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="colours of the text"
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        metavar="WHEN",
+        help="colours of the text: auto, always, never (auto)",
     )
     add_no_meshes(report)
     choice = parser.add_argument_group("findings")
     choice.add_argument(
         "--fail-on",
         choices=("error", "warning", "never"),
-        help="lowest severity that gives exit status 1 (default: warning)",
+        metavar="SEVERITY",
+        help="lowest severity that gives exit status 1: error, warning, never (warning)",
     )
     for name, words in (("select", "report only these"), ("ignore", "leave these out")):
         choice.add_argument(

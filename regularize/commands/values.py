@@ -91,6 +91,23 @@ def ranges(
     return found
 
 
+def limits(
+    entries: Iterable[str], units: Callable[[str], Tables]
+) -> dict[str, tuple[float, float]]:
+    """``NAME=LOWER:UPPER`` entries by name or pattern, in SI units."""
+    found = {}
+    for entry in entries:
+        name, _, text = entry.partition("=")
+        bounds = text.split(":")
+        if not name or len(bounds) != 2:
+            raise RegularizeError(
+                f"--limits {entry}: expected JOINT=LOWER:UPPER, such as P1=-50mm:50mm"
+            )
+        lower, upper = (_value(bound, f"--limits {entry}", units(name)) for bound in bounds)
+        found[name] = lower, upper
+    return found
+
+
 def pose_of(text: str) -> tuple[str, tuple[str, ...] | None]:
     """``BODY`` or ``BODY=VALUE,…``: the body and the texts of its values."""
     body, separator, values = text.partition("=")

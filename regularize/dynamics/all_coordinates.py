@@ -19,6 +19,7 @@ from regularize.dynamics.prescribed import Drives
 from regularize.errors import NotFinite
 from regularize.lie.screw import Array
 from regularize.manifold.projection import project
+from regularize.manifold.tolerances import EXACT
 from regularize.pinocchio_model.constraints import RobotConstraints
 from regularize.pinocchio_model.massless_motion import MasslessMotion
 from regularize.pinocchio_model.robot import Robot
@@ -40,6 +41,7 @@ class AllCoordinates:
         drives: Coordinates that follow prescribed motions.
 
     Attributes:
+        closed: Errors of the rows that are good enough.
         careful: Whether every state needs to be projected, whether or not it looks closed.
     """
 
@@ -52,6 +54,7 @@ class AllCoordinates:
         self._given, self._rest = self.drives.velocities, np.flatnonzero(~held)
         self._constraints = self._near = RobotConstraints(robot)
         self._accelerate: Acceleration = robot.forward_dynamics
+        self.closed = 0.1 * min(robot.tolerances.closed, EXACT.closed)
         self._best = 0.0
         self._dependent = self._leaping = False
         self.careful = True  # before it has looked
@@ -86,6 +89,11 @@ class AllCoordinates:
             q[self.drives.positions], v[self._given] = position, rate
         if self.robot.rows == 0:
             return q, v
+        if self._held is None and self.robot.stepped:
+            limits = (0.0 if self._leaping else self.closed, self.robot.tolerances.singular)
+            found = self.robot.kernel.close_motion(q, v, np.array(limits))
+            if found is not None:
+                return found[0], found[1]
         until = 0.0 if self._leaping else None
         constraints = self._constraints if self.careful else self._near
         q = project(

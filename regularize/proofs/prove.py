@@ -17,6 +17,7 @@ import networkx as nx
 
 from regularize.model.cycles import Cycle
 from regularize.model.graph import Edge, EdgeId, Graph, NodeId
+from regularize.proofs.bounding import bound
 from regularize.proofs.exact_spaces import ExactSpaces
 from regularize.proofs.families import families
 from regularize.proofs.geometry import Precision, exact_freedoms, with_parallel_bars
@@ -54,14 +55,17 @@ def prove(reduction: Reduction) -> dict[str, Any]:
                 proved.append(make(reduction.graph, some, reduction.rtol))
                 break
             except NotExact as error:
+                seen = sum(cut.numerical.shape[1] for cut in some.cuts)
+                reason = f"{seen} only seen to be redundant: {error}" if seen else str(error)
                 names = [reduction.graph.edges[e].name for e in part.order]
-                undecided.append({"cuts": names, "reason": str(error)})
+                undecided.append({"cuts": names, "reason": reason})
     document = {
         "format": "regularize proof",
         "version": 1,
         "model": reduction.mechanism.name,
         "parts": proved,
         "undecided": undecided,
+        "bounds": [bound(reduction.graph, part) for part in reduction.parts],
     }
     return document | {"fingerprint": fingerprint(document)}
 

@@ -75,6 +75,8 @@ def setting_of(
     known = [*_of_pose(body), *coordinate_names(mechanism)]
     for name in full.values():
         if name not in known:
+            if body is None and name in COORDINATES:
+                raise ModelError(f"{name!r} is a coordinate of a body's pose: name the body, pose=")
             raise ModelError(f"there is no input {name!r}{did_you_mean(name, known)}")
     graph, names = build(mechanism), list(dict.fromkeys(full.values()))
     if by_pose and pose is not None:

@@ -70,6 +70,18 @@ def render(
     return _page(f"{PurePath(name).name}: {sentence}", body)
 
 
+def frame(report: Analysis, *, height: int = 720) -> str:
+    """The page as a frame of another one, such as a notebook.
+
+    Args:
+        report: What to show.
+        height: Of the frame in pixels.
+    """
+    page = escape(render(report, budget=1_000_000), quote=True)
+    style = f"width:100%;height:{height}px;border:0"
+    return f'<iframe srcdoc="{page}" style="{style}" title="{escape(repr(report))}"></iframe>'
+
+
 def scripts() -> str:
     """All scripts of the page as one, which keeps its names to itself."""
     inside = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)

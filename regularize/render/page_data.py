@@ -11,6 +11,7 @@ from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
 from regularize.model.graph import coordinate_names
 from regularize.reduction.reduce import Reduction
+from regularize.render.bifurcation import branch_name, branch_numbers
 from regularize.render.drawing import Drawing
 from regularize.render.kinematics_data import kinematics_data
 from regularize.render.played_motion import PlayedMotion
@@ -41,17 +42,13 @@ def page_data(
     }
 
 
-def _branches(r: Reduction, most: int = 12) -> list[dict[str, Any]]:
+def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
     """A configuration on each of the motions that meet at the pose; none where there is one."""
-    count = len(r.components)
-    if not r.assembly.closed or not 1 < count <= most:
+    if not r.assembly.closed:
         return []
     return [
-        {
-            "name": f"branch {k}: mobility {'not known' if mobility is None else mobility}",
-            "q": _plain(r.on_branch(k)),
-        }
-        for k, (mobility, _) in enumerate(r.components, start=1)
+        {"number": k, "name": branch_name(r, k), "q": _plain(r.on_branch(k))}
+        for k in branch_numbers(r)[:most]
     ]
 
 

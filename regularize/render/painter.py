@@ -92,11 +92,13 @@ class Painter:
         scale = float(np.min((size - 2 * SHEET.margin) / np.maximum(high - low, 1e-9)))
         shift = 0.5 * size - 0.5 * (low + high) * [scale, -scale]
         report = self.drawing.report
+        labels, leaders = self._labels(poses, scale, shift)
         return Picture(
             triangles[order][..., :2] * [scale, -scale] + shift,
             colors[order, :3],
             colors[order, 3],
-            tuple(self._labels(poses, scale, shift)),
+            tuple(labels),
+            leaders,
             f"{report.mechanism.name} with {counted(len(report.loops), 'loop')}",
         )
 
@@ -162,8 +164,11 @@ class Painter:
             factors.append(min(1.0, room / wrench.size) if key in shown else 0.0)
         return np.array([wrench.point for wrench in self.drawing.wrenches]), np.array(factors)
 
-    def _labels(self, poses: Array, scale: float, shift: Array) -> Iterator[PlacedLabel]:
-        """Names beside their points, where they were put when the first picture was painted."""
+    def _labels(self, poses: Array, scale: float, shift: Array) -> tuple[list[PlacedLabel], Array]:
+        """Names beside their points, where they were put when the first picture was painted.
+
+        With them lines to those that are farther away, shape (k, 2, 2).
+        """
         named, labels = self.drawing.labels, []
         if len(named) > MOST_LABELS:
             named = tuple(label for label in named if label.cut or label.color)[-MOST_LABELS:]
@@ -174,16 +179,23 @@ class Painter:
             if label.cut or label.color:
                 color = "#{:02x}{:02x}{:02x}".format(*(label.color or REDUNDANT)[:3])
             labels.append((label.text, float(x), float(y), color))
+        discs = [
+            (scale * x + shift[0], shift[1] - scale * y, 0.9 * scale * reach)
+            for x, y, reach in self.discs(poses)
+        ]
         if not self._offsets:
-            discs = [
-                (scale * x + shift[0], shift[1] - scale * y, 0.9 * scale * reach)
-                for x, y, reach in self.discs(poses)
-            ]
             for (text, x, y, _), (left, top) in zip(labels, _spread(labels, discs), strict=True):
                 self._offsets[text] = (left - x, top - y)
+        placed, leaders = [], []
         for text, x, y, color in labels:
             dx, dy = self._offsets[text]
-            yield text, x + dx, y + dy, color
+            placed.append((text, x + dx, y + dy, color))
+            w, h = _size(text)
+            end = np.clip([x, y], [x + dx, y + dy - 0.8 * h], [x + dx + w, y + dy])
+            way, own = end - [x, y], _own(x, y, discs)
+            if (far := float(np.hypot(*way))) > own + 8.0:
+                leaders.append([[x, y] + way * own / far, end])
+        return placed, np.array(leaders).reshape(-1, 2, 2)
 
     def discs(self, poses: Array) -> list[tuple[float, float, float]]:
         """Centres and reach of redundant directions that are drawn, in the picture's axes, metres.
@@ -230,14 +242,24 @@ def _spread(
     """Places of labels beside their points, each where it covers none before it and no disc."""
     boxes: list[tuple[float, float, float, float]] = []
     for text, x, y, _ in labels:
-        w, h = 0.62 * SHEET.font * len(text), 1.15 * SHEET.font
-        own = max((r for a, b, r in discs if np.hypot(a - x, b - y) < 1.0), default=6.0)
+        w, h = _size(text)
+        own = _own(x, y, discs)
         places = [(x + dx, y + dy) for r in (4, 16, 30, 46) for dx, dy in _around(own + r, w, h)]
         free = [p for p in places if (*p, w, h) in SHEET and not _covers((*p, w, h), boxes)]
         clear = [p for p in free if not any(_touches((*p, w, h), disc) for disc in discs)]
         chosen = (clear or free or places)[0]
         boxes.append((*chosen, w, h))
         yield chosen
+
+
+def _size(text: str) -> tuple[float, float]:
+    """About the width and height of a name in pixels."""
+    return 0.53 * SHEET.font * len(text), 1.15 * SHEET.font
+
+
+def _own(x: float, y: float, discs: Sequence[tuple[float, float, float]]) -> float:
+    """Radius of what is drawn around a joint, in pixels."""
+    return max((r for a, b, r in discs if np.hypot(a - x, b - y) < 1.0), default=6.0)
 
 
 def _around(r: float, w: float, h: float) -> list[tuple[float, float]]:

@@ -14,6 +14,8 @@ from regularize.lie.screw import Array
 
 #: Colour of names.
 PLAIN_TEXT = "#20242a"
+#: Colour of lines from points to their names.
+LEADER = "#8a919b"
 #: Text, left and lower edge in pixels, colour.
 PlacedLabel: TypeAlias = tuple[str, float, float, str]
 
@@ -51,6 +53,7 @@ class Picture:
         colors: Red, green, blue of each between 0 and 1, shape (n, 3).
         opacity: Of each between 0 and 1, shape (n,).
         labels: Text, place and colour.
+        leaders: Lines from points to labels that are not beside them, shape (k, 2, 2).
         title: What the picture shows, for those who cannot see it.
     """
 
@@ -58,6 +61,7 @@ class Picture:
     colors: Array
     opacity: Array
     labels: tuple[PlacedLabel, ...]
+    leaders: Array
     title: str
 
 
@@ -95,6 +99,9 @@ def svg(drawn: Picture, *, background: str | None = "#ffffff") -> str:
         f'<g font-family="system-ui, sans-serif" font-size="{SHEET.font}" stroke="#fff" '
         'stroke-width="3" stroke-linejoin="round" paint-order="stroke">'
     )
+    for (a, b), (c, d) in drawn.leaders:
+        line = f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}"
+        parts.append(f'<path d="{line}" fill="none" stroke="{LEADER}" stroke-width="1"/>')
     for text, x, y, color in drawn.labels:
         weight = "" if color == PLAIN_TEXT else ' font-weight="700"'
         place = f'<text x="{x:.1f}" y="{y:.1f}"{weight} fill="{color}">'
@@ -151,6 +158,8 @@ def painted(drawn: Picture, scale: float, finer: int = 2) -> Any:
         pen.polygon(polygon, fill=tuple(color))
     image = image.resize(tuple(int(n) for n in size), Image.Resampling.BOX)
     pen = ImageDraw.Draw(image)
+    for line in drawn.leaders:
+        pen.line((line * scale).ravel().tolist(), fill=LEADER, width=max(1, round(scale)))
     font = ImageFont.load_default(SHEET.font * scale)
     for text, x, y, color in drawn.labels:
         pen.text(

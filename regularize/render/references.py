@@ -28,6 +28,8 @@ class References:
         self.report = report
         mechanism = report.mechanism
         self._joints = _numbered(joint.name for joint in mechanism.joints)
+        for edge in report.reduction.graph.edges:  # parts of joints that are split
+            self._joints.setdefault(edge.name, self._joints[edge.joint.name])
         self._bodies = _numbered(body.name for body in mechanism.bodies)
         self._loops = _numbered(loop.name for loop in report.loops)
 
@@ -72,7 +74,11 @@ class References:
                         f"{loop.redundant} of {loop.cut.constraints} equations at {loop.closing} "
                         "redundant",
                     ],
-                    "refs": [*map(self.joint, loop.joints), *map(self.body, loop.bodies)],
+                    "refs": [
+                        *map(self.joint, loop.joints),
+                        # Between parts of joints that are split there is no body of the model's.
+                        *(self.body(name) for name in loop.bodies if name in self._bodies),
+                    ],
                 }
                 for loop in report.loops
             ],

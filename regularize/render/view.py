@@ -165,8 +165,12 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
     if r.remaining > 0 and r.assembly.closed and not r.numerical and not shaky:
         found.append(
             (
-                f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')} on "
-                "numerical evidence, for this assembly mode only",
+                f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')}"
+                + (
+                    " that the motion of these dimensions makes redundant"
+                    if sum(each.rows for each in report.special) == r.remaining
+                    else " on numerical evidence, for this assembly mode only"
+                ),
                 "regularize.reduce(mechanism, numerical=True)",
             )
         )
@@ -223,9 +227,16 @@ def kinds(report: Analysis) -> str:
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
         "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
-        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'})",
+        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
+        + (f"; {_proved(report)})" if report.special else ")"),
     }
     return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
+
+
+def _proved(report: Analysis) -> str:
+    """``3 proved by family: Bennett``."""
+    count = sum(each.rows for each in report.special)
+    return f"{count} proved by family: {listed([each.family for each in report.special])}"
 
 
 def evidence(report: Analysis) -> str:

@@ -205,12 +205,14 @@ class Kinematics {
   // Newton's method on the kept rows of one cell with some coordinates held; null where it fails.
   close(q, cell, held, every = false) {
     const free = cell.columns.filter((column) => !held.has(column));
-    for (let round = 0; round < 25; round++) {
+    let last = Infinity;
+    for (let round = 0; round < 20; round++) {
       const state = this.state(q);
       const { rows, errors } = this.equations(state, cell, free, every);
       const worst = errors.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
       if (worst < 1e-11) break;
-      if (!(worst < 10) || !free.length) return null;
+      if (!(worst < 10) || !free.length || (round > 5 && worst > 0.7 * last)) return null;
+      last = worst;
       const step = shortest(rows, errors);
       if (!step) return null;
       const change = {};

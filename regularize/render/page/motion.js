@@ -24,23 +24,25 @@ class Motion {
     this.list(data.modes);
     this.branches.parentElement.hidden = data.branches.length < 2;
     this.branches.replaceChildren(...data.branches.map((branch) => new Option(branch.name)));
-    this.element.hidden = !data.kinematics.freedoms.length;
+    this.element.hidden = !data.kinematics.freedoms.length && !data.modes.length;
     this.element.querySelector(".search").hidden = !data.kinematics.loops.length;
-    this.sliders(data.branches.length > 1 ? 1 : 0);
+    this.sliders(data.branches[0]);
     this.tell();
   }
 
-  // Branches are numbered from 1; a freedom of branch 0 is one of all.
   branch(index) {
-    this.sliders(index + 1);
+    this.sliders(this.data.branches[index]);
     this.set(this.data.branches[index].q);
   }
 
+  // Those of a branch: freedoms that are its own, and of cells where it is the first, those of 1.
   sliders(branch) {
-    const all = this.data.kinematics.freedoms.filter((f) => !f.branch || f.branch === branch);
-    this.freedoms = all.map((freedom) => this.slider(freedom));
+    const cell = (f) => this.kinematics.cellOf.get(f.column), all = this.data.kinematics.freedoms;
+    const own = all.filter((f) => branch && f.branch === branch.number), cells = new Set(own.map(cell));
+    const shown = all.filter((f) => !f.branch || own.includes(f) || (f.branch === 1 && !cells.has(cell(f))));
+    this.freedoms = shown.map((freedom) => this.slider(freedom));
     this.rows.replaceChildren(...this.freedoms.map((freedom) => freedom.row));
-    this.begin = branch ? this.data.branches[branch - 1].q : null;
+    this.begin = branch ? branch.q : null;
     this.measure();
   }
 
@@ -111,10 +113,14 @@ class Motion {
     input.min = String(range[0] * size);
     input.max = String(range[1] * size);
     input.value = String(this.state.q[freedom.column] * size);
-    const bound = (x, none) => (x === null ? none : say(x)), words = `${say(range[0])} to ${say(range[1])} ${unit}`;
+    const words = `${say(range[0])} to ${say(range[1])} ${unit}`;
+    const stated = `limits ${limits[0] === null ? "−∞" : say(limits[0])} to ${limits[1] === null ? "∞" : say(limits[1])} ${unit}`;
+    const limited = limits.some((x) => x !== null);
     freedom.bounds.textContent = freedom.cyclic ? "turns round" : words;
-    if (limits.some((x) => x !== null))
-      freedom.bounds.textContent += `, limits ${bound(limits[0], "−∞")} to ${bound(limits[1], "∞")}`;
+    if (limited) {
+      const all = limits.every((x, i) => x !== null && Math.abs(x - range[i]) < 1e-6);
+      freedom.bounds.textContent = all ? stated : `${words}, ${stated}`;
+    }
   }
 
   // Where motions meet, sliders begin on their own one.

@@ -10,10 +10,14 @@ const vertexShader = `#version 300 es
 const fragmentShader = `#version 300 es
   precision highp float; in vec3 seen; uniform vec4 color; uniform float flat_; out vec4 result;
   void main() {
-    vec3 n = normalize(cross(dFdx(seen), dFdy(seen)));
-    float light = 0.42 + 0.5 * max(0.0, dot(n, normalize(vec3(-0.45, 0.75, 0.8))))
-      + 0.12 * max(0.0, dot(n, normalize(vec3(0.8, -0.2, 0.5))));
-    result = vec4(color.rgb * mix(light, 1.0, flat_) * color.a, color.a);
+    float light = 1.0; // lines have no normal
+    if (flat_ < 1.0) {
+      vec3 n = normalize(cross(dFdx(seen), dFdy(seen)));
+      light = 0.5 + 0.45 * max(0.0, dot(n, normalize(vec3(-0.45, 0.75, 0.8))))
+        + 0.14 * max(0.0, dot(n, normalize(vec3(0.8, -0.2, 0.5))));
+      light = mix(light, 1.0, flat_);
+    }
+    result = vec4(min(color.rgb * light, 1.0) * color.a, color.a);
   }`;
 
 class Scene {

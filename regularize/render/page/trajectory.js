@@ -33,7 +33,8 @@ class Trajectory {
     const angles = moving.filter((k) => turns[k]).slice(0, 8), ways = moving.filter((k) => !turns[k]).slice(0, 8);
     if (angles.length) this.plot("angles, °", angles.map(line));
     if (ways.length) this.plot("positions, mm", ways.map(line));
-    this.plot("energy balance, J", [{ name: "energy", values: this.data.energy }]);
+    const drift = this.data.energy.map((x) => x - this.data.energy[0]);
+    this.plot("drift of energy, J", [{ name: "energy", values: drift }]);
     this.plot("closure error", [{ name: "closure", values: this.data.closure }]);
     this.to(time[0]);
   }
