@@ -365,12 +365,14 @@ RULES: tuple[Rule, ...] = (
         "REG219",
         "moves-as-designed",
         "warning",
-        "The written geometry moves less than a mechanism next to it does.",
+        "The written geometry moves less than a mechanism next to it does. It is a note where this "
+        "takes axes to meet that only the places of their frames suggest do.",
         "Files hold rounded numbers, and special geometry is lost by rounding: the model locks, or "
         "its mobility cannot be decided, where the real machine turns.",
         "A Schmidt coupling whose cranks are of equal length to a micrometre.",
-        "Write the numbers with all their digits, or go on with what was meant: "
-        "rg.idealise(mechanism) moves the joints as little as possible.",
+        "Write the numbers with all their digits, or go on with what was meant: --as-designed, "
+        "rg.idealise(mechanism). Where the machine is built as it is written, the joints that are "
+        "named bind: make these precise, or let them give way.",
     ),
     Rule(
         "REG220",
