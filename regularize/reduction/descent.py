@@ -87,7 +87,8 @@ class _Look:
     @property
     def away(self) -> Array:
         """How far away the ratio is zero, to first order, in radians and lengths, shape (N,)."""
-        return np.asarray(1.0 / np.maximum(np.linalg.norm(self.slope, axis=1), 1e-300))
+        # Slopes go to infinity where the ratio goes to zero: their squares would overflow.
+        return np.asarray(1.0 / np.maximum(np.hypot.reduce(self.slope, axis=1), 1e-300))
 
     def __getitem__(self, chosen: NDArray[np.intp]) -> _Look:
         return _Look(*(a[chosen] for a in (self.q, self.height, self.every, self.flat, self.slope)))
