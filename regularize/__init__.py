@@ -62,12 +62,12 @@ if TYPE_CHECKING:
     from regularize.statics.reactions import reactions as reactions
     from regularize.statics.self_stress import self_stress as self_stress
 
+from regularize.displayed import did_you_mean
 from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
 from regularize.errors import RegularizeError as RegularizeError
 from regularize.errors import UnknownFormat as UnknownFormat
-from regularize.model.suggestion import did_you_mean
 from regularize.version import __version__ as __version__
 
 _HOME = {

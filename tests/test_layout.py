@@ -104,7 +104,6 @@ def test_the_reduction_stands_on_its_own() -> None:
     assert loaded == {
         "arguments",
         "displayed",
-        "door",
         "errors",
         "lie",
         "manifold",
