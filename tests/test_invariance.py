@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parallel_robots import ROBOTS
 
 import regularize as rg
 from regularize.lie import screw
@@ -159,6 +160,33 @@ def test_prescribed_cuts(name: str, seed: int) -> None:
     assert found[5] <= expected[5] and found[5] + found[6] == expected[5] + expected[6]
     if expected[5] == expected[7]:
         assert found[5] == expected[5]  # what a loop's own group says holds at every cut
+
+
+@pytest.mark.slow
+@settings(max_examples=6, deadline=None)
+@given(name=st.sampled_from(["4-RUU", "4-PRRRR", "Quadrupteron", "Orthoglide"]), seed=seeds)
+def test_what_legs_prove_together(name: str, seed: int) -> None:
+    """Place, size, base, order and directions of joints change nothing; cuts may prove less."""
+    rng, mechanism = np.random.default_rng(seed), ROBOTS[name][0]()
+    usual = rg.reduce(mechanism)
+
+    def claims(reduction: Reduction) -> Counts:
+        rows = sum(len(held.rows) for held in reduction.held)
+        flat = sum(len(part.parallelograms) for part in reduction.parts)
+        return (reduction.mobility, reduction.removed, reduction.remaining, rows, flat)
+
+    elsewhere = mechanisms.scaled(mechanism, 10.0 ** rng.uniform(-3.0, 1.0))
+    elsewhere = mechanisms.moved(elsewhere, random_motion(rng, 1.0))
+    joints = [
+        mechanisms.turned_round(joint) if rng.random() < 0.5 and not joint.limits else joint
+        for joint in (mechanism.joints[i] for i in rng.permutation(len(mechanism.joints)))
+    ]
+    ground = mechanism.bodies[rng.integers(len(mechanism.bodies))].name
+    other = replace(mechanism, joints=tuple(joints), ground=ground)
+    assert claims(rg.reduce(elsewhere)) == claims(rg.reduce(other)) == claims(usual)
+    found = rg.reduce(mechanism, cuts=random_cuts(mechanism, rng))
+    assert found.removed <= usual.removed and found.redundant == usual.redundant
+    assert found.certificate.holds
 
 
 def random_cuts(mechanism: Mechanism, rng: np.random.Generator) -> list[str]:

@@ -296,9 +296,8 @@ def reduce(
         keep_cuts: Close every loop where the file itself closes it.
         cuts: Names of the joints at which to close the loops.
         numerical: Also remove rows that are dependent at the configurations visited although the
-            motion algebras do not prove it. Valid on this assembly mode only. Rows that a descent
-            finds to be needed somewhere are kept, and ``Part.needed_at`` says where; with
-            ``"anyway"`` they are removed all the same, and ``certificate.nearest`` says where.
+            motion algebras do not prove it. Valid on this assembly mode only. Rows that descents
+            find to be needed at ``Part.needed_at`` are kept; ``"anyway"`` removes them as well.
         configurations: Number of configurations for the certificate. Many of them are taken from
             the sampler, all others walked to.
         seed: Seed of all random choices.
