@@ -9,6 +9,7 @@ import numpy as np
 from regularize.lie.motion_type import motion_type
 from regularize.model.graph import EdgeId, Graph
 from regularize.proofs.bennett import made_of_bennett
+from regularize.proofs.focal import focal
 from regularize.proofs.geometry import (
     Precision,
     equal_bars,
@@ -39,7 +40,11 @@ def families(
         rounding: How far a number may be moved to a simpler one.
     """
     edges = part.cycles[0].edges
-    kinds = {motion_type(np.linalg.qr(part.screws[e])[0], within).name for e in edges}
+    kinds = {motion_type(np.linalg.qr(s)[0], within).name for s in part.screws.values()}
+    if len(part.cycles) > 1 and kinds == {"revolute"}:
+        found = focal(graph, part, within, rounding)
+        if found is not None:
+            yield "focal mechanism", found
     if len(part.cycles) == 1 and kinds == {"revolute"}:
         axes = [part.screws[e][:, 0] / np.linalg.norm(part.screws[e][3:, 0]) for e in edges]
         for search in (symmetric, made_of_bennett):
