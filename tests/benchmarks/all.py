@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All benchmarks in one run: how many times as quick each is as its peer.
 
-    python tests/benchmarks/all.py [--json] [--against CHECKOUT]
+    python tests/benchmarks/all.py [--json | --markdown] [--against CHECKOUT] [SCRIPT ...]
 
 Every script runs in a process of its own with one thread. With ``--against`` it runs on the package
 of another checkout as well, and the last column says by what factor the ratio changed. A ratio
@@ -46,12 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run and print; 1 where a script failed on this checkout."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--markdown", action="store_true", help="print tables for the handbook")
+    parser.add_argument("scripts", nargs="*", help="such as step_speed; by default all")
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="measure this one too")
     options = parser.parse_args(arguments)
     checkouts = [HERE.parents[1], *([options.against.resolve()] if options.against else [])]
     results: dict[str, dict[str, list[float]]] = {}
     cpu: dict[str, list[float]] = {}
     for script in SCRIPTS:
+        if options.scripts and script.stem not in options.scripts:
+            continue
         found = [ratios(script, checkout) for checkout in checkouts]
         cpu[script.stem] = [seconds for _, seconds in found]
         results[script.stem] = {
@@ -67,6 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     if options.json:
         print(json.dumps({**machine, "cpu_seconds": cpu, "ratios": results}))
+    elif options.markdown:
+        print(" · ".join(f"{key} {value}" for key, value in machine.items()))
+        for stem, rows in results.items():
+            print(f"\n| {stem.replace('_', ' ')} | times as quick |\n|---|---|")
+            for name, values in rows.items():
+                print(f"| {name} | {values[0]:.3g} |")
     else:
         print(" · ".join(f"{key} {value}" for key, value in machine.items()))
         heads = ["this", "other", "this/other"][: 1 if len(checkouts) == 1 else 3]

@@ -218,6 +218,7 @@ def exudyn_run(problem: Problem, step: float, method: str) -> Run:
     import exudyn as exu
     import exudyn.itemInterface as items
 
+    exu.config.printToConsole = False
     container = exu.SystemContainer()
     system = container.AddSystem()
     add = _planar if problem.planar else _spatial

@@ -123,7 +123,7 @@ static int eliminate_set(Set *set, const double *J, int nv, double dependent, in
 static int eliminate(const Tables *t, Workspace *w, const double *J, double dependent,
                      int chosen) {
     int *bound = bound_velocities(w), *loose = free_velocities(w), *velocity = (int *)w->swapped;
-    Set set;
+    Set set = {0};
     for (int i = 0; i < t->size[alone_size]; ++i) loose[i] = t->velocity_alone[i];
     for (int s = 0; s < t->size[sets_size]; ++s) {
         begin_set(t, w, s, &set);
@@ -160,7 +160,7 @@ static int factor_mass(double *H, int d) {
 static void multiply_mass(const Tables *t, Workspace *w, const double *M) {
     const int nv = t->size[nv_size], d = t->size[free_size], sets = t->size[sets_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
-    Set set;
+    Set set = {0};
     for (int i = 0; i < nv; ++i) {
         double *T = w->basis + d * i;
         for (int k = 0; k < d; ++k) T[k] = M[nv * i + loose[k]];
@@ -180,7 +180,7 @@ static void multiply_mass(const Tables *t, Workspace *w, const double *M) {
 static void write_basis(const Tables *t, Workspace *w) {
     const int d = t->size[free_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
-    Set set;
+    Set set = {0};
     fill(0.0, t->size[basis_values_size], w->basis);
     for (int k = 0; k < d; ++k) w->basis[d * loose[k] + k] = 1.0;
     for (int s = 0; s < t->size[sets_size]; ++s) {
@@ -198,7 +198,7 @@ static void write_basis(const Tables *t, Workspace *w) {
 static int condense(const Tables *t, Workspace *w, const double *M) {
     const int d = t->size[free_size], sets = t->size[sets_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
-    Set set;
+    Set set = {0};
     if (M == NULL) {
         write_basis(t, w);
     } else {
@@ -267,7 +267,7 @@ static void solve(const Tables *t, Workspace *w, const double *forces, const dou
     const int d = t->size[free_size], sets = t->size[sets_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
     double *u = w->response, *e = w->row_response;
-    Set set;
+    Set set = {0};
     for (int k = 0; k < d; ++k) u[k] = forces[loose[k]];
     for (int s = 0; s < sets; ++s) {
         begin_set(t, w, s, &set);
@@ -298,7 +298,7 @@ static void solve_multipliers(const Tables *t, Workspace *w, const double *force
                               double *multipliers) {
     const int *bound = bound_velocities(w);
     double *x = w->line;
-    Set set;
+    Set set = {0};
     fill(0.0, t->size[rows_size], multipliers);
     for (int s = 0; s < t->size[sets_size]; ++s) {
         begin_set(t, w, s, &set);

@@ -29,6 +29,15 @@ typedef struct {
 /* ModelError and NotFinite of regularize.errors. */
 static PyObject *refused, *not_finite;
 
+/* How many real numbers a workspace has. */
+static size_t workspace_length(const Tables *t) {
+    size_t length = 0;
+#define ROOM(name, count, of) length += (size_t)(count) * (size_t)t->size[of##_size];
+    WORKSPACE(ROOM)
+#undef ROOM
+    return length;
+}
+
 /* Where the arrays of one call are. */
 typedef struct {
     const Entry *entry;

@@ -85,7 +85,7 @@ static void respond(const Tables *t, Workspace *w, const double *P, const double
                     double *by_v, double *by_force) {
     const int nv = t->size[nv_size], d = t->size[free_size], wide = 2 * nv + d;
     const int *loose = free_velocities(w);
-    Set set;
+    Set set = {0};
     fill(0.0, d * wide, w->response);
     for (int k = 0; k < d; ++k) {
         add_times(-1.0, P + 2 * nv * loose[k], 2 * nv, w->response + wide * k);

@@ -170,15 +170,6 @@ static void open_tables(Tables *t, const int *integers, const double *reals) {
 #undef REAL
 }
 
-/* How many real numbers a workspace has. */
-static size_t workspace_length(const Tables *t) {
-    size_t length = 0;
-#define ROOM(name, count, of) length += (size_t)(count) * (size_t)t->size[of##_size];
-    WORKSPACE(ROOM)
-#undef ROOM
-    return length;
-}
-
 /* Lay a workspace over an array of that length. */
 static void open_workspace(const Tables *t, Workspace *w, double *numbers) {
 #define ROOM(name, count, of)                                                                      \
