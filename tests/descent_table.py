@@ -41,21 +41,29 @@ def descents(reduction: Reduction) -> Iterator[tuple[Descent, np.ndarray]]:
             yield found, cell.configurations
 
 
+def walked(descent: Descent, q: np.ndarray, walkers: int = 6, steps: int = 25) -> np.ndarray:
+    """Configurations of long walks on all equations, shape (N, n)."""
+    along = Continuation(descent.plain, descent.machine.tolerances)
+    rng = np.random.default_rng(7)
+    visited = random_walks(along, q, walkers=walkers, steps=steps, rng=rng)
+    return visited.reshape(-1, len(q))
+
+
 def lowest(reduction: Reduction, *, alone: bool = False) -> Lowest | None:
     """The lowest place of all cells."""
     effort = Effort(12, 150, 1e3) if alone else THOROUGH
-    found = [each.lowest(q, effort, alone=alone) for each, q in descents(reduction)]
+    found = [
+        each.lowest(walked(each, q[0]) if alone else q, effort, alone=alone)
+        for each, q in descents(reduction)
+    ]
     places = [place for place in found if place is not None]
     return min(places, key=lambda p: p.ratio * (p.firm if alone else 1.0), default=None)
 
 
-def ranks_agree(reduction: Reduction, walkers: int = 6, steps: int = 25) -> bool:
+def ranks_agree(reduction: Reduction) -> bool:
     """Whether kept rows have the rank of all equations along long walks on all equations."""
     for each, q in descents(reduction):
-        along = Continuation(each.plain, each.machine.tolerances)
-        rng = np.random.default_rng(7)
-        visited = random_walks(along, q[0], walkers=walkers, steps=steps, rng=rng)
-        kept, every = each.smallest(visited.reshape(-1, q.shape[1]))
+        kept, every = each.smallest(walked(each, q[0]))
         typical = float(np.median(every))
         if np.any((every > 0.01 * typical) & (kept < reduction.rtol * every)):
             return False

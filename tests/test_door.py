@@ -15,6 +15,7 @@ from regularize.door import NEEDS
 FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
 #: Further arguments that a function has to have.
 MORE: dict[str, dict[str, Any]] = {
+    "cure": {"kinds": {}},
     "closed_form": {"inputs": ["A"]},
     "configurations": {"inputs": ["A"], "values": [0.1]},
     "metamodel": {"bounds": {"A": (0.0, 0.1)}},

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from noise_table import noisy
 from parallel_robots import ASSETS, ROBOTS
 
 import regularize as rg
 from regularize.cli import main
 from regularize.dynamics.proof_limits import near_limits
+from regularize.model.mechanism import Coupling
 from regularize.reduction.descent import Descent
 from regularize.reduction.margins import THOROUGH
 from regularize.reduction.reduce import Reduction
 from regularize.render.sarif import as_sarif
 from regularize.report.analysis import Analysis
+from regularize.report.held_bodies import untried
 
 
 @cache
@@ -56,6 +60,28 @@ def test_one_row_on_the_joints_of_one_leg_holds_the_platform(name: str) -> None:
     assert set(row.columns) < leg
     # All legs that are cut lose one row each, and the sums of angles are one row for these three.
     assert sorted(cut.constraints - cut.kept for cut in reduced(name).cuts) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("name", "geared"), [("4-RUU", "A"), ("Orthoglide", "M")])
+def test_gears_take_nothing_from_what_legs_prove(name: str, geared: str) -> None:
+    """Couplings stop some motions of the loops: what is proved of all of them stays proved."""
+    mechanism = ROBOTS[name][0]()
+    terms = ((f"{geared}1", 0, 1.0), (f"{geared}2", 0, -1.0))
+    offset = sum(k * float(mechanism.joint(j).position[c]) for j, c, k in terms)
+    gear = Coupling("gear", "gear", terms, offset)
+    free, found = reduced(name), rg.reduce(replace(mechanism, couplings=(gear,)))
+    assert (found.mobility, found.redundant) == (free.mobility - 1, free.redundant)
+    assert (found.removed, found.remaining) == (free.removed, 0)
+    assert len(found.held) == len(free.held) and found.certificate.holds
+    assert rg.verify(rg.prove(found)).holds
+
+
+def test_what_noise_keeps_from_being_tried_is_said() -> None:
+    found = rg.reduce(noisy(ROBOTS["4-RUU"][0](), 1e-6), configurations=10)
+    (part,) = found.parts
+    (finding,) = untried(found)
+    assert part.ungrouped == "noise" and finding.code == "REG234"
+    assert list(untried(reduced("4-RUU"))) == []
 
 
 @pytest.mark.slow

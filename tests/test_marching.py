@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.integrate import DOP853
 
 import regularize as rg
-from regularize.dynamics import integrator
+from regularize.dynamics import dormand_prince, integrator
 from regularize.dynamics.marching import Marching
 from regularize.kernel.compiled import Kernel
 from regularize.model.joint_dynamics import JointDynamics
@@ -137,3 +138,10 @@ def test_what_the_kernel_leaves_to_python(monkeypatch: pytest.MonkeyPatch) -> No
     assert not calls
     rg.simulate(robot, duration=0.1, torques={"A": 0.1})
     assert calls
+
+
+def test_the_coefficients_are_those_of_scipy() -> None:
+    for name in ("A", "B", "C", "A_EXTRA", "C_EXTRA", "D"):
+        assert np.array_equal(getattr(dormand_prince, name), getattr(DOP853, name))
+    for name in ("E3", "E5"):
+        assert np.array_equal([*getattr(dormand_prince, name), 0.0], getattr(DOP853, name))

@@ -6,10 +6,9 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape, quoteattr
 
 from regularize.adapters.common.edits import Edit, EditedText, LineIndex
-from regularize.adapters.common.xml_text import declared_encoding, masked
+from regularize.adapters.common.xml_text import declared_encoding, escape, masked, quoteattr
 from regularize.errors import RegularizeError
 from regularize.model.diagnostic import Source
 

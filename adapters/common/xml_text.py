@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
 
 from regularize.errors import ReadError
 
@@ -83,3 +84,21 @@ def start_lines(text: str) -> list[int]:
         last = match.start()
         lines.append(line)
     return lines
+
+
+def escape(text: str, entities: Mapping[str, str] | None = None) -> str:
+    """Text as XML has it, with further characters by their entities.
+
+    That of ``xml.sax.saxutils`` loads what fetches files from the net.
+    """
+    known = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **(entities or {})}
+    return text.translate({ord(character): entity for character, entity in known.items()})
+
+
+def quoteattr(value: str) -> str:
+    """The value of an attribute in the quotes that it does not contain."""
+    escaped = escape(value, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    if '"' not in escaped:
+        return f'"{escaped}"'
+    quoted = escaped.replace('"', "&quot;")
+    return f"'{escaped}'" if "'" not in escaped else f'"{quoted}"'

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import mujoco
 import numpy as np
@@ -17,6 +16,7 @@ from regularize.adapters.common.edits import Edit, WantedKind
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place
+from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.mjcf.compiled import Compiled
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from regularize.adapters.common.edits import WantedKind
 from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml_places import Place
+from regularize.adapters.common.xml_text import quoteattr
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 

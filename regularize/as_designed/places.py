@@ -52,6 +52,9 @@ class JointPlaces:
     def _pose(self, node: NodeId) -> Array:
         return np.asarray(self.reference.T_world_node[0, self.loops.row(node)])
 
+    def _body(self, node: NodeId, name: str) -> Array:
+        return np.asarray(self._pose(node) @ self.loops.graph.T_node_body[name])
+
     def _basis(self, edge: Edge, at_origin: bool) -> Array:
         """World twists of unit moves and turns about a point of the joint."""
         point = self._frame(edge)[:3, 3]
@@ -130,14 +133,12 @@ class JointPlaces:
         for (name, group), basis, move in pairs:
             on_parent, on_child = screw.exp((basis @ move.T).T)
             first, last, joint = group[0], group[-1], group[0].joint
+            parent = self._body(first.parent, joint.parent)
+            child = self._body(last.child, joint.child)
             changed[name] = replace(
                 joint,
-                T_parent_joint=_carried(
-                    on_parent, self._pose(first.parent), first.T_parent, joint.T_parent_joint
-                ),
-                T_child_joint=_carried(
-                    on_child, self._pose(last.child), last.T_child, joint.T_child_joint
-                ),
+                T_parent_joint=_carried(on_parent, parent, joint.T_parent_joint),
+                T_child_joint=_carried(on_child, child, joint.T_child_joint),
             )
         joints = tuple(changed.get(joint.name, joint) for joint in mechanism.joints)
         return replace(mechanism, joints=joints, digits=None)
@@ -148,7 +149,6 @@ class JointPlaces:
         return self.loops.length * moved[:, 0], moved[:, 1]
 
 
-def _carried(D: Array, pose: Array, on_node: Array, on_body: Array) -> Array:
-    """A joint's frame on its body after a move in the world."""
-    body = pose @ on_node @ screw.inverse(on_body)
+def _carried(D: Array, body: Array, on_body: Array) -> Array:
+    """A joint's frame on its body after a move in the world; it may lie off along its axis."""
     return np.asarray(screw.inverse(body) @ D @ body @ on_body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 
 def width(most: int = 160, least: int = 60) -> int:
@@ -24,8 +24,18 @@ def wrapped(text: str, indent: str = "", first: str | None = None, most: int = 1
     return "\n".join(fill.fill(paragraph) for paragraph in text.split("\n"))
 
 
-def listed_in_columns(entries: list[tuple[str, str]], gap: int = 2) -> Iterator[str]:
-    """Names with what they mean beside them, folded to the terminal."""
+def fitted(lines: Iterable[str]) -> str:
+    """Lines as one text that fits the terminal; those that are too long go on, set in."""
+    found = []
+    for line in lines:
+        own = len(line) - len(line.lstrip())
+        long = len(line) > width()
+        found.append(wrapped(line.strip(), " " * (own + 4), " " * own, 160) if long else line)
+    return "".join(f"{line}\n" for line in found)
+
+
+def listed_in_columns(entries: Sequence[tuple[str, str]], gap: int = 2) -> Iterator[str]:
+    """Names with what they mean beside them, folded to the terminal, a line each."""
     most = max((len(name) for name, _ in entries), default=0) + gap
     for name, words in entries:
-        yield wrapped(words, indent=" " * most, first=name.ljust(most))
+        yield from wrapped(words, indent=" " * most, first=name.ljust(most)).split("\n")

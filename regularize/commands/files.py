@@ -83,7 +83,8 @@ def add_fail_on(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("error", "warning", "never"),
         default="warning",
-        help="lowest severity that gives exit status 1 (default: warning)",
+        metavar="SEVERITY",
+        help="lowest severity that gives exit status 1: error, warning, never (warning)",
     )
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize.commands.columns import fitted
 from regularize.commands.files import (
     add_model,
     load_model,
@@ -132,7 +133,7 @@ def report(model: Metamodel) -> str:
         ),
         *(f"{d.severity}[{d.code}]: {d.message}" for d in model.findings),
     ]
-    return "\n".join(lines) + "\n"
+    return fitted(lines)
 
 
 def _bounds(values: list[float], inputs: list[str]) -> list[list[float]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize.commands.columns import fitted
 from regularize.commands.files import add_branch, add_model, load_model
 from regularize.commands.values import LOADS, RATES, assignments, units_of
 from regularize.errors import ModelError, RegularizeError
@@ -56,10 +57,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--coordinates",
         choices=("all", "minimal", "path"),
         default="all",
-        help="integrate all joint coordinates, independent ones only, or the one along the path "
-        "of a mechanism with a single freedom, which is many times quicker",
+        metavar="WHICH",
+        help="all, minimal or path: integrate all joint coordinates, independent ones only, or the "
+        "one along the path of a mechanism with a single freedom, which is many times quicker",
     )
-    parser.add_argument("--engine", choices=ENGINES, default="rows", help="what integrates (rows)")
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="rows",
+        metavar="NAME",
+        help=f"what integrates: {', '.join(ENGINES)} (rows)",
+    )
     parser.add_argument(
         "--through",
         action="store_true",
@@ -204,4 +212,4 @@ def figures(motion: Simulation) -> str:
     for name, forces in zip(motion.drives, motion.drive_forces.T, strict=True):
         lines.append(f"largest force of the drive of {name} {max(abs(forces)):.6g} N or N m")
     lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]
-    return "\n".join(lines) + "\n"
+    return fitted(lines)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.columns import width
+from regularize.commands.columns import fitted, width
 from regularize.commands.files import add_model, load_model
 from regularize.commands.values import COORDINATES, assignments, point_of, pose_of, units_of
 from regularize.errors import ModelError
@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
             lines += ["", *shown]
     for path, source in sources:
         write_text(path, source)
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(fitted(lines))
     return 0
 
 

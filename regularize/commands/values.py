@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from regularize.errors import ModelError, RegularizeError
 from regularize.model.units import (
     FORCES,
@@ -38,7 +36,7 @@ def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
         tables: Units of what slides, and of what turns.
     """
     turns = {
-        joint.name: bool(np.any(joint.screws[3:] != 0.0))
+        joint.name: bool((joint.screws[3:] != 0.0).any())
         for joint in mechanism.joints
         if joint.freedoms == 1
     }
@@ -90,6 +88,23 @@ def ranges(
                 raise RegularizeError(f"{told}: {bounds[2]!r} is no number of samples, 2 or more")
             own = (*own, int(bounds[2]))
         found[name] = own
+    return found
+
+
+def limits(
+    entries: Iterable[str], units: Callable[[str], Tables]
+) -> dict[str, tuple[float, float]]:
+    """``NAME=LOWER:UPPER`` entries by name or pattern, in SI units."""
+    found = {}
+    for entry in entries:
+        name, _, text = entry.partition("=")
+        bounds = text.split(":")
+        if not name or len(bounds) != 2:
+            raise RegularizeError(
+                f"--limits {entry}: expected JOINT=LOWER:UPPER, such as P1=-50mm:50mm"
+            )
+        lower, upper = (_value(bound, f"--limits {entry}", units(name)) for bound in bounds)
+        found[name] = lower, upper
     return found
 
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
 from regularize.commands.solve import pose_with
-from regularize.commands.values import COORDINATES, assignments, ranges, units_of
+from regularize.commands.values import COORDINATES, assignments, limits, ranges, units_of
 
 if TYPE_CHECKING:
     from regularize.reach.workspace import WorkspaceMap
@@ -24,15 +23,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         "example: regularize workspace delta.urdf --pose platform --over x,y --at z=-0.4 "
         "-o delta.png"
     )
+    parser.usage = "%(prog)s MODEL --over NAME … [options]"
     add_model(parser)
     parser.add_argument(
         "--over",
         nargs="+",
         action="extend",
         required=True,
-        metavar="NAME[=LOWER:UPPER[:SAMPLES]]",
-        help="what is varied: joints, or x, y, z, roll, pitch, yaw of the pose, such as x,y or "
-        "x=-50mm:50mm; without bounds they are looked for",
+        metavar="RANGE",
+        help="what is varied: joints, or x, y, z, roll, pitch, yaw of the pose, as NAME or "
+        "NAME=LOWER:UPPER[:SAMPLES], such as x,y or x=-50mm:50mm; bounds are looked for",
     )
     parser.add_argument(
         "--at",
@@ -52,6 +52,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--actuated", nargs="+", metavar="JOINT", help="the motors (default: those of the model)"
+    )
+    parser.add_argument(
+        "--limits",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="JOINT=LOWER:UPPER",
+        help="limits in the place of the model's, for a joint or a pattern: P?=-100mm:100mm",
     )
     parser.add_argument(
         "--samples", type=int, default=41, metavar="N", help="points along an axis (41)"
@@ -81,17 +89,20 @@ def run(arguments: argparse.Namespace) -> int:
         at=assignments(arguments.at, "--at", units),
         pose=None if arguments.pose is None else pose_with(arguments.pose, arguments.point),
         actuated=arguments.actuated,
+        limits=limits(arguments.limits, units),
         way=arguments.way,
         samples=arguments.samples,
     )
     if arguments.out is not None:
         found.save(arguments.out)
-    sys.stdout.write("\n".join(said(found)) + "\n")
+    sys.stdout.write(fitted(said(found)))
     return 0
 
 
 def said(found: WorkspaceMap) -> Iterator[str]:
     """What there is in words: extent, least distances and where they are."""
+    import numpy as np
+
     size = " x ".join(str(len(values)) for values in found.values)
     held = ", ".join(f"{name} = {value:.6g}" for name, value in found.held.items())
     yield f"{size} points over {', '.join(found.names)}{held and f' at {held}'}, {found.method}"

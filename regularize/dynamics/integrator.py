@@ -13,17 +13,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
-from scipy.integrate import DOP853
 
 from regularize.dynamics.all_coordinates import AllCoordinates
+from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, C, D
 from regularize.dynamics.marching import LEAP, Marched, Marching
 from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
 
-A, B, C = DOP853.A, DOP853.B, DOP853.C
-E3, E5 = DOP853.E3, DOP853.E5
-A_EXTRA, C_EXTRA, D = DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D
 STAGES = len(B)
 
 #: Steps in a row that may find no way past it where motions are prescribed.
@@ -144,19 +141,17 @@ class Integrator:
             StepTooSmall: No step is small enough.
         """
         marching = self._marching
-        if marching is not None:
-            if marching.look and self._seen is not self.q:
-                self._arrive()
-            if not self.equations.careful:
-                begin = (self.time, self.q, self.v, self.work)
-                lengths = (self._h, self._usual)
-                marched = marching.go(begin, lengths, (until, sampled), self.counters)
-                if marched is not None:
-                    self._take(marched)
-                    return
+        if marching is not None and not marching.stuck:
+            begin, lengths = (self.time, self.q, self.v, self.work), (self._h, self._usual)
+            marched = marching.go(begin, lengths, (until, sampled), self.counters)
+            if marched is not None:
+                self._take(marched)
+                return
         if self._seen is not self.q:
             self._arrive()
         self._step(until)
+        if marching is not None:
+            marching.stuck, marching.careful = False, self.equations.careful
 
     def _take(self, marched: Marched) -> None:
         """The last step of the kernel as if it had been made here."""
@@ -255,8 +250,8 @@ class Integrator:
         scale = self.atol + self.rtol * np.maximum(np.abs(start), np.abs(y))[:end]
         scale[:n] = self.atol + self.rtol
         K = self._slopes[:STAGES, :end]
-        fifth = (E5[:STAGES] @ K) / scale
-        third = (E3[:STAGES] @ K) / scale
+        fifth = (E5 @ K) / scale
+        third = (E3 @ K) / scale
         fifth_norm, third_norm = float(fifth @ fifth), float(third @ third)
         if fifth_norm == 0.0 and third_norm == 0.0:
             return 0.0

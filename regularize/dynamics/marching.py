@@ -10,25 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.integrate import DOP853
 
 from regularize.dynamics.all_coordinates import CORRECTED, DEPENDENT, AllCoordinates
+from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, D
 from regularize.dynamics.loads import joint_laws
 from regularize.dynamics.recording import Counters, Sample
 from regularize.lie.screw import Array
-from regularize.manifold.tolerances import EXACT
 
 #: Fraction of the usual step below which a singular configuration is suspected ahead.
 LEAP = 0.05
 #: Evaluations that the dense output of a step takes.
-EXTRA = len(DOP853.C_EXTRA) + 1
+EXTRA = len(C_EXTRA) + 1
 
 #: Stages, end and both estimates of the error, as ``motion.c`` reads them.
-_METHOD = np.concatenate(
-    [DOP853.A.ravel(), DOP853.B, DOP853.E5[: len(DOP853.B)], DOP853.E3[: len(DOP853.B)]]
-)
+_METHOD = np.concatenate([A.ravel(), B, E5, E3])
 #: Further stages and terms of the dense output, as ``between.c`` reads them.
-_DENSE = np.concatenate([DOP853.A_EXTRA.ravel(), DOP853.D.ravel()])
+_DENSE = np.concatenate([A_EXTRA.ravel(), D.ravel()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +70,8 @@ class Marching:
         options: As ``motion.c`` lists them; the first two are those of each call.
 
     Attributes:
-        look: Whether the rows have come near to dependence, or no step could be made: the next one
-            is to be made with care.
+        careful: Whether the rows have come so near to dependence that every state is projected.
+        stuck: Whether the next step takes another way.
     """
 
     def __init__(self, kernel: Any, laws: Array, options: Array) -> None:
@@ -83,7 +80,7 @@ class Marching:
         self._dense = np.concatenate([options, _DENSE])
         self._terms: tuple[Marched, Array] | None = None
         self._total, self._best = np.nan, 0.0
-        self.look = False
+        self.careful = self.stuck = False
 
     @classmethod
     def of(
@@ -102,9 +99,11 @@ class Marching:
             return None
         passive = robot.passive.joints
         options = [0.0, 0.0, rtol, atol, max_step, conserve, passive.dissipates]
-        options += [loads.slip or passive.slip, 0.1 * min(robot.tolerances.closed, EXACT.closed)]
+        options += [loads.slip or passive.slip, equations.closed]
         options += [robot.tolerances.singular, LEAP, DEPENDENT, CORRECTED]
-        return cls(robot.kernel, laws, np.array(options))
+        made = cls(robot.kernel, laws, np.array(options))
+        made.careful = equations.careful
+        return made
 
     def go(
         self,
@@ -123,13 +122,15 @@ class Marching:
         """
         time, q, v, work = begin
         self._options[:2] = stops
-        standing = np.array([time, work, *lengths, self._total, self._best, *[0.0] * 7])
+        standing = np.array(
+            [time, work, *lengths, self._total, self._best, *[0.0] * 6, self.careful, 0.0]
+        )
         q, v, standing, q_began, slopes, values = self._kernel.march(
             q, v, standing, self._laws, _METHOD, self._options
         )
         time, work, length, usual, self._total, self._best, steps, *rest = standing.tolist()
-        rejected, evaluations, correction, began, made, look = rest
-        self.look = bool(look)
+        rejected, evaluations, correction, began, made, careful, stuck = rest
+        self.careful, self.stuck = bool(careful), bool(stuck)
         counters.steps += int(steps)
         counters.rejected += int(rejected)
         counters.evaluations += int(evaluations)

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
 
 from regularize.dynamics.expression import parse
 from regularize.errors import ModelError
@@ -105,6 +104,8 @@ def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> 
             f"the motion of joint {joint!r} is given from {times[0]:g} s to {times[-1]:g} s, but "
             f"the simulation goes from 0 s to {duration:g} s"
         )
+    from scipy.interpolate import CubicSpline  # takes longer to load than a motion to compute
+
     spline = CubicSpline(times, values)
     return lambda t: (float(spline(t)), float(spline(t, 1)), float(spline(t, 2)))
 

@@ -7,19 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from regularize.arguments import state
 from regularize.dynamics.all_coordinates import AllCoordinates
 from regularize.dynamics.inputs import (
     Actuation,
     JointForces,
     check_numbers,
-    checked_array,
     joint_forces,
 )
 from regularize.dynamics.integrator import Integrator
 from regularize.dynamics.loads import Loads, style_with_rotors
-from regularize.dynamics.minimal.motion import simulate_minimal
-from regularize.dynamics.mujoco_ import MujocoEngine
-from regularize.dynamics.one_freedom.building import path
 from regularize.dynamics.prescribed import Drive, Drives, prescribed
 from regularize.dynamics.recording import record, reported
 from regularize.dynamics.simulation import Simulation, recorded_times
@@ -132,6 +129,8 @@ def simulate(
     if both:
         raise ModelError(f"joint {both[0]!r} is driven, so its rate is given already: {rates}")
     if coordinates == "path":
+        from regularize.dynamics.one_freedom.building import path  # loads all closed forms
+
         return path(model, through=through).simulate(
             duration,
             torques=torques,
@@ -146,6 +145,8 @@ def simulate(
         )
     recorded = recorded_times(times, duration)
     if coordinates == "minimal":
+        from regularize.dynamics.minimal.motion import simulate_minimal  # and all assembly modes
+
         return simulate_minimal(
             _cut_elsewhere(model, {*motions}),
             recorded,
@@ -165,7 +166,7 @@ def simulate(
     if engine == "rows" and plain and not isinstance(model, Robot):
         engine = style_with_rotors(robot)
         robot = robot if engine == "rows" else to_pinocchio(robot.reduction, engine)
-    q = robot.q0 if q is None else checked_array(q, robot.model.nq, "q")
+    q = robot.q0 if q is None else state(robot.model, "q", q)
     q = close_loops(robot, q) if robot.rows else np.array(q)
     applied = joint_forces(robot, torques or {}, forces)
     drives = Drives.of(robot, motions)
@@ -175,8 +176,10 @@ def simulate(
         rates = {**(rates or {}), **given} if v is None else rates
     if rates:
         v = robot.admissible_velocity(q, rates)
-    v = np.zeros(robot.model.nv) if v is None else checked_array(v, robot.model.nv, "v")
+    v = np.zeros(robot.model.nv) if v is None else np.array(state(robot.model, "v", v))
     if engine == "mujoco":
+        from regularize.dynamics.mujoco_ import MujocoEngine
+
         with robot.massive_motion():
             require_mass(mass_matrix(robot.model, robot.data, q), robot.split(q).free)
         step = FIXED_STEP if np.isinf(max_step) else max_step

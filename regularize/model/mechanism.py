@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from regularize.displayed import displayed_name
+from regularize.displayed import did_you_mean, displayed_name, named
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
@@ -20,7 +20,6 @@ from regularize.model.joint_dynamics import JointDynamics
 from regularize.model.joint_limits import JointLimits
 from regularize.model.named_columns import table_html
 from regularize.model.prescribed_motion import PrescribedMotion
-from regularize.model.suggestion import did_you_mean, named
 
 #: A reader finds here all that a model consists of.
 __all__ = [
@@ -164,6 +163,8 @@ class Mechanism:
 
     def with_positions(self, positions: dict[str, Array]) -> Mechanism:
         """The same mechanism with other stored joint coordinates."""
+        if not isinstance(positions, dict):
+            raise TypeError(f"positions are arrays by the names of joints; got {positions!r:.60}")
         joints = [
             replace(j, position=positions[j.name]) if j.name in positions else j
             for j in self.joints
@@ -223,6 +224,8 @@ Named = TypeVar("Named", Body, Joint, PrescribedMotion)
 
 
 def _find(what: str, name: str, entries: Sequence[Named]) -> Named:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a {what} is a string; got {name!r:.60}")
     for wanted in (name, displayed_name(name)):
         for entry in entries:
             if entry.name == wanted:

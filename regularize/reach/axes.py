@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.assembly_modes.body_pose import COORDINATES, BodyPose, posed
-from regularize.assembly_modes.inputs import Inputs, inputs_of, numbers, whole
+from regularize.assembly_modes.inputs import Inputs, inputs_of, node_of, numbers, whole
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph, actuated_coordinates, coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
-from regularize.model.suggestion import did_you_mean
 
 #: What is varied: (lower, upper), (lower, upper, samples), all values, or None to find the range.
 Range: TypeAlias = "ArrayLike | None"
@@ -75,6 +75,8 @@ def setting_of(
     known = [*_of_pose(body), *coordinate_names(mechanism)]
     for name in full.values():
         if name not in known:
+            if body is None and name in COORDINATES:
+                raise ModelError(f"{name!r} is a coordinate of a body's pose: name the body, pose=")
             raise ModelError(f"there is no input {name!r}{did_you_mean(name, known)}")
     graph, names = build(mechanism), list(dict.fromkeys(full.values()))
     if by_pose and pose is not None:
@@ -91,6 +93,8 @@ def setting_of(
     for name, value in at.items():
         held[inputs.names.index(full[name])] = value
     plain = build(mechanism)
+    if body is not None:
+        node_of(plain, body)
     motors = inputs_of(plain, actuated_coordinates(mechanism) if actuated is None else actuated)
     columns = motors.columns if motors.columns or by_pose else inputs.columns
     return MapSetting(

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.assembly_modes.frame_motion import body_jacobian
 from regularize.lie.screw import Array
@@ -110,25 +109,3 @@ def _nth(sizes: Array, count: int) -> Array:
     if count > sizes.shape[1]:
         return np.zeros(len(sizes))
     return np.asarray(sizes[:, count - 1] / sizes[:, 0])
-
-
-def from_limits(q: Array, bounds: Array, turns: NDArray[np.bool_], units: Array) -> Array:
-    """How far each configuration is from the nearest limit of a joint, shape (N,).
-
-    1 in the middle of every range, 0 at a limit, negative beyond, infinite without limits. Where a
-    joint is bounded on one side only, its unit takes the place of half of its range.
-
-    Args:
-        q: Configurations, shape (N, n).
-        bounds: Lower and upper limits, infinite where there are none, shape (n, 2).
-        turns: Which coordinates are angles, of which whole turns make no difference, shape (n,).
-        units: Size of one unit of each coordinate, shape (n,).
-    """
-    lower, upper = bounds.T
-    both = np.isfinite(bounds).all(axis=1)
-    middle = np.where(both, 0.5 * (np.where(both, lower, 0.0) + np.where(both, upper, 0.0)), 0.0)
-    around = (q - middle + np.pi) % (2.0 * np.pi) - np.pi + middle
-    q = np.where(both & turns, around, q)
-    half = np.where(both, 0.5 * (np.where(both, upper - lower, 1.0)), units)
-    half = np.where(half > 0.0, half, units)
-    return np.asarray(np.min(np.minimum(q - lower, upper - q) / half, axis=1, initial=np.inf))

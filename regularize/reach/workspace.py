@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,16 +16,15 @@ from regularize.assembly_modes.closed_form.solver import ClosedForm, closed_form
 from regularize.assembly_modes.frame_motion import generic_samples
 from regularize.assembly_modes.inputs import turning_of
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.continuation import Continuation
-from regularize.manifold.driving import drive
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.projection import project
-from regularize.model.graph import Graph, coordinate_names
+from regularize.model.graph import coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.model.named_columns import NamedColumns, coordinate_columns
 from regularize.reach.axes import MapSetting, Range, samples_of, setting_of
-from regularize.reach.singularities import distances, from_limits
+from regularize.reach.following import followed
+from regularize.reach.limits import bounds_of, from_limits
+from regularize.reach.singularities import distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +48,8 @@ class WorkspaceMap(NamedColumns):
         constraint: The same with nothing locked, shape (...).
         limits: How far from the nearest limit of a joint: 1 in the middle of all ranges, 0 at one,
             negative beyond, infinite where the model states none, shape (...).
-        method: ``closed form``, or ``followed``: along straight ways of the inputs from the stored
-            configuration, so that what lies behind a singularity is not reached.
+        method: ``closed form``, or ``followed``: from the stored configuration along the lines of
+            the grid, so that what lies behind a singularity all around is not reached.
     """
 
     names: tuple[str, ...]
@@ -139,6 +138,7 @@ def workspace(
     at: Mapping[str, float] | None = None,
     pose: BodyPose | str | None = None,
     actuated: Sequence[str] | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
     way: int | None = None,
     samples: int = 41,
 ) -> WorkspaceMap:
@@ -152,6 +152,8 @@ def workspace(
         at: Values of other inputs; those that are not named keep their stored values.
         pose: The body whose pose is the input, or the output where joints are varied.
         actuated: Joints that hold the mechanism when locked; by default the model's motors.
+        limits: Limits of joints in the place of the model's, (lower, upper) by name or pattern,
+            such as ``{"P?": (-0.1, 0.1)}``.
         way: Index of the branch of ``closed_form``; by default the one that is stored.
         samples: Points along an axis for which no number is given.
 
@@ -160,16 +162,23 @@ def workspace(
     """
     setting = setting_of(mechanism, over, at or {}, pose, actuated)
     form = closed_form(setting.graph, setting.inputs.names)
-    found = _ranges(setting, form, way, samples)
+    graph = build(mechanism)
+    loops, turns = sized_loops(graph, graph.position), turning_of(graph)
+    bounds = bounds_of(graph, limits or {})
+
+    def room(q: Array) -> Array:
+        """How far from limits, minus infinity where there is no configuration."""
+        own = q[:, : setting.own]
+        known = from_limits(np.nan_to_num(own), bounds, turns, loops.units)
+        return np.where(np.isfinite(own).all(axis=1), known, -np.inf)
+
+    found = _ranges(setting, form, way, samples, room)
     q, method = _solved(setting, form, way, found)
     shape = tuple(len(values) for values in found)
-    graph = build(mechanism)
     own = q[:, : setting.own]
     there = np.isfinite(own).all(axis=1)
-    loops = sized_loops(graph, graph.position)
     generic = generic_samples(loops)
     near = distances(loops, own[there], setting.motors, setting.body, generic)
-    bounds = _bounds(graph)
 
     def spread(values: Array) -> Array:
         result = np.full(len(own), np.nan)
@@ -189,27 +198,18 @@ def workspace(
         spread(near.inverse),
         spread(near.forward),
         spread(near.constraint),
-        spread(from_limits(own[there], bounds, turning_of(graph), loops.units)),
+        spread(room(q)[there]),
         method,
     )
 
 
-def _bounds(graph: Graph) -> Array:
-    """Lower and upper limits of all coordinates, infinite where there are none, shape (n, 2)."""
-    joints = graph.mechanism.joints
-    none = np.array([[-np.inf, np.inf]])
-    return np.concatenate(
-        [
-            np.zeros((0, 2)),
-            *(
-                np.repeat(none, j.freedoms, axis=0) if j.limits is None else np.asarray(j.limits)
-                for j in joints
-            ),
-        ]
-    )
-
-
-def _ranges(setting: MapSetting, form: ClosedForm, branch: int | None, samples: int) -> list[Array]:
+def _ranges(
+    setting: MapSetting,
+    form: ClosedForm,
+    branch: int | None,
+    samples: int,
+    room: Callable[[Array], Array],
+) -> list[Array]:
     """Values along every axis; ranges that are not given are cut to what can be reached."""
     loops = sized_loops(setting.graph, setting.graph.position)
     turning, wide = turning_of(setting.graph), []
@@ -221,7 +221,7 @@ def _ranges(setting: MapSetting, form: ClosedForm, branch: int | None, samples: 
     if all(given is not None for given in setting.ranges):
         return found
     q, _ = _solved(setting, form, branch, found)
-    there = np.asarray(np.isfinite(q).all(axis=1)).reshape(tuple(map(len, found)))
+    there = np.asarray(room(q) >= 0.0).reshape(tuple(map(len, found)))
     for k, given in enumerate(setting.ranges):
         others = tuple(i for i in range(len(found)) if i != k)
         hit = np.flatnonzero(np.any(there, axis=others))
@@ -242,9 +242,5 @@ def _solved(
         chosen = form.stored_branch if branch is None else branch
         if chosen is not None:
             return form.solve(x, branch=chosen).q[:, 0], "closed form"
-    loops = sized_loops(setting.graph, setting.graph.position)
-    start = project(loops, setting.graph.position[None], steps=30).q
-    columns = list(setting.inputs.columns)
-    arrived = drive(Continuation(loops), np.repeat(start, len(x), axis=0), columns, x)
-    q = np.where(arrived.reached[:, None], arrived.q, np.nan)
-    return q, "followed"
+    shape = tuple(len(axis) for axis in values)
+    return followed(setting.graph, list(setting.inputs.columns), x, shape), "followed"

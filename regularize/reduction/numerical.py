@@ -23,7 +23,7 @@ from regularize.model.graph import ColumnId
 from regularize.reduction.cuts import ReducedLoops, independent_rows, without_rows
 from regularize.reduction.descent import Lowest
 from regularize.reduction.margins import weakest
-from regularize.reduction.mobility import CellMobility
+from regularize.reduction.mobility import CellMobility, generic_configurations
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Setting
 
@@ -43,6 +43,16 @@ def numerically_reduced(
         anyway: Whether to remove them too where no choice serves everywhere.
     """
     found = list(parts)
+    if not any(part.surplus > 0 for part in parts):
+        return found
+    # What rests on configurations alone is looked at far away, too.
+    loops, _ = setting.loops(mobility.edges, [cut for part in parts for cut in part.cuts])
+    q = setting.assembly.q[loops.columns]
+    far = generic_configurations(
+        loops, q, mobility.tolerances, rng=setting.rng(), walkers=6, steps=12
+    )
+    visited = np.concatenate([far.reshape(-1, loops.freedoms), mobility.configurations])
+    mobility = replace(mobility, configurations=visited)
     for i, part in enumerate(parts):
         if part.surplus > 0:
             found[i] = _without_surplus(setting, found, i, mobility, anyway)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting
+
+#: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
+Ungrouped: TypeAlias = Literal["noise", "shaky", "singular"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,8 @@ class Part:
         alone: The part without these rows, all rows of cuts kept that it needs then.
         needed_at: Where rows are needed that were to be removed on numerical evidence, and are
             kept.
+        ungrouped: Why it was not tried to explain rows that are left over by groups of motions,
+            where there are legs or parallelograms that might.
     """
 
     edges: tuple[EdgeId, ...]
@@ -81,6 +87,7 @@ class Part:
     held: tuple[Held, ...] = ()
     alone: Part | None = None
     needed_at: Lowest | None = None
+    ungrouped: Ungrouped | None = None
 
     @property
     def constraints(self) -> int:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from regularize.arguments import checked, numbers, place_of
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
@@ -99,7 +100,7 @@ class Reduction:
 
     def cycles(self, cell: CellMobility) -> list[Cycle]:
         """Short independent loops of a cell."""
-        inside = set(cell.edges)
+        inside = set(self.cells[place_of(cell, self.cells)].edges)
         return [c for part in self.parts if part.edges[0] in inside for c in part.cycles]
 
     @cached_property
@@ -135,13 +136,16 @@ class Reduction:
         """State at the assembled configuration, world frame."""
         return self.loops.state(self.q)
 
+    @checked
     def condition(self, configurations: Array | None = None) -> Array:
         """Condition number of the kept rows, to monitor a numerical reduction; shape (N,).
 
         Args:
             configurations: Joint coordinates, shape (N, n); by default the assembled ones.
         """
-        q = np.atleast_2d(self.q if configurations is None else configurations)
+        q = np.atleast_2d(self.q if configurations is None else numbers(configurations))
+        if q.ndim != 2 or q.shape[1] != len(self.q):
+            raise ModelError(f"configurations have shape {q.shape}; pass (N, {len(self.q)})")
         return condition(self.coupled, self.cells, self.cuts, q)
 
     @property
@@ -222,10 +226,11 @@ class Reduction:
 
     def branch_numbers(self, cell: CellMobility) -> range:
         """Numbers for ``on_branch`` of a cell's components, with the first ones of other cells."""
-        after = self.cells[self.cells.index(cell) + 1 :]
+        after = self.cells[place_of(cell, self.cells) + 1 :]
         stride = math.prod(len(other.components) for other in after)
         return range(1, 1 + stride * len(cell.components), stride)
 
+    @checked
     def on_branch(self, number: int) -> Array:
         """Coordinates of a configuration near the assembled pose on one of the components there.
 

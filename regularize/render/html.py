@@ -33,6 +33,8 @@ def render(
     meshes: bool = True,
     budget: int = 3_000_000,
     trajectory: PlayedMotion | None = None,
+    panel: str = "",
+    script: str = "",
 ) -> str:
     """The page of one model.
 
@@ -41,6 +43,8 @@ def render(
         meshes: Whether to show shapes that are files.
         budget: Bytes that shapes may take; larger ones lose detail.
         trajectory: A motion to play.
+        panel: HTML that stands before the report's rows.
+        script: What brings it to life; it may speak to ``regularize.page``.
     """
     drawing, references = draw(report, meshes=meshes), References(report)
     data = page_data(drawing, references, budget=budget, trajectory=trajectory)
@@ -54,12 +58,14 @@ def render(
         '<div class="page"><div class="view">',
         *_figure(report, drawing),
         '</div><main id="report-rows">',
+        panel,
         *report_rows(report, drawing, references),
         "</main></div>",
         *footer(report),
         f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
         f'<script type="application/json" id="scene">{_json(data)}</script>',
         f"<script>{scripts()}</script>",
+        *([f"<script>{script}</script>"] if script else ()),
     ]
     return _page(f"{PurePath(name).name}: {sentence}", body)
 

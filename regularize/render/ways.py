@@ -10,19 +10,15 @@ from scipy.spatial.transform import Rotation
 
 from regularize.assembly_modes.body_pose import COORDINATES
 from regularize.assembly_modes.closed_form import ClosedForm
-from regularize.assembly_modes.closed_form.branches import NAMED
 from regularize.assembly_modes.configurations import configurations
 from regularize.assembly_modes.table import AssemblyModes
 from regularize.lie.screw import Array
 from regularize.model.graph import coordinate_names
 from regularize.report.words import counted, listed
 
-#: Ways to assemble that are printed unless all are asked for.
-MOST = 2**NAMED
 
-
-def described(solution: ClosedForm) -> Iterator[str]:
-    """How every loop is solved, or why not."""
+def described(solution: ClosedForm, *, most: int = 8) -> Iterator[str]:
+    """How every loop is solved, or why not; ways up to so many are named."""
     name, given = solution.graph.mechanism.name, listed(list(solution.inputs))
     given = f"given {given}" if solution.inputs else "without inputs"
     if solution.solved:
@@ -37,7 +33,7 @@ def described(solution: ClosedForm) -> Iterator[str]:
             yield f"    {loop.reason}"
     if solution.solved:
         stored = solution.stored_branch if len(solution.branches) > 1 else None
-        if 1 < len(solution.branches) <= MOST:
+        if 1 < len(solution.branches) <= most:
             for k, branch in enumerate(solution.branches):
                 yield f"  way {k}: {branch.name}{', as the model stands' if k == stored else ''}"
         elif stored is not None:
@@ -52,6 +48,7 @@ def ways_at(
     every: bool = False,
     own: bool = False,
     width: int = 100,
+    most: int = 8,
 ) -> Iterator[str]:
     """The ways to assemble at some inputs, one column each.
 
@@ -59,6 +56,7 @@ def ways_at(
         solution: The formulas; where there are none the ways are looked for numerically.
         values: The inputs in radians and metres, shape (s,).
         every: Whether to print more ways than fit on a screen.
+        most: Ways that are printed unless all are asked for.
         own: Whether the way on which the model stands is enough.
         width: Columns of the terminal.
     """
@@ -76,7 +74,7 @@ def ways_at(
     every_name = coordinate_names(solution.graph.mechanism)
     columns = [c for c in range(len(every_name)) if c not in solution.columns]
     names = [every_name[c] for c in columns]
-    few = 1 if own and labels[:1] == [str(stored)] else MOST
+    few = 1 if own and labels[:1] == [str(stored)] else most
     shown = len(q) if every else min(few, len(q))
     if shown:
         yield from _table(["way", *names], labels[:shown], q[:shown, columns], width)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -51,6 +49,9 @@ def _in_pool(
     work: Callable[[str], Outcome], paths: Mapping[int, str], jobs: int, lost: dict[int, str]
 ) -> Iterator[tuple[int, Outcome]]:
     """Outcomes in the order of completion; what a broken pool leaves undone goes to ``lost``."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed  # one model needs none
+    from concurrent.futures.process import BrokenProcessPool
+
     with ProcessPoolExecutor(jobs) as pool:
         running = {pool.submit(work, path): i for i, path in paths.items()}
         for future in as_completed(running):

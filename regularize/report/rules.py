@@ -140,6 +140,15 @@ RULES: tuple[Rule, ...] = (
         "On the line of the finding or the line before it; ignore-file holds for the whole file.",
     ),
     Rule(
+        "REG021",
+        "files-elsewhere",
+        "note",
+        "Files outside of the model's folder belong to the model: what it includes, or its meshes.",
+        "What you read or pass on is more than the folder, and another machine may not have it.",
+        "A mesh at /home/somebody/part.stl, or an include that begins with ../..",
+        "Make sure that you mean these files, and pass them on with the model.",
+    ),
+    Rule(
         "REG101",
         "loop-open",
         "error",
@@ -468,6 +477,25 @@ RULES: tuple[Rule, ...] = (
         "If it is meant to move: --absorb-gaps --as-designed; else nothing.",
     ),
     Rule(
+        "REG230",
+        "redundant-along-a-motion",
+        "warning",
+        "Equations are redundant for these dimensions: the joints are those of a mechanism that is "
+        "known to move, up to rounding, and its motion was put into the closure equations of the "
+        "loops exactly.",
+        "Theorem: let half-angle tangents of the joints be functions on a curve with which all "
+        "loops stay closed, and let the kept rows leave one velocity at the assembled pose. Then "
+        "they imply all others as far as the machine moves while they keep their rank. The "
+        "mechanism moves only as long as the dimensions are met exactly; nothing is removed "
+        "unless asked for.",
+        "Linkages of Bennett, Goldberg, Waldron and Bricard; a parallelogram with a third equal "
+        "crank.",
+        "Keep all rows, or remove those: reduce(..., numerical=True). `regularize check --proof` "
+        "writes the motion and `regularize verify` checks it.",
+        "Hegedüs, Schicho and Schröcker, Mechanism and Machine Theory 69 (2013)",
+        ("Setting", "Motion", "Theorem"),
+    ),
+    Rule(
         "REG233",
         "needed-elsewhere",
         "warning",
@@ -478,6 +506,18 @@ RULES: tuple[Rule, ...] = (
         "Bricard's linkage, where every fixed choice of five rows fails on the way round.",
         "Keep them; solvers then need damping for one row too many. Each place was found by going "
         "down the smallest singular value of the kept rows, relative to that of all equations.",
+    ),
+    Rule(
+        "REG234",
+        "groups-not-tried",
+        "note",
+        "Legs or parallelograms might explain equations that are left over; that they do was not "
+        "tried.",
+        "The theorem needs a regular pose, a mechanism that is not shaky, and numbers that are "
+        "exact but for rounding.",
+        "A platform on four legs R-U-U whose axes were saved with four digits.",
+        "Write the numbers with all their digits or analyse the mechanism as designed "
+        "(`--as-designed`); assemble it at a pose that is not singular.",
     ),
     Rule(
         "REG301",

@@ -52,7 +52,7 @@ def per_joint(
     own: dict[str, tuple[float, float]] = {}
     names = [joint.name for joint in mechanism.joints]
     for one in given if several else [given]:  # type: ignore[union-attr]
-        if one == OWN and quantity is TOLERANCE:
+        if isinstance(one, str) and one == OWN and quantity is TOLERANCE:
             own = stated_tolerances(mechanism)
             if not own:
                 raise ModelError("no joint of the model states a tolerance")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regularize.arguments import vector
 from regularize.lie import screw
 from regularize.lie.directions import TOLERANCE, Direction, directions
 from regularize.lie.screw import Array, read_only
@@ -54,7 +55,7 @@ def self_stress(reduction: Reduction, q: Array | None = None) -> tuple[SelfStres
     """
     if not reduction.redundant:
         return ()
-    q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
+    q = reduction.q if q is None else vector("q", q, len(reduction.q))
     equilibrium = Equilibrium(reduction, q)
     fields = equilibrium.fields(equilibrium.self_stress)
     if not fields.shape[2]:

@@ -28,10 +28,6 @@ WORDS = {
 }
 
 
-#: Steps with two solutions up to which every branch is named by itself where names are listed.
-NAMED = 3
-
-
 @dataclass(frozen=True)
 class Branch:
     """One way to assemble the mechanism.
@@ -69,9 +65,9 @@ def branches_of(steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> tupl
     return tuple(found)
 
 
-def branch_words(steps: Sequence[Step]) -> Iterator[str]:
+def branch_words(steps: Sequence[Step], few: int = 8) -> Iterator[str]:
     """What the index of a branch means, a line each: names of few, bits of many."""
-    if len(steps) <= NAMED:
+    if 2 ** len(steps) <= few:
         for branch in branches_of(steps, [WORDS[step.role] for step in steps]):
             yield f"branch {branch.index}: {branch.name}"
         return

@@ -65,8 +65,8 @@ typedef struct {
     X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)                      \
     X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
     X(residual) X(newton_step) X(project) X(project_velocity) X(inverse_terms) X(force_changes)    \
-    X(row_changes) X(actuated_derivatives) X(march)            \
-    X(step_terms) X(motion_between)
+    X(row_changes) X(actuated_derivatives) X(close_motion)     \
+    X(march) X(step_terms) X(motion_between)
 
 #define PLACE(name) entry_##name,
 enum { ENTRIES(PLACE) number_of_entries };
@@ -108,6 +108,8 @@ static const Entry entries[number_of_entries] = {
     {"actuated_derivatives", actuated_derivatives, 4, 5,
      {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY},
      {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
+    {"close_motion", close_motion, 3, 2, {CONFIGURATION, VELOCITY, SINGLE(2)},
+     {CONFIGURATION, VELOCITY}},
     {"march", march, 6, 6,
      {CONFIGURATION, VELOCITY, SINGLE(STANDING), {LAWS, nv_size, one_size},
       SINGLE(STAGES * METHOD_ROWS), SINGLE(OPTIONS)},

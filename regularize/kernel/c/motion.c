@@ -18,10 +18,11 @@ enum { CONSTANT, DAMPING, FRICTION, STIFFNESS, REST, LAWS };
 
 /* Where a motion stands. TOTAL: energy less work, not a number where it is yet to be found. BEST:
  * the largest distance of the rows from dependence so far. BEGAN, MADE: beginning and length of the
- * last step; LOOK: 1 where the next step needs another way, or a closer look before. */
+ * last step; CAREFUL: 1 where rows are so near to dependence that every state needs to be brought
+ * onto the closed loops; STUCK: 1 where the next step takes another way. */
 enum {
     TIME, WORK, LENGTH, USUAL, TOTAL, BEST, STEPS_MADE, REJECTED, EVALUATIONS, CORRECTION, BEGAN,
-    MADE, LOOK, STANDING
+    MADE, CAREFUL, STUCK, STANDING
 };
 
 /* How to go on: the time that no step passes; that after which no step begins; relative and
@@ -105,27 +106,6 @@ static double apply_laws(const Motion *m, const double *q, const double *v, doub
     return power;
 }
 
-/* Derivative of the state y, reached at configuration q in a stage; 1 where it is not found, 2 where
- * the tangent step is too wide.
- *
- * Between the ends of a step, rows that depend on each other on closed loops contradict each other
- * a little: those that are independent where it begins stand for all of them. */
-static int derive_state(const Motion *m, int stage, const double *q, const double *y) {
-    const int nv = m->t->size[nv_size], soft = m->t->size[soft_unknowns_size];
-    double *slope = m->w->slope + m->t->size[state_size] * stage;
-    const double *v = y + nv, *in[] = {q, v, m->w->drawn};
-    double *const out[] = {slope + nv};
-    slope[2 * nv] = apply_laws(m, q, v, m->w->drawn);
-    m->standing[EVALUATIONS] += 1.0;
-    if (soft) {
-        fill(0.0, m->t->size[rows_size], m->w->wanted);
-        if (eliminated_dynamics(m->t, m->w, in, stage > 0, out[0])) return 1;
-    } else if (forward_dynamics(m->t, m->w, in, out)) {
-        return 1;
-    }
-    return step_rates(m->t, y, v, slope) ? 2 : 0;
-}
-
 /* Kinetic and potential energy at a state. */
 static void energies(const Motion *m, const double *q, const double *v, double *energy) {
     static const double rest[3] = {0.0, 0.0, 0.0};
@@ -184,39 +164,63 @@ static void row_speeds(const Tables *t, Workspace *w, const double *v, double *s
     }
 }
 
-/* Bring a configuration and a velocity onto the closed loops by the shortest steps, and the velocity
- * to the energy balance; 1 where that fails. */
-static int close_state(const Motion *m, double work, double *q, double *v) {
-    const Tables *t = m->t;
-    Workspace *w = m->w;
+/* Bring a configuration and a velocity onto the closed loops by the shortest steps; 1 where that
+ * fails. Limits are errors of the rows that are good enough, and pivots that are none. */
+static int close_state(const Tables *t, Workspace *w, const double *limits, double *q, double *v) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
-    double energy[2];
-    if (rows) {
-        fill(0.0, nv, w->line);
-        for (int round = 0; round < 5; ++round) {
-            double largest = 0.0;
-            positions(t, w, q);
-            if (row_errors(t, w, q, w->values)) return 1;
-            for (int r = 0; r < rows; ++r) largest = fmax(largest, fabs(w->values[r]));
-            if (!(largest > m->options[CLOSED]) || round == 4) break;
-            if (correct(t, w, w->values, w->line, m->options[SINGULAR], w->correction)) return 1;
-            integrate(t, w->correction, q);
-        }
-        row_speeds(t, w, v, w->values);
-        w->clearness[0] = 1.0;
-        if (correct(t, w, w->values, w->line, m->options[SINGULAR], w->correction)) return 1;
-        add_to(w->correction, nv, v);
+    if (rows == 0) return 0;
+    fill(0.0, nv, w->line);
+    for (int round = 0; round < 5; ++round) {
+        double largest = 0.0;
+        positions(t, w, q);
+        if (row_errors(t, w, q, w->values)) return 1;
+        for (int r = 0; r < rows; ++r) largest = fmax(largest, fabs(w->values[r]));
+        if (!(largest > limits[0]) || round == 4) break;
+        if (correct(t, w, w->values, w->line, limits[1], w->correction)) return 1;
+        integrate(t, w->correction, q);
     }
-    if (m->options[CONSERVE] == 0.0) return 0;
+    row_speeds(t, w, v, w->values);
+    w->clearness[0] = 1.0;
+    if (correct(t, w, w->values, w->line, limits[1], w->correction)) return 1;
+    add_to(w->correction, nv, v);
+    return 0;
+}
+
+/* Lengthen or shorten a velocity so that the energy balance holds, where that is wanted. */
+static void balance(const Motion *m, double work, const double *q, double *v) {
+    double energy[2];
+    if (m->options[CONSERVE] == 0.0) return;
     energies(m, q, v, energy);
     if (isnan(m->standing[TOTAL])) m->standing[TOTAL] = energy[0] + energy[1] - work;
     const double missing = m->standing[TOTAL] + work - energy[0] - energy[1];
     if (missing != 0.0 && fabs(missing) <= m->options[CORRECTED] * energy[0]) {
         const double factor = sqrt(1.0 + missing / energy[0]);
-        for (int i = 0; i < nv; ++i) v[i] *= factor;
+        for (int i = 0; i < m->t->size[nv_size]; ++i) v[i] *= factor;
         m->standing[CORRECTION] += fabs(missing);
     }
-    return 0;
+}
+
+/* Derivative of the state y, reached at configuration q in a stage; 1 where it is not found, 2 where
+ * the tangent step is too wide.
+ *
+ * Between the ends of a step, rows that depend on each other on closed loops contradict each other
+ * a little: those that are independent where it begins stand for all of them. */
+static int derive_state(const Motion *m, int stage, double *q, const double *y) {
+    const int nv = m->t->size[nv_size], soft = m->t->size[soft_unknowns_size];
+    double *slope = m->w->slope + m->t->size[state_size] * stage, *v = m->w->moved;
+    const double *in[] = {q, v, m->w->drawn};
+    double *const out[] = {slope + nv};
+    for (int i = 0; i < nv; ++i) v[i] = y[nv + i];
+    if (m->standing[CAREFUL] != 0.0 && close_state(m->t, m->w, m->options + CLOSED, q, v)) return 1;
+    slope[2 * nv] = apply_laws(m, q, v, m->w->drawn);
+    m->standing[EVALUATIONS] += 1.0;
+    if (soft) {
+        fill(0.0, m->t->size[rows_size], m->w->wanted);
+        if (eliminated_dynamics(m->t, m->w, in, stage > 0, out[0])) return 1;
+    } else if (forward_dynamics(m->t, m->w, in, out)) {
+        return 1;
+    }
+    return step_rates(m->t, y, v, slope) ? 2 : 0;
 }
 
 /* Add the slopes of some stages by weights times the length of the step. */
@@ -273,7 +277,8 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
     fill(0.0, nv, w->begun);
     for (int i = 0; i < nv; ++i) w->begun[nv + i] = v[i];
     w->begun[2 * nv] = at[WORK];
-    if (derive_state(m, 0, q, w->begun)) return 1;
+    for (int i = 0; i < nq; ++i) w->reached[i] = q[i];
+    if (derive_state(m, 0, w->reached, w->begun)) return 1;
     for (;; at[REJECTED] += 1.0) {
         if (!(h > m->options[LEAP] * at[USUAL] && h > 1e-13 * fmax(1.0, fabs(at[TIME])))) return 1;
         error = attempt(m, q, h);
@@ -284,7 +289,8 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
     for (int i = 0; i < nq; ++i) w->reached[i] = q[i];
     integrate(m->t, w->ended, w->reached);
     for (int i = 0; i < nv; ++i) w->moved[i] = w->ended[nv + i];
-    if (close_state(m, w->ended[2 * nv], w->reached, w->moved)) return 1;
+    if (close_state(m->t, w, m->options + CLOSED, w->reached, w->moved)) return 1;
+    balance(m, w->ended[2 * nv], w->reached, w->moved);
     for (int i = 0; i < nq; ++i) q_begun[i] = q[i], q[i] = w->reached[i];
     for (int i = 0; i < nv; ++i) v[i] = w->moved[i];
     const double factor = error > 0.0 ? fmin(6.0, 0.9 * pow(error, -0.125)) : 6.0;
@@ -293,6 +299,14 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
     at[LENGTH] = fmin(m->options[LONGEST], fmax(h * factor, left < before ? before : 0.0));
     at[STEPS_MADE] += 1.0;
     return 0;
+}
+
+/* The nearest configuration with closed loops, and the velocity without what opens them. */
+static int close_motion(const Tables *t, Workspace *w, const double *const *in,
+                        double *const *out) {
+    for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
+    for (int i = 0; i < t->size[nv_size]; ++i) out[1][i] = in[1][i];
+    return close_state(t, w, in[2], out[0], out[1]);
 }
 
 /* Go on from a state until a step ends at a time or beyond. Of the last step, the configuration and
@@ -305,17 +319,13 @@ static int march(const Tables *t, Workspace *w, const double *const *in, double 
     for (int i = 0; i < t->size[nq_size]; ++i) q[i] = out[3][i] = in[0][i];
     for (int i = 0; i < t->size[nv_size]; ++i) v[i] = in[1][i];
     for (int i = 0; i < STANDING; ++i) at[i] = in[2][i];
-    at[LOOK] = 0.0;
     do {
-        if (make_step(&m, q, v, out[3])) {
-            at[LOOK] = 1.0;
-            break;
-        }
-        /* Where rows come to depend on each other, all states need to be projected. */
+        at[STUCK] = make_step(&m, q, v, out[3]);
+        if (at[STUCK] != 0.0) break;
         const double clear = t->size[rows_size] ? sqrt(w->clearness[0]) : 1.0;
-        at[LOOK] = clear < fmax(m.options[DEPENDENCE] * at[BEST], m.options[SINGULAR]);
+        at[CAREFUL] = clear < fmax(m.options[DEPENDENCE] * at[BEST], m.options[SINGULAR]);
         at[BEST] = fmax(at[BEST], clear);
-    } while (at[LOOK] == 0.0 && at[TIME] < m.options[SAMPLED]);
+    } while (at[TIME] < m.options[SAMPLED]);
     for (int i = 0; i < STAGES * size; ++i) out[4][i] = w->slope[i];
     for (int i = 0; i < size; ++i) out[5][i] = w->begun[i], out[5][size + i] = w->ended[i];
     return 0;
