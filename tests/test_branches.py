@@ -21,8 +21,9 @@ from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction, on_branch, reduce
 from regularize.render import html
 from regularize.render.animation import motions
-from regularize.render.drawing import draw
-from regularize.render.picture import picture, svg
+from regularize.render.artist import draw
+from regularize.render.painter import picture
+from regularize.render.picture import svg
 from regularize.report.rules import rule
 
 ASSETS = Path(__file__).parents[1] / "assets"

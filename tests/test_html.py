@@ -167,6 +167,18 @@ def test_branches_are_named_where_each_cell_has_its_own(assets: Path) -> None:
     assert {f["branch"] for f in data["kinematics"]["freedoms"]} <= {0, *numbers}
 
 
+def test_shaky_mechanisms_come_with_their_way(assets: Path) -> None:
+    """Their velocities do not tell where they go; the page is given closed configurations."""
+    reduction = rg.reduce(rg.load(assets / "shaky_7r.urdf"), configurations=0)
+    (freedom,) = kinematics_data(reduction)["freedoms"]
+    way = np.array(freedom["path"])
+    assert len(way) >= 3 and np.ptp(way[:, freedom["column"]]) > 0.02
+    residual = reduction.loops.residual(reduction.loops.state(way))
+    assert np.max(np.abs(residual)) < 1e-6
+    fourbar = rg.reduce(rg.load(assets / "planar_fourbar.urdf"), configurations=0)
+    assert kinematics_data(fourbar)["freedoms"][0]["path"] is None
+
+
 def test_joints_that_are_split_are_known_by_their_whole() -> None:
     """A loop that is closed by a universal joint: its parts have no body of their own between."""
     points = [(0, 0, 0), (0, 0.3, 0), (0.4, 0.3, 0)]

@@ -13,7 +13,7 @@ from regularize.model.graph import Edge, coordinate_names
 from regularize.model.joint_values import limits_of
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
-from regularize.render.animation import drivers
+from regularize.render.animation import Driver, drivers
 
 
 def kinematics_data(reduction: Reduction) -> dict[str, Any]:
@@ -69,14 +69,25 @@ def kinematics_data(reduction: Reduction) -> dict[str, Any]:
             }
             for cell in graph.cells
         ],
-        "freedoms": [
-            {
-                "column": driver.column,
-                "held": list(driver.others),
-                "branch": driver.branch,
-            }
-            for driver in (drivers(r) if r.assembly.closed else ())
-        ],
+        "freedoms": [_freedom(driver, r) for driver in (drivers(r) if r.assembly.closed else ())],
+    }
+
+
+def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
+    """A coordinate to drive, those to hold, and where velocities do not tell, the way itself.
+
+    Where loops are shaky all along, what velocities allow leads away from the motion, so the page
+    is given configurations of it.
+    """
+    path = None
+    if driver.heading is not None:
+        motion = driver.run(r, frames)
+        path = None if motion is None else _plain(motion.q)
+    return {
+        "column": driver.column,
+        "held": list(driver.others),
+        "branch": driver.branch,
+        "path": path,
     }
 
 

@@ -94,7 +94,13 @@ class Motion {
   }
 
   reach(freedom) {
-    const k = freedom.column, { turns, length } = this.data.kinematics, start = this.start(freedom);
+    const k = freedom.column;
+    if (freedom.path) {
+      const values = freedom.path.map((q) => q[k]);
+      freedom.range = [Math.min(...values), Math.max(...values)];
+      return;
+    }
+    const { turns, length } = this.data.kinematics, start = this.start(freedom);
     const [low, high] = freedom.limits, far = turns[k] ? 2 * Math.PI : 0.6 * length;
     const go = (value) => this.kinematics.drive(start, k, freedom.held, value, 0.15);
     const up = go(high === null ? start[k] + far : Math.max(high, start[k]));
@@ -129,7 +135,20 @@ class Motion {
     return freedom.branch && this.begin && q.every((x, i) => x === home[i]) ? this.begin : q;
   }
 
+  // Along given configurations, corrected as far as that goes.
+  along(freedom, value) {
+    const k = freedom.column, apart = (q) => Math.abs(q[k] - value);
+    const [a, b] = freedom.path.slice().sort((p, q) => apart(p) - apart(q));
+    const share = b[k] === a[k] ? 0 : Math.min(1, Math.max(0, (value - a[k]) / (b[k] - a[k])));
+    const between = a.map((x, i) => x + share * (b[i] - x));
+    const cell = this.kinematics.cellOf.get(k), near = this.kinematics.state(between);
+    const closed = this.kinematics.close(between, cell, new Set([k, ...freedom.held]));
+    this.show(closed && this.kinematics.apart(closed, near) < 0.05 ? closed : this.kinematics.state(a));
+    return true;
+  }
+
   to(freedom, value) {
+    if (freedom.path) return this.along(freedom, value);
     const done = this.kinematics.drive(this.start(freedom), freedom.column, freedom.held, value);
     this.show(done.state);
     freedom.row.classList.toggle("stopped", !done.reached);
