@@ -35,6 +35,12 @@ MISTAKEN = {
         "</mujoco>",
         "body `a` holds what is no finite number",
     ),
+    "an MJCF orientation of an inertia that is no number": (
+        "mjcf",
+        "<mujoco><worldbody><body name='a'><inertial pos='0 0 0' quat='nan 0 0 1' mass='1' "
+        "diaginertia='1 1 1'/></body></worldbody></mujoco>",
+        "body `a` holds what is no finite number",
+    ),
     "an MBDyn orientation of one axis": (
         "mbdyn",
         "begin: data; problem: initial value; end: data;\nbegin: nodes;\nstructural: 1, static, "

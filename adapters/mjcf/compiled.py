@@ -158,7 +158,8 @@ def _compile(
 def _require_numbers(path: str, model: Any) -> None:
     """Refuse places that are no numbers, and axes without length: MuJoCo takes both."""
     for what, names, arrays in (
-        ("body", model.body, (model.body_pos, model.body_quat)),
+        ("body", model.body, (model.body_pos, model.body_quat, model.body_ipos, model.body_iquat)),
+        ("geom", model.geom, (model.geom_pos, model.geom_quat, model.geom_size)),
         ("joint", model.joint, (model.jnt_pos, model.jnt_axis)),
     ):
         for array in arrays:

@@ -16,6 +16,7 @@ from regularize.proofs.geometry import (
     integral,
     with_parallel_bars,
 )
+from regularize.proofs.incidence import NotExact
 from regularize.proofs.symmetric import symmetric
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.part import Part
@@ -49,7 +50,10 @@ def families(
                     yield name, dict(zip(edges, rows, strict=True))
     for everywhere in (False, True):
         precision = Precision(within, rounding, everywhere)
-        freedoms = exact_freedoms(graph, part.screws, precision)
+        try:
+            freedoms = exact_freedoms(graph, part.screws, precision)
+        except NotExact:
+            continue
         bars = equal_bars(freedoms, within)
         name = "parallelograms" if any(_turns(graph, part, loop) for loop in bars) else UNNAMED
         yield name, with_parallel_bars(freedoms, bars)

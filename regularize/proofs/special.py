@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from regularize.proofs.bounds import verify
-from regularize.proofs.prove import prove
+from regularize.proofs.incidence import NotExact
+from regularize.proofs.motions import spared
+from regularize.proofs.prove import moving
 from regularize.reduction.part import Part
-from regularize.reduction.reduce import Reduction, reduce
+from regularize.reduction.reduce import Reduction
 
 
 @dataclass(frozen=True)
@@ -41,31 +42,22 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
     """What a proof says of the rows that the motion spaces do not prove to be redundant.
 
     Args:
-        reduction: From ``reduce``; where it keeps these rows, they are removed for the proof.
+        reduction: From ``reduce``, whether it keeps these rows or not.
 
     Returns:
-        One entry per part for which ``verify`` accepts the proof.
+        One entry per part for which there is a proof.
     """
-    if not any(_special(reduction, part) for part in reduction.parts):
-        return ()
-    if not reduction.numerical:
-        reduction = reduce(
-            reduction.graph,
-            rtol=reduction.rtol,
-            numerical=True,
-            configurations=0,
-            seed=reduction.seed,
-        )
-    document = prove(reduction)
-    if not verify(document).holds:
-        return ()
-    found = []
-    for part in document["parts"]:
-        for step in (step for step in part["steps"] if step["because"] == "motion"):
-            cuts = [c for c in reduction.cuts if c.edge.name in step["loops"]]
-            rows = sum(cut.numerical.shape[1] for cut in cuts)
-            distance = max(joint["distance"] for joint in part["joints"])
-            found.append(SpecialLengths(tuple(step["loops"]), step["family"], rows, distance))
+    graph, found = reduction.graph, []
+    for part in (part for part in reduction.parts if _special(reduction, part)):
+        without = spared(graph, part) if part.surplus > 0 else part
+        try:
+            document = moving(graph, without, reduction.rtol)
+        except NotExact:
+            continue
+        (step,) = (step for step in document["steps"] if step["because"] == "motion")
+        rows = sum(cut.numerical.shape[1] for cut in without.cuts)
+        distance = max(joint["distance"] for joint in document["joints"])
+        found.append(SpecialLengths(tuple(step["loops"]), step["family"], rows, distance))
     return tuple(found)
 
 

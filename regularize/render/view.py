@@ -20,6 +20,7 @@ from regularize.report.words import (
     directions_words,
     listed,
     model_argument,
+    noise_words,
     plural,
 )
 from regularize.statics.cure import Cure
@@ -244,10 +245,11 @@ def evidence(report: Analysis) -> str:
     if not certificate.configurations or not report.reduction.removed:
         return ""
     worst = "0" if certificate.worst < 1e-9 else f"{certificate.worst:.1e} of its size"
+    noise = noise_words(report.reduction.tolerances)
     if certificate.distinct <= 1:
         return (
             "no configuration but the assembled one was found; every loop is closed there "
-            f"(largest error {worst})"
+            f"(largest error {worst}){noise}"
         )
     walked = min(certificate.distinct, certificate.configurations - certificate.solved)
     more = ""
@@ -255,7 +257,7 @@ def evidence(report: Analysis) -> str:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
         f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
-        f"(largest error {worst}){_nearest(report)}"
+        f"(largest error {worst}){_nearest(report)}{noise}"
     )
 
 

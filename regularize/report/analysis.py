@@ -245,6 +245,7 @@ class Analysis:
                 "closed": r.assembly.closed,
                 "residual_before": _gap(*r.assembly.worst_before),
                 "residual_after": _gap(*r.assembly.worst_after),
+                "noise": r.tolerances.closed,
             },
             "mobility": {
                 "gruebler": r.gruebler,
