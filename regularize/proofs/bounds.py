@@ -21,6 +21,17 @@ from regularize.proofs import verifier
 from regularize.proofs.verifier import Verdict, need
 
 
+class CheckedProof(Verdict):
+    """A verdict that shows itself in one line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Whether it holds, how much, or why not."""
+        told = f"holds, {len(self.claims)} claims" if self.holds else f"{self.reason:.150}"
+        return f"<Verdict: {told}>"
+
+
 def verify(document: Any) -> Verdict:
     """Check a proof, as ``json.load`` reads it, with the bounds in it.
 
@@ -31,8 +42,8 @@ def verify(document: Any) -> Verdict:
     try:
         said = tuple(_bound(part) for part in document["bounds"] if verdict.holds)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        return Verdict(False, (), (), f"bounds: {error or type(error).__name__}")
-    return verdict._replace(claims=verdict.claims + said)
+        return CheckedProof(False, (), (), f"bounds: {error or type(error).__name__}")
+    return CheckedProof(*verdict._replace(claims=verdict.claims + said))
 
 
 def _bound(part: Any) -> str:

@@ -73,8 +73,7 @@ class Reduction:
 
     def _repr_html_(self) -> str:
         """A small table for notebooks."""
-        kept, redundant = f"{self.constraints}, {self.kept} kept", f"{self.redundant}"
-        counts = {"equations": kept, "redundant": redundant, "mobility": self.mobility}
+        counts = {"kept": self.kept, "redundant": self.redundant, "mobility": self.mobility}
         return table_html(f"Reduction of {shortened(self.mechanism.name)}", counts)
 
     @property

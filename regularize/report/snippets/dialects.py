@@ -113,6 +113,8 @@ def _sdf(piece: JointPiece | BodyPiece) -> Iterator[str]:
         if piece.mass is not None:
             own = "".join(f"<i{a}{a}>{piece.inertia}</i{a}{a}>" for a in "xyz")
             yield f"  <inertial><mass>{piece.mass}</mass><inertia>{own}</inertia></inertial>"
+        if piece.shape is not None:
+            yield f'  <visual name="shape"><geometry>{piece.shape}</geometry></visual>'
         yield "</link>"
         return
     words = {"spherical": "ball", "helical": "screw"}
@@ -142,6 +144,8 @@ def _mjcf(piece: JointPiece | BodyPiece) -> Iterator[str]:
         if piece.mass is not None:
             three = " ".join([piece.inertia] * 3)
             yield f'  <inertial pos="0 0 0" mass="{piece.mass}" diaginertia="{three}"/>'
+        if piece.shape is not None:
+            yield f"  <!-- its geom: {piece.shape} -->"
         yield "</body>"
         return
     more = piece.attributes
@@ -218,7 +222,8 @@ def _usd(piece: JointPiece | BodyPiece) -> Iterator[str]:
 def _cad(piece: JointPiece | BodyPiece) -> Iterator[str]:
     if isinstance(piece, BodyPiece):
         mass = "no mass" if piece.mass is None else f"{piece.mass} kg, {piece.inertia} kg m²"
-        yield f"part {piece.name}: {mass}"
+        shape = f", {piece.shape}" if piece.shape is not None else ""
+        yield f"part {piece.name}: {mass}{shape}"
         return
     more = "".join(f", {key} {value}" for key, value in piece.attributes.items())
     axis = "" if piece.kind in ("spherical", "fixed") else f", axis ({piece.axis})"
@@ -230,7 +235,8 @@ def _json(piece: JointPiece | BodyPiece) -> Iterator[str]:
     if isinstance(piece, BodyPiece):
         own = f'"mass": {piece.mass}, "moment": {piece.inertia}'
         mass = "null" if piece.mass is None else f"{{{own}}}"
-        yield f'{{"name": "{piece.name}", "inertia": {mass}}}'
+        shape = "" if piece.shape is None else f', "geometry": ["{piece.shape}"]'
+        yield f'{{"name": "{piece.name}", "inertia": {mass}{shape}}}'
         return
     values: Mapping[str, str] = {
         "name": piece.name,

@@ -71,6 +71,10 @@ SNIPPETS: dict[str, Snippet] = {
             }
         ),
     ),
+    "REG021": pair(
+        BodyPiece("rod", "0.1", "0.0001", '<mesh filename="/home/somebody/rod.stl"/>'),
+        BodyPiece("rod", "0.1", "0.0001", '<mesh filename="meshes/rod.stl"/>'),
+    ),
     "REG101": pair(closing("revolute", "3 0 0"), closing("revolute", "0.3 0 0")),
     "REG102": shell("regularize check MODEL", "regularize check MODEL --floating"),
     "REG103": pair(
@@ -131,8 +135,13 @@ SNIPPETS: dict[str, Snippet] = {
         "rg.simulate(reduction, duration=1.0)  # stays on this side",
     ),
     "REG229": pair(closing("revolute", "0.3 0.002 0"), closing("revolute", "0.3 0 0")),
+    "REG230": python(_ALL_ROWS, _EVIDENCE),
     "REG233": python(
         _EVIDENCE, 'robot = rg.to_pinocchio(model, style="anchors")  # all rows, with damping'
+    ),
+    "REG234": pair(
+        hinge("C", "rod", "platform", "0.7071 0.7071 0"),
+        hinge("C", "rod", "platform", "0.707106781186548 0.707106781186548 0"),
     ),
     "REG301": pair(closing("helical"), JointPiece("D", "helical", "base", "screw")),
     "REG302": shell(_TO_URDF, _TO_JSON),
