@@ -71,6 +71,20 @@ SNIPPETS: dict[str, Snippet] = {
             }
         ),
     ),
+    "REG021": pair(
+        DialectText(
+            {
+                "urdf": '<mesh filename="/home/somebody/part.stl"/>',
+                "sdf": "<include><uri>../../elsewhere/part.sdf</uri></include>",
+            }
+        ),
+        DialectText(
+            {
+                "urdf": '<mesh filename="meshes/part.stl"/>',
+                "sdf": "<include><uri>part.sdf</uri></include>",
+            }
+        ),
+    ),
     "REG101": pair(closing("revolute", "3 0 0"), closing("revolute", "0.3 0 0")),
     "REG102": shell("regularize check MODEL", "regularize check MODEL --floating"),
     "REG103": pair(
