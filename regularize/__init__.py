@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from regularize.pinocchio_model.importing import from_pinocchio as from_pinocchio
     from regularize.pinocchio_model.isostatic import isostatic as isostatic
     from regularize.pinocchio_model.robot import Robot as Robot
+    from regularize.proofs.bounds import verify as verify
     from regularize.proofs.prove import prove as prove
     from regularize.proofs.verifier import Verdict as Verdict
-    from regularize.proofs.verifier import verify as verify
     from regularize.reach.workspace import WorkspaceMap as WorkspaceMap
     from regularize.reach.workspace import workspace as workspace
     from regularize.reduction.partitioning import partition as partition
@@ -62,12 +62,12 @@ if TYPE_CHECKING:
     from regularize.statics.reactions import reactions as reactions
     from regularize.statics.self_stress import self_stress as self_stress
 
+from regularize.displayed import did_you_mean
 from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
 from regularize.errors import RegularizeError as RegularizeError
 from regularize.errors import UnknownFormat as UnknownFormat
-from regularize.model.suggestion import did_you_mean
 from regularize.version import __version__ as __version__
 
 _HOME = {
@@ -114,7 +114,7 @@ _HOME = {
     "self_stress": "statics.self_stress",
     "simulate": "dynamics.simulate",
     "to_pinocchio": "pinocchio_model.exporting",
-    "verify": "proofs.verifier",
+    "verify": "proofs.bounds",
     "with_density": "model.density",
     "workspace": "reach.workspace",
 }

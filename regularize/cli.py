@@ -32,9 +32,8 @@ from regularize.commands import (
 )
 from regularize.commands.columns import width
 from regularize.commands.first_steps import first_steps
-from regularize.displayed import displayed
+from regularize.displayed import did_you_mean, displayed
 from regularize.errors import MissingPinocchio, RegularizeError
-from regularize.model.suggestion import did_you_mean
 
 VERBS = (
     check,

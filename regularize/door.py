@@ -13,7 +13,7 @@ from os import PathLike
 from typing import Any
 
 from regularize.arguments import check, kinds_of
-from regularize.model.suggestion import did_you_mean
+from regularize.displayed import did_you_mean
 
 #: What each function computes with, the first that a path or a mechanism leads to.
 NEEDS: dict[str, tuple[str, ...]] = {

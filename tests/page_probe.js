@@ -60,8 +60,8 @@ setTimeout(async () => {
     page.select(null);
   }
   result.bodies = [];
-  for (let x = 10; x < stage.camera.size[0]; x += 36)
-    for (let y = 10; y < stage.camera.size[1]; y += 36) {
+  for (let x = 10; x < stage.camera.size[0] && result.bodies.length < 3; x += 40)
+    for (let y = 10; y < stage.camera.size[1]; y += 40) {
       const ref = stage.scene.pick(stage.poses, x, y);
       if (ref && ref[0] === "b" && !result.bodies.includes(ref)) result.bodies.push(ref);
     }

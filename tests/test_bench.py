@@ -37,6 +37,7 @@ def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     session.change("D", "line_in_plane")
     assert session.trial.report.reduction.redundant == 0
     assert session.trial.report.reduction.mobility == 1
+    assert session.trial.report.mechanism.path == str(crank)
     assert "line_in_plane" in session.trial.diff
     assert "line_in_plane" in panel(session) and 'data-act="save">' in panel(session)
     session.undo()

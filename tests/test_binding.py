@@ -76,7 +76,10 @@ def test_the_report_names_them() -> None:
     assert any(
         "if all are equally stiff, `middle` takes 67% of the strain" in h for h in finding.help
     )
-    entries = report.as_dict()["as_designed"]["binding"]
+    meant = report.as_dict()["as_designed"]
+    assert {each["joint"] for each in meant["moves"]} == {"low", "middle", "high"}
+    assert finding.help[0].startswith("moved: `middle` 0.2 mm, 0°; ")
+    entries = meant["binding"]
     assert entries[0]["joint"] == "middle"
     assert entries[0]["force"] is None
     springs = dict.fromkeys(("low", "middle", "high"), (1e6, 1e9))

@@ -182,7 +182,11 @@ def rounded_schmidt() -> Mechanism:
 
 
 def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
-    reduction = rg.reduce(rounded_schmidt())
+    report = rg.check(rounded_schmidt(), configurations=2)
+    assert "of the size are noise of the numbers" in str(report)
+    assert 1e-6 < report.as_dict()["assembly"]["noise"] < 1e-4
+    assert rg.check(SLID["bennett"], configurations=2).as_dict()["assembly"]["noise"] < 1e-11
+    reduction = report.reduction
     assert reduction.assembly.closed
     assert 1e-8 < reduction.assembly.worst_after[1] < 1e-5
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)

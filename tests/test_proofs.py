@@ -18,6 +18,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.proofs import verifier
 from regularize.proofs.verifier import fingerprint
+from regularize.report.analysis import Analysis
 
 ASSETS = sorted((Path(__file__).resolve().parents[1] / "assets").glob("*.urdf"))
 TRAPS = sorted((Path(__file__).resolve().parents[2] / "shared/corpus/traps").glob("*.urdf"))
@@ -47,6 +48,14 @@ def test_every_removed_row_is_proved(path: Path) -> None:
 
 
 FAMILIES = {
+    "mobility/altmann_6r": "line-symmetric Bricard",
+    "mobility/bricard_line_symmetric": "line-symmetric Bricard",
+    "mobility/bricard_octahedron_1": "none with a name",
+    "mobility/bricard_octahedron_2": "none with a name",
+    "mobility/dixon_second": "parallelograms",
+    "mobility/kaleidocycle_6": "plane-symmetric Bricard",
+    "mobility/miura_fold": "none with a name",
+    "mobility/myard_5r": "Goldberg 5R",
     "bennett": "Bennett",
     "braced_fourbar": "none with a name",
     "bricard": "plane-symmetric Bricard",
@@ -60,11 +69,12 @@ FAMILIES = {
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_what_special_lengths_make_redundant_is_proved_by_its_motion(name: str) -> None:
-    reduction = rg.reduce(rg.load(ASSETS[0].parent / f"{name}.urdf"), numerical=True)
+    reduction = rg.reduce(rg.load(ASSETS[0].parent / f"{name}.urdf"), numerical="anyway")
     document = json.loads(json.dumps(rg.prove(reduction)))
     verdict = rg.verify(document)
     assert verdict.holds, verdict.reason
     assert document["undecided"] == [] and reduction.remaining == 0
+    assert "no more than 0" not in verdict.claims[-1]
     assert sum(p["conclusion"]["removed"] for p in document["parts"]) == reduction.removed
     steps = [step for part in document["parts"] for step in part["steps"]]
     assert [step["family"] for step in steps if step["because"] == "motion"] == [FAMILIES[name]]
@@ -72,11 +82,26 @@ def test_what_special_lengths_make_redundant_is_proved_by_its_motion(name: str) 
     assert all(j["distance"] < 1e-8 for part in document["parts"] for j in part["joints"])
 
 
+def test_reports_tell_proved_families_from_what_was_only_seen() -> None:
+    mechanism = rg.load(ASSETS[0].parent / "goldberg_5r.urdf")
+    kept, removed = rg.check(mechanism), Analysis.of(rg.reduce(mechanism, numerical="anyway"))
+    for report in (kept, removed):
+        (entry,) = report.as_dict()["reduction"]["special_lengths"]
+        assert (entry["family"], entry["rows"]) == ("Goldberg 5R", 2) and entry["distance"] < 1e-8
+        codes = {finding.code for finding in report.diagnostics}
+        assert "REG230" in codes and "REG202" not in codes
+        assert report.redundancy["paradoxical"] == 2 and report.redundancy["exceptional"] == 0
+    assert removed.loops[0].claims == ("motion E",) and kept.loops[0].claims == ()
+    seen = rg.check(rg.load(ASSETS[0].parent / "schatz.urdf"))
+    assert seen.as_dict()["reduction"]["special_lengths"] == []
+    assert "REG202" in {finding.code for finding in seen.diagnostics}
+
+
 @pytest.mark.parametrize("name", ["focal_mechanism", "schatz", "shaky_7r"])
 def test_what_was_only_seen_is_not_proved(name: str) -> None:
     """What the motion spaces prove of such a part stays proved."""
     mechanism = rg.load(ASSETS[0].parent / f"{name}.urdf")
-    seen, proved = rg.reduce(mechanism, numerical=True), rg.reduce(mechanism)
+    seen, proved = rg.reduce(mechanism, numerical="anyway"), rg.reduce(mechanism)
     document = rg.prove(seen)
     assert rg.verify(document).holds
     assert sum(p["conclusion"]["removed"] for p in document["parts"]) == proved.removed
@@ -105,7 +130,7 @@ def test_the_checker_needs_the_standard_library_alone(tmp_path: Path) -> None:
 
 def motions(names: tuple[str, ...]) -> list[Any]:
     folder = ASSETS[0].parent
-    some = (rg.reduce(rg.load(folder / f"{name}.urdf"), numerical=True) for name in names)
+    some = (rg.reduce(rg.load(folder / f"{name}.urdf"), numerical="anyway") for name in names)
     return [json.loads(json.dumps(rg.prove(reduction))) for reduction in some]
 
 
@@ -235,6 +260,42 @@ def test_a_motion_of_joints_that_are_not_in_the_loops_says_nothing() -> None:
     step["moves"] = {name: [[["1"]], []] for name in step["moves"]} | {"X": [[["1"]], [["0", "1"]]]}
     document["fingerprint"] = fingerprint(document)
     assert not rg.verify(document).holds
+
+
+def test_ranks_are_bounded_where_the_exact_joints_are_not_known() -> None:
+    """Of six equations of the linkage of Schatz at least five are independent, as near as 1e-3."""
+    schatz, rods = (
+        rg.prove(rg.reduce(rg.load(ASSETS[0].parent / f"{name}.urdf"), numerical="anyway"))
+        for name in ("schatz", "stewart_6ups")
+    )
+    claims = rg.verify(schatz).claims
+    assert "at least 5" in claims[-1] and "no more than 1 redundant" in claims[-1]
+    assert "no more than 0 redundant" in rg.verify(rods).claims[-1]
+    assert float(schatz["bounds"][0]["off"]) >= 1e-3
+
+
+def test_no_changed_bound_is_accepted() -> None:
+    (document,) = motions(("goldberg_5r",))
+    (bound,) = document["bounds"]
+    changes: list[Callable[[Any], object]] = [
+        lambda b: b.update(off=100.0 * b["off"]),
+        lambda b: b.update(off=-b["off"]),
+        lambda b: b["inverse"][0].__setitem__(0, b["inverse"][0][0] + 1.0),
+        lambda b: b["inverse"].pop(),
+        lambda b: b["rows"].append(b["rows"][0]),
+        lambda b: b["columns"].__setitem__(0, b["columns"][1]),
+        lambda b: b["rows"].__setitem__(0, -1),
+        lambda b: b["loops"][0].pop(),
+        lambda b: b["loops"].append(b["loops"][0]),
+        lambda b: [joint["written"].__setitem__(0, [0.0] * 6) for joint in b["joints"][:2]],
+    ]
+    for k, change in enumerate(changes):
+        other = copy.deepcopy(document)
+        change(other["bounds"][0])
+        other["fingerprint"] = fingerprint(other)
+        # A loop that stands twice adds no rank: what is said stays true, of more equations.
+        assert rg.verify(other).holds == (k == 8), k
+    assert rg.verify(document).holds and len(bound["rows"]) == 4
 
 
 CHANGES = (change_number, change_space, change_order, change_rows, change_premise, change_group)

@@ -41,13 +41,16 @@ def test_no_line_is_longer_than_the_terminal(
         ["explain"],
         ["explain", "REG201"],
         ["explain", "REG205", "--in", "mjcf"],
-        ["solve", FOUR_BAR, "--at", "A=30deg"],
-        ["solve", DELTA, "--pose", "platform=60mm,0,-0.42"],
-        ["workspace", DELTA, "--pose", "platform", "--over", "x=0:0.1:3", "y=0:0.1:3"],
         ["check", FOUR_BAR],
-        ["simulate", FOUR_BAR, "--duration", "10ms"],
         *([verb.__name__.rpartition(".")[2], "--help"] for verb in VERBS),
     ]
+    if width == min(WIDTHS):
+        commands += [
+            ["solve", FOUR_BAR, "--at", "A=30deg"],
+            ["solve", DELTA, "--pose", "platform=60mm,0,-0.42"],
+            ["workspace", DELTA, "--pose", "platform", "--over", "x=0:0.1:3", "y=0:0.1:3"],
+            ["simulate", FOUR_BAR, "--duration", "10ms"],
+        ]
     long = {}
     for command in commands:
         lines = said(capsys, *command)

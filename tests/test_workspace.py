@@ -10,6 +10,10 @@ from mechanisms import Y, leg, mechanism_of
 
 import regularize as rg
 from regularize.cli import main
+from regularize.manifold.extent import sized_loops
+from regularize.model.graph import coordinate_names
+from regularize.model.graph_building import build
+from regularize.reach.following import followed
 from regularize.reach.limits import bounds_of, from_limits
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -66,19 +70,17 @@ def test_limits_are_measured_from_the_middle_of_the_range() -> None:
 
 
 def test_limits_may_be_given() -> None:
-    stewart = rg.load(ASSETS / "stewart_6ups.urdf")
-    limits = {"P?": (-0.05, 0.05)}
-    over = {"z": (0.3, 0.5, 41)}
-    found = rg.workspace(stewart, over, pose="platform", limits=limits)
-    inside = np.all([np.abs(found.columns()[f"P{k}"]) <= 0.05 for k in range(1, 7)], axis=0)
+    over, limits = {"z": (-0.5, -0.3, 41)}, {"M?": (-0.2, 0.2)}
+    found = rg.workspace(DELTA, over, pose="platform", limits=limits)
+    inside = np.all([np.abs(found.columns()[f"M{k}"]) <= 0.2 for k in range(1, 4)], axis=0)
     assert np.array_equal(found.reachable, inside)
     assert found.assembled.all()
     assert 3 < np.sum(inside) < 38
-    graph = rg.closed_form(stewart, pose="platform").graph
+    graph = rg.closed_form(DELTA, pose="platform").graph
     with pytest.raises(rg.ModelError, match="there is no coordinate 'Q1'"):
         bounds_of(graph, {"Q1": (0.0, 1.0)})
     with pytest.raises(rg.ModelError, match="is above"):
-        bounds_of(graph, {"P1": (1.0, 0.0)})
+        bounds_of(graph, {"M1": (1.0, 0.0)})
 
 
 def test_ranges_that_are_not_given_are_found() -> None:
@@ -97,9 +99,24 @@ def test_forward_kinematics_is_followed_where_there_is_no_formula() -> None:
     assert found.method == "followed"
     assert found.assembled.all()
     assert np.isfinite(found.inverse).all()
-    own = rg.closed_form(DELTA, pose="platform")
-    assert own.graph.loops == 3
+    graph = build(rg.load(DELTA))
+    loops = sized_loops(graph, graph.position)
+    assert np.max(np.abs(loops.residual(loops.state(found.q.reshape(15, -1))))) < 1e-9
     assert np.allclose(found.columns()["M1"][:, 0], found.values[0])
+
+
+def test_what_lies_behind_a_singularity_is_not_reached() -> None:
+    """A slider-crank driven by its slide, followed: its strokes end at the dead centres."""
+    mechanism = rg.load(ASSETS / "slider_crank.urdf")
+    stroke = rg.workspace(mechanism, {"A": (-np.pi, np.pi, 181)}).columns()["D"]
+    graph = build(mechanism)
+    column = coordinate_names(mechanism).index("D")
+    x = np.linspace(np.min(stroke) - 0.05, np.max(stroke) + 0.05, 61)[:, None]
+    q = followed(graph, [column], x, (61,))
+    there = np.isfinite(q[:, 0])
+    inside = (x[:, 0] > np.min(stroke)) & (x[:, 0] < np.max(stroke))
+    assert np.array_equal(there, inside)
+    assert np.allclose(q[there, column], x[there, 0])
 
 
 def test_a_name_that_is_no_input_is_refused() -> None:

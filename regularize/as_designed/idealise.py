@@ -95,6 +95,10 @@ class Idealised(ShortRepr):
             "redundant": self.reduction.redundant,
             "removed": self.reduction.removed,
             "distance": {"translation_m": translation, "rotation_rad": rotation},
+            "moves": [
+                {"joint": name, "translation_m": move, "rotation_rad": turn}
+                for name, (move, turn) in self.moves.items()
+            ],
             "relations": [relation.as_dict() for relation in self.relations],
             "assumed": [
                 {"meeting": [*candidate.joints], "missed": candidate.missed}

@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from regularize.assembly_modes.frame_motion import FrameMotion, frames_of
 from regularize.assembly_modes.inputs import graph_of, node_of
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array
@@ -27,7 +28,6 @@ from regularize.model.graph_building import build
 from regularize.model.joint import Joint, joint_screws
 from regularize.model.mechanism import Mechanism
 from regularize.model.short_repr import ShortRepr
-from regularize.model.suggestion import did_you_mean
 
 #: Names of the coordinates of a pose: the place in metres, turns about fixed axes in radians.
 COORDINATES = ("x", "y", "z", "roll", "pitch", "yaw")

@@ -10,12 +10,12 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import ColumnId, Graph, NodeId, coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
-from regularize.model.suggestion import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ POLICY = (
     "img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-#: Longest message that is taken, in bytes.
-LONGEST = 64 * 1024
 #: Seconds between signs of life to a page, so that one that was closed is noticed.
 PULSE = 15.0
 
@@ -49,7 +47,7 @@ class Server:
 
     def application(self) -> web.Application:
         """The application, for a runner of aiohttp."""
-        made = web.Application(middlewares=[self._guarded], client_max_size=LONGEST)
+        made = web.Application(middlewares=[self._guarded])
         made.router.add_get("/{token}/", self._page)
         made.router.add_get("/{token}/events", self._events)
         made.router.add_post("/{token}/{act}", self._act)

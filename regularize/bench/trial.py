@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regularize.checking import Report
+from regularize.checking import Report, check
 from regularize.errors import ModelError, RegularizeError
 from regularize.fixing.fix import Fix, fix
 from regularize.fixing.plan import named_kinds
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
-from regularize.solving import reduce
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +72,11 @@ def trial(
     except RegularizeError as error:
         if joints is None:
             raise
-        return Trial(joints, Report.of(_thought(written.reduction, joints)), None, str(error))
-    return Trial(joints, Report.of(change.reduction), change)
+        return Trial(joints, check(_thought(written.reduction, joints)), None, str(error))
+    return Trial(joints, check(change.mechanism), change)
 
 
-def _thought(written: Reduction, joints: Mapping[str, str]) -> Reduction:
+def _thought(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
     """The changed model where no file holds it; raises ``ModelError`` where it makes no sense."""
     mechanism = written.mechanism
     unknown = [name for name in joints if all(each.name != name for each in mechanism.joints)]
@@ -84,4 +84,4 @@ def _thought(written: Reduction, joints: Mapping[str, str]) -> Reduction:
         raise ModelError(f"there is no joint {unknown[0]!r}")
     changed = {each.joint.name: each.replacement for each in named_kinds(written, joints)}
     joints_now = tuple(changed.get(joint.name, joint) for joint in mechanism.joints)
-    return reduce(replace(mechanism, joints=joints_now))
+    return replace(mechanism, joints=joints_now)

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from regularize.commands.columns import listed_in_columns, width, wrapped
-from regularize.model.suggestion import did_you_mean
+from regularize.displayed import did_you_mean
 from regularize.proofs.words import theorem
 from regularize.report.rules import RULES, rule
 from regularize.report.snippets.dialects import DIALECT_OF, TITLES, written

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from regularize.displayed import did_you_mean
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
@@ -158,7 +159,9 @@ class Simulation(ShortRepr, NamedColumns):
         chosen = list(self.names[:8]) if joints is None else list(joints)
         unknown = [name for name in chosen if name not in self.names]
         if unknown:
-            raise ModelError(f"there is no coordinate {unknown[0]!r} in {list(self.names)}")
+            raise ModelError(
+                f"there is no coordinate {unknown[0]!r}{did_you_mean(unknown[0], self.names)}"
+            )
         figure = Figure(figsize=(8, 7), layout="constrained")
         FigureCanvasAgg(figure)
         top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from regularize.adapters.common.edits import WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.fixing.another_kind import KNOWN, of_another_kind
 from regularize.fixing.implied import without_implied
@@ -232,7 +233,7 @@ def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[Wanted
     for name, words in joints.items():
         kind = words.partition(":")[0]
         if kind not in KNOWN:
-            raise ModelError(f"joint kind {kind!r} is unknown; known are {', '.join(KNOWN)}")
+            raise ModelError(f"joint kind {kind!r} is unknown{did_you_mean(kind, KNOWN, most=20)}")
         if mechanism.joint(name).kind != kind:
             wanted.append(name)
     offered = _offered(reduction, {name: joints[name] for name in wanted})

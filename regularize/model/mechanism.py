@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from regularize.displayed import displayed_name
+from regularize.displayed import did_you_mean, displayed_name, named
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
@@ -20,7 +20,6 @@ from regularize.model.joint_dynamics import JointDynamics
 from regularize.model.joint_limits import JointLimits
 from regularize.model.named_columns import table_html
 from regularize.model.prescribed_motion import PrescribedMotion
-from regularize.model.suggestion import did_you_mean, named
 
 #: A reader finds here all that a model consists of.
 __all__ = [

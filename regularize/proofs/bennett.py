@@ -145,7 +145,10 @@ def made_of_bennett(
             for sense in (1, -1):
                 at = [(start + sense * i) % count for i in range(count)]
                 given = dict(zip(recipe.loop, (axes[i] for i in at), strict=True))
-                found = _made(recipe, given, within, rounding)
+                try:
+                    found = _made(recipe, given, within, rounding)
+                except ZeroDivisionError:  # axes for which no linkage is determined
+                    continue
                 if found is not None:
                     yield recipe.name, [found[recipe.loop[at.index(i)]] for i in range(count)]
 

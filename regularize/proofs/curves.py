@@ -17,7 +17,7 @@ from regularize.proofs.modular import Eliminated, Series, Terms, rational, relat
 from regularize.proofs.verifier import SIGNS, Polynomial, Vector
 
 #: Exponents of Mersenne primes: a small one to find degrees, then larger ones for coefficients.
-PRIMES = (61, 1279, 4423, 11213)
+PRIMES = (31, 1279, 4423, 11213)
 #: Degrees up to which polynomials are looked for, in the parameter and in the second variable.
 DEGREES = (8, 2)
 
@@ -37,6 +37,12 @@ class MotionCurve:
     relation: Polynomial
     moves: dict[EdgeId, tuple[Polynomial, Polynomial]]
 
+    @property
+    def smooth(self) -> bool:
+        """Whether y is a function of x at the pose, and all functions have values there."""
+        at_pose = all(below.get((0, 0, 0, 0)) for below, _ in self.moves.values())
+        return at_pose and bool(self.relation.get((0, 1, 0, 0)))
+
 
 def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve:
     """The curve along which loops move from their reference pose.
@@ -48,78 +54,85 @@ def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve
     Raises:
         NotExact: The loops have no motion with one freedom, or none of low degree was found.
     """
-    for first in screws:
-        shape = next(_shapes(loops, screws, first), None)
-        if shape is not None:
-            for prime in (2**e - 1 for e in PRIMES[1:]):
-                found = _found(loops, screws, first, shape, prime)
-                if found is not None:
-                    return found
-            raise NotExact("the numbers of the curve along which the loops move are too long")
-    raise NotExact("the loops move along no curve of low degree")
+    reason = "the loops move along no curve of low degree"
+    prime = 2 ** PRIMES[0] - 1
+    order = (DEGREES[0] + 1) * (DEGREES[1] + 1) + 6
+    known = {first: _series(loops, screws, first, order, prime) for first in screws}
+    for degree in range(1, DEGREES[1] + 1):
+        for first, series in known.items():
+            for shape in _shapes(first, series, degree, prime) if series is not None else ():
+                for large in (2**e - 1 for e in PRIMES[1:]):
+                    found = _found(loops, screws, shape, large)
+                    if found is not None and found.smooth:
+                        return found
+                    reason = "the numbers of the curve along which the loops move are too long"
+    raise NotExact(reason)
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """Degrees of the polynomials, by joint; ``second`` is the joint of y, if there is one."""
+    """Degrees of the polynomials, by joint, with the joints of x and, if there is one, of y."""
 
+    first: EdgeId
     second: EdgeId | None
     relation: Terms
     moves: dict[EdgeId, Terms]
 
 
-def _shapes(loops: Sequence[Loop], screws: dict[EdgeId, Vector], first: EdgeId) -> Iterator[_Shape]:
-    """Degrees with which all half angles are functions of the first one, and of one more."""
-    prime = 2 ** PRIMES[0] - 1
-    order = (DEGREES[0] + 1) * (DEGREES[1] + 1) + 6
-    series = _series(loops, screws, first, order, prime)
-    if series is None:
-        return
+def _shapes(
+    first: EdgeId, series: dict[EdgeId, Series], degree: int, prime: int
+) -> Iterator[_Shape]:
+    """Degrees with which all half angles are functions of x and of a y of the given degree."""
     rest = [e for e in series if e != first]
-    one = [1] + [0] * order
+    one = [1] + [0] * (len(series[first]) - 1)
 
-    def least(values: Sequence[Series], top: int) -> Terms | None:
+    def of_degree(top: int, count: int) -> Terms:
+        return [(i, j) for j in range(count) for i in range(top + 1)]
+
+    def least(values: Sequence[Series]) -> Terms | None:
         """Terms with the smallest degree in x for which the values are related."""
-        for degree in range(top + 1):
-            terms = [(i, j) for j in range(len(values)) for i in range(degree + 1)]
-            if relation_of(values, terms, prime) is not None:
-                return terms
-        return None
+        if relation_of(values, of_degree(DEGREES[0], len(values)), prime) is None:
+            return None
+        shapes = (of_degree(top, len(values)) for top in range(DEGREES[0] + 1))
+        return next(terms for terms in shapes if relation_of(values, terms, prime) is not None)
 
-    rational = {e: least([one, series[e]], DEGREES[0]) for e in rest}
-    found = {e: terms for e, terms in rational.items() if terms is not None}
-    if len(found) == len(rest):
-        yield _Shape(None, (), found)
-        return
-    for second in (e for e in rest if e not in found):
-        y = series[second]
-        relation = least([one, y, times(y, y, prime)], DEGREES[0])
+    for second in rest if degree > 1 else (None,):
+        powers = [one]
+        while len(powers) <= degree and second is not None:
+            powers.append(times(powers[-1], series[second], prime))
+        relation = least(powers) if second is not None else ()
         if relation is None:
-            return
-        others = {e: least([one, y, series[e]], DEGREES[0]) for e in rest if e != second}
-        if all(terms is not None for terms in others.values()):
-            yield _Shape(second, relation, {e: t for e, t in others.items() if t is not None})
+            continue
+        moves: dict[EdgeId, Terms] = {}
+        for e in (e for e in rest if e != second):
+            terms = least([*(powers[:-1] or [one]), series[e]])
+            if terms is None:
+                break
+            moves[e] = terms
+        else:
+            yield _Shape(first, second, relation, moves)
 
 
 def _found(
-    loops: Sequence[Loop], screws: dict[EdgeId, Vector], first: EdgeId, shape: _Shape, prime: int
+    loops: Sequence[Loop], screws: dict[EdgeId, Vector], shape: _Shape, prime: int
 ) -> MotionCurve | None:
     """The polynomials with these degrees, or None where the numbers are longer than the prime."""
     order = max(len(terms) for terms in (shape.relation, *shape.moves.values())) + 6
-    series = _series(loops, screws, first, order, prime)
+    series = _series(loops, screws, shape.first, order, prime)
     if series is None:
         return None
     one, x, y = (0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0)
     values, relation = [[1] + [0] * order], {y: 1}
-    moves = {first: ({one: 1}, {x: 1})}
+    moves = {shape.first: ({one: 1}, {x: 1})}
     if shape.second is not None:
-        values.append(series[shape.second])
-        squared = times(values[1], values[1], prime)
-        known = rational(relation_of([*values, squared], shape.relation, prime), prime)
+        while len(values) <= max(j for _, j in shape.relation):
+            values.append(times(values[-1], series[shape.second], prime))
+        known = rational(relation_of(values, shape.relation, prime), prime)
         if known is None:
             return None
         relation = _polynomial(zip(shape.relation, known, strict=True))
         moves[shape.second] = ({one: 1}, {y: 1})
+        del values[-1]
     for e, terms in shape.moves.items():
         known = rational(relation_of([*values, series[e]], terms, prime), prime)
         if known is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from regularize.proofs.geometry import (
     integral,
     with_parallel_bars,
 )
+from regularize.proofs.incidence import NotExact
 from regularize.proofs.symmetric import symmetric
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.part import Part
@@ -49,8 +50,18 @@ def families(
                     yield name, dict(zip(edges, rows, strict=True))
     for everywhere in (False, True):
         precision = Precision(within, rounding, everywhere)
-        freedoms = exact_freedoms(graph, part.screws, precision)
+        try:
+            freedoms = exact_freedoms(graph, part.screws, precision)
+        except NotExact:
+            continue
         bars = equal_bars(freedoms, within)
-        loops = [loop for loop in bars if len(loop) == 4 and not {*loop} & {*part.locked}]
-        name = "parallelograms" if loops else UNNAMED
+        name = "parallelograms" if any(_turns(graph, part, loop) for loop in bars) else UNNAMED
         yield name, with_parallel_bars(freedoms, bars)
+
+
+def _turns(graph: Graph, part: Part, loop: Sequence[EdgeId]) -> bool:
+    """Whether four hinges are corners of a loop of four bars that is not locked."""
+    ends = [{graph.edges[e].parent, graph.edges[e].child} for e in loop]
+    sides = [one & two for one, two in zip(ends, [*ends[1:], ends[0]], strict=True)]
+    across = ends[0] & ends[-2] or ends[1] & ends[-1]
+    return len(loop) == 4 and all(sides) and not across and not {*loop} & {*part.locked}

@@ -146,8 +146,10 @@ def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeI
         for e, space in freedoms.items()
         if len(space) == 1 and any(space[0][3:])
     }
-    sums = [(a, b, rows[a] + rows[b]) for a, b in combinations(rows, 2)]
-    same = [(a, b) for a, b in combinations(rows, 2) if np.abs(rows[a] - rows[b]).max() <= within]
+    apart = {(a, b): np.abs(rows[a] - rows[b]) for a, b in combinations(rows, 2)}
+    same = [pair for pair, off in apart.items() if off.max() <= within]
+    parallel = [pair for pair, off in apart.items() if off[3:].max() <= within]
+    sums = [(a, b, rows[a] + rows[b]) for a, b in parallel]
     return same + [
         (a, c, b, d)
         for (a, b, one), (c, d, two) in combinations(sums, 2)

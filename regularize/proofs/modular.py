@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 #: Coefficients of a power series, those of low order first.
 Series = list[int]
 #: Exponents of x and y.
@@ -67,25 +69,22 @@ def relation_of(values: Sequence[Series], terms: Terms, prime: int) -> list[int]
     """Coefficients c_ij with which the sum of c_ij x^i values[j] is zero, if there are any."""
     order = len(values[0])
     rows = [[values[j][k - i] if k >= i else 0 for i, j in terms] for k in range(order)]
-    pivots: dict[int, list[int]] = {}
-    for row in rows:
-        new = [x % prime for x in row]
-        for column, known in pivots.items():
-            if new[column]:
-                new = _reduced(new, known, column, prime)
-        at = next((i for i, x in enumerate(new) if x), None)
-        if at is not None:
-            scale = pow(new[at], -1, prime)
-            pivots[at] = [x * scale % prime for x in new]
-            if len(pivots) == len(terms):
-                return None
-    free = next(i for i in range(len(terms)) if i not in pivots)
-    found = [0] * len(terms)
-    found[free] = 1
-    for column in sorted(pivots, reverse=True):
-        row = pivots[column]
-        found[column] = -sum(row[i] * found[i] for i in range(column + 1, len(terms))) % prime
-    return found
+    # Products of two remainders have to fit where numbers are no longer than the machine's.
+    matrix = np.array(rows, dtype=np.int64 if prime < 2**31 else object)
+    for column in range(len(terms)):
+        below = np.flatnonzero(matrix[column:, column])
+        if not len(below):
+            # All columns before it have pivots, and this one is a combination of them.
+            rest = [int(-x % prime) for x in matrix[:column, column]]
+            return [*rest, 1, *[0] * (len(terms) - column - 1)]
+        at = column + below[0]
+        matrix[[column, at]] = matrix[[at, column]]
+        pivot = matrix[column] * pow(int(matrix[column, column]), -1, prime) % prime
+        factors = matrix[:, column].copy()
+        used = np.flatnonzero(factors)
+        matrix[used] = (matrix[used] - factors[used, None] * pivot) % prime
+        matrix[column] = pivot
+    return None
 
 
 def rational(values: Sequence[int] | None, prime: int) -> list[int] | None:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
+from regularize.lie.screw import Array
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import EdgeId, Graph
 from regularize.proofs.curves import curve_of
 from regularize.proofs.geometry import integral
 from regularize.proofs.incidence import NotExact, simplest
 from regularize.proofs.verifier import Polynomial, Space
-from regularize.reduction.cuts import Cut
+from regularize.reduction.cuts import Cut, independent_rows, outside
 from regularize.reduction.part import Part
 
 
@@ -51,6 +52,28 @@ def motion(
         "kept": {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts},
     }
     return step, rows
+
+
+def spared(graph: Graph, part: Part) -> Part:
+    """The part without as many rows as depend on others, by what is seen at the assembled pose."""
+    owner = [(i, k) for i, cut in enumerate(part.cuts) for k in range(cut.kept)]
+    signs = [{e: cut.cycle.direction(graph, e) for e in cut.cycle.edges} for cut in part.cuts]
+
+    def seen(i: int, covectors: Array) -> Array:
+        """What covectors at a cut say of the velocities of all joints."""
+        screws = [signs[i].get(e, 0) * part.screws[e] for e in part.edges]
+        return np.asarray(covectors.T @ np.hstack(screws))
+
+    rows = np.vstack([seen(i, cut.rows) for i, cut in enumerate(part.cuts)])
+    fixed = np.vstack([seen(i, cut.freedoms) for i, cut in enumerate(part.cuts)])
+    picked = {*independent_rows(outside(fixed, rows), part.rank - len(fixed))}
+    stays = {pair for r, pair in enumerate(owner) if r in picked}
+    cuts = []
+    for i, cut in enumerate(part.cuts):
+        keep = [k for k in range(cut.kept) if (i, k) in stays]
+        drop = [k for k in range(cut.kept) if (i, k) not in stays]
+        cuts.append(replace(cut, rows=cut.rows[:, keep], numerical=cut.rows[:, drop]))
+    return replace(part, cuts=tuple(cuts))
 
 
 def without_seen(part: Part) -> Part:

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from regularize.assembly_modes.body_pose import COORDINATES, BodyPose, posed
 from regularize.assembly_modes.inputs import Inputs, inputs_of, node_of, numbers, whole
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph, actuated_coordinates, coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
-from regularize.model.suggestion import did_you_mean
 
 #: What is varied: (lower, upper), (lower, upper, samples), all values, or None to find the range.
 Range: TypeAlias = "ArrayLike | None"

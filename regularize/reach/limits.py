@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.graph import Graph, coordinate_names
-from regularize.model.suggestion import did_you_mean
 
 
 def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
@@ -32,7 +32,10 @@ def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
         if joint.limits is not None:
             bounds[column : column + joint.freedoms] = np.asarray(joint.limits)
         column += joint.freedoms
-    for pattern, (lower, upper) in limits.items():
+    for pattern, pair in limits.items():
+        if np.shape(pair) != (2,):
+            raise ModelError(f"limits of {pattern!r} are a lower and an upper one; got {pair!r}")
+        lower, upper = pair
         hit = [i for i, name in enumerate(names) if fnmatchcase(name, pattern)]
         if not hit:
             raise ModelError(f"there is no coordinate {pattern!r}{did_you_mean(pattern, names)}")

@@ -63,5 +63,6 @@ def _map(panel: Any, x: Array, y: Array, values: Array, limits: Array | None) ->
     panel.set_facecolor("0.85")
     finite = np.where(np.isfinite(values), values, np.nan)
     if limits is not None and np.any(limits < 0.0):
-        panel.contour(x, y, np.where(limits < 0.0, 1.0, 0.0).T, levels=[0.5], colors="crimson")
+        finite_limits = np.ma.masked_invalid(limits)
+        panel.contour(x, y, finite_limits.T, levels=[0.0], colors="crimson")
     return panel.pcolormesh(x, y, finite.T, shading="nearest", cmap="viridis", vmin=0.0)

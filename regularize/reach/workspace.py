@@ -16,15 +16,13 @@ from regularize.assembly_modes.closed_form.solver import ClosedForm, closed_form
 from regularize.assembly_modes.frame_motion import generic_samples
 from regularize.assembly_modes.inputs import turning_of
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.continuation import Continuation
-from regularize.manifold.driving import drive
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.projection import project
 from regularize.model.graph import coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.model.named_columns import NamedColumns, coordinate_columns
 from regularize.reach.axes import MapSetting, Range, samples_of, setting_of
+from regularize.reach.following import followed
 from regularize.reach.limits import bounds_of, from_limits
 from regularize.reach.singularities import distances
 
@@ -50,8 +48,8 @@ class WorkspaceMap(NamedColumns):
         constraint: The same with nothing locked, shape (...).
         limits: How far from the nearest limit of a joint: 1 in the middle of all ranges, 0 at one,
             negative beyond, infinite where the model states none, shape (...).
-        method: ``closed form``, or ``followed``: along straight ways of the inputs from the stored
-            configuration, so that what lies behind a singularity is not reached.
+        method: ``closed form``, or ``followed``: from the stored configuration along the lines of
+            the grid, so that what lies behind a singularity all around is not reached.
     """
 
     names: tuple[str, ...]
@@ -244,9 +242,5 @@ def _solved(
         chosen = form.stored_branch if branch is None else branch
         if chosen is not None:
             return form.solve(x, branch=chosen).q[:, 0], "closed form"
-    loops = sized_loops(setting.graph, setting.graph.position)
-    start = project(loops, setting.graph.position[None], steps=30).q
-    columns = list(setting.inputs.columns)
-    arrived = drive(Continuation(loops), np.repeat(start, len(x), axis=0), columns, x)
-    q = np.where(arrived.reached[:, None], arrived.q, np.nan)
-    return q, "followed"
+    shape = tuple(len(axis) for axis in values)
+    return followed(setting.graph, list(setting.inputs.columns), x, shape), "followed"

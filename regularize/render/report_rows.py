@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-import regularize
 from regularize.model.diagnostic import Diagnostic
 from regularize.render import loop_view, misfit_view, view
 from regularize.render.drawing import Drawing
@@ -14,6 +13,7 @@ from regularize.render.references import References
 from regularize.report.analysis import Analysis
 from regularize.report.rules import rule
 from regularize.report.words import LISTED, listed
+from regularize.version import __version__
 
 #: Kinds of loops that get a table, nearly all of them folded.
 MOST_LOOPS = 10 * loop_view.SHOWN
@@ -229,7 +229,7 @@ def _remedies(report: Analysis) -> Iterator[str]:
 def footer(report: Analysis) -> Iterator[str]:
     """What made the report, and what it rests on."""
     r = report.reduction
-    sentences = [f"regularize {regularize.__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
+    sentences = [f"regularize {__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
     for text in (view.kinds(report), view.evidence(report)):
         if text:
             sentences.append(text)

@@ -20,6 +20,7 @@ from regularize.report.words import (
     directions_words,
     listed,
     model_argument,
+    noise_words,
     plural,
 )
 from regularize.statics.cure import Cure
@@ -164,8 +165,12 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
     if r.remaining > 0 and r.assembly.closed and not r.numerical and not shaky:
         found.append(
             (
-                f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')} on "
-                "numerical evidence, for this assembly mode only",
+                f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')}"
+                + (
+                    " that the motion of these dimensions makes redundant"
+                    if sum(each.rows for each in report.special) == r.remaining
+                    else " on numerical evidence, for this assembly mode only"
+                ),
                 "regularize.reduce(mechanism, numerical=True)",
             )
         )
@@ -222,9 +227,16 @@ def kinds(report: Analysis) -> str:
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
         "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
-        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'})",
+        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
+        + (f"; {_proved(report)})" if report.special else ")"),
     }
     return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
+
+
+def _proved(report: Analysis) -> str:
+    """``3 proved by family: Bennett``."""
+    count = sum(each.rows for each in report.special)
+    return f"{count} proved by family: {listed([each.family for each in report.special])}"
 
 
 def evidence(report: Analysis) -> str:
@@ -233,10 +245,11 @@ def evidence(report: Analysis) -> str:
     if not certificate.configurations or not report.reduction.removed:
         return ""
     worst = "0" if certificate.worst < 1e-9 else f"{certificate.worst:.1e} of its size"
+    noise = noise_words(report.reduction.tolerances)
     if certificate.distinct <= 1:
         return (
             "no configuration but the assembled one was found; every loop is closed there "
-            f"(largest error {worst})"
+            f"(largest error {worst}){noise}"
         )
     walked = min(certificate.distinct, certificate.configurations - certificate.solved)
     more = ""
@@ -244,7 +257,7 @@ def evidence(report: Analysis) -> str:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
         f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
-        f"(largest error {worst}){_nearest(report)}"
+        f"(largest error {worst}){_nearest(report)}{noise}"
     )
 
 

@@ -13,6 +13,7 @@ from regularize.lie.directions import SLIGHT
 from regularize.manifold.tolerances import positive
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
+from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.idle import IdleBody, idle_bodies
 from regularize.reduction.missed_rows import nearest_entry
 from regularize.reduction.other_lengths import with_other_lengths
@@ -73,6 +74,7 @@ class Analysis:
         misfit: What given tolerances leave open in redundant directions; None without them, and
             where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
+        special: Parts whose special dimensions are proved to make rows redundant.
     """
 
     reduction: Reduction
@@ -88,6 +90,7 @@ class Analysis:
     misfit: Misfit | None = None
     suppressed: tuple[Suppressed, ...] = ()
     binding: tuple[BindingJoint, ...] = ()
+    special: tuple[SpecialLengths, ...] = ()
 
     @classmethod
     def of(
@@ -115,7 +118,8 @@ class Analysis:
         positive("near", near)
         began = time.perf_counter() if began is None else began
         reduction = with_other_lengths(reduction)
-        loops = tuple(loop_reports(reduction))
+        special = special_lengths(reduction)
+        loops = tuple(loop_reports(reduction, special))
         found = reactions(reduction) if reduction.assembly.closed else ()
         passive = tuple(idle_bodies(reduction))
         # More changes than a list names are no help.
@@ -124,7 +128,7 @@ class Analysis:
         ways = search(reduction, limit=CURES, tries=TRIES)
         meant = idealise(reduction, near=near, seed=reduction.seed)
         binding = tuple(binding_joints(meant, stiffness))
-        own = findings(reduction, loops, found, ways, passive, near)
+        own = findings(reduction, loops, found, ways, passive, near, special)
         diagnostics = by_severity([*own, *as_designed(meant, binding)])
         return cls(
             reduction=reduction,
@@ -139,6 +143,7 @@ class Analysis:
             seconds=time.perf_counter() - began,
             misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
             binding=binding,
+            special=special,
         )
 
     def __repr__(self) -> str:
@@ -159,13 +164,15 @@ class Analysis:
     def redundancy(self) -> dict[str, int]:
         """Redundant equations by name; the counts add up to all redundant equations."""
         r = self.reduction
-        trivial = min(r.removed, sum(part.trivial for part in r.parts if part.proved))
-        topological = min(max(r.remaining, 0), sum(p.topological for p in r.parts if p.proved))
+        seen = sum(cut.numerical.shape[1] for cut in r.cuts)
+        proved, left = r.removed - seen, r.remaining + seen
+        trivial = min(proved, sum(part.trivial for part in r.parts if part.proved))
+        topological = min(max(left, 0), sum(p.topological for p in r.parts if p.proved))
         return {
             "trivial": trivial,
-            "exceptional": r.removed - trivial,
+            "exceptional": proved - trivial,
             "topological": topological,
-            "paradoxical": r.remaining - topological,
+            "paradoxical": left - topological,
         }
 
     @cached_property
@@ -238,6 +245,7 @@ class Analysis:
                 "closed": r.assembly.closed,
                 "residual_before": _gap(*r.assembly.worst_before),
                 "residual_after": _gap(*r.assembly.worst_after),
+                "noise": r.tolerances.closed,
             },
             "mobility": {
                 "gruebler": r.gruebler,
@@ -276,6 +284,7 @@ class Analysis:
                 "worst_closure_error": r.certificate.worst,
                 "nearest": nearest_entry(r),
                 "numerical": r.numerical,
+                "special_lengths": [each.as_dict() for each in self.special],
                 **held_entries(r),
             },
             "components": [component.as_dict() for component in self.components],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from regularize.as_designed.idealise import Idealised
 from regularize.as_designed.relations import AxisRelation
@@ -62,6 +62,7 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
         joints=tuple(meant.moves),
         source=mechanism.joint(joint).source,
         help=(
+            _moves(meant.moves),
             *(
                 f"{relation.kind}: {names(relation.joints)}, missed by {_miss(relation)}"
                 for relation in meant.relations
@@ -70,6 +71,14 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
             "go on with what was meant: --as-designed",
         ),
     )
+
+
+def _moves(moves: Mapping[str, tuple[float, float]]) -> str:
+    """By how much every joint is moved, the furthest first."""
+    furthest = sorted(moves.items(), key=lambda item: -sum(item[1]))
+    each = [f"`{name}` {millimetres(move)}, {degrees(turn)}" for name, (move, turn) in furthest]
+    more = [f"{len(each) - LISTED} more"] if len(each) > LISTED else []
+    return f"moved: {'; '.join([*each[:LISTED], *more])}"
 
 
 def _binds(binding: Sequence[BindingJoint]) -> str:

@@ -477,6 +477,25 @@ RULES: tuple[Rule, ...] = (
         "If it is meant to move: --absorb-gaps --as-designed; else nothing.",
     ),
     Rule(
+        "REG230",
+        "redundant-along-a-motion",
+        "warning",
+        "Equations are redundant for these dimensions: the joints are those of a mechanism that is "
+        "known to move, up to rounding, and its motion was put into the closure equations of the "
+        "loops exactly.",
+        "Theorem: let half-angle tangents of the joints be functions on a curve with which all "
+        "loops stay closed, and let the kept rows leave one velocity at the assembled pose. Then "
+        "they imply all others as far as the machine moves while they keep their rank. The "
+        "mechanism moves only as long as the dimensions are met exactly; nothing is removed "
+        "unless asked for.",
+        "Linkages of Bennett, Goldberg, Waldron and Bricard; a parallelogram with a third equal "
+        "crank.",
+        "Keep all rows, or remove those: reduce(..., numerical=True). `regularize check --proof` "
+        "writes the motion and `regularize verify` checks it.",
+        "Hegedüs, Schicho and Schröcker, Mechanism and Machine Theory 69 (2013)",
+        ("Setting", "Motion", "Theorem"),
+    ),
+    Rule(
         "REG233",
         "needed-elsewhere",
         "warning",

@@ -22,7 +22,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = [*sorted(HERE.glob("*_speed.py")), HERE / "work_precision.py"]
+SCRIPTS = sorted(HERE.glob("*_speed.py"))
 THREADS = "1"
 
 

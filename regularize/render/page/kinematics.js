@@ -224,13 +224,21 @@ class Kinematics {
     return state;
   }
 
-  // Moves one coordinate to a value, the held ones staying where they are, in steps that are short
-  // enough not to jump to another way of assembly. Returns the last state that closes, and whether
-  // it got there.
+  // Moves one coordinate to a value, the held ones staying where they are, or where that is not
+  // possible at all, going along as little as they need. Returns the last state that closes, and
+  // whether it got there.
   drive(q, column, held, value, longest = 0.1) {
+    const begin = this.state(q), found = this.follow(begin, column, held, value, longest);
+    const way = Math.abs(found.state.q[column] - q[column]) / this.units[column];
+    if (found.reached || way > 0.01 || !held.length) return found;
+    return this.follow(begin, column, [], value, longest);
+  }
+
+  // In steps that are short enough not to jump to another way of assembly.
+  follow(state, column, held, value, longest) {
     const cell = this.cellOf.get(column), unit = this.units[column];
-    let state = this.state(q), step = longest;
-    for (let tries = 0; tries < 400; tries++) {
+    let step = longest;
+    for (let tries = 0; tries < 200; tries++) {
       const left = (value - state.q[column]) / unit;
       if (Math.abs(left) < 1e-12) return { state, reached: true };
       const by = Math.sign(left) * Math.min(Math.abs(left), step);
@@ -238,7 +246,7 @@ class Kinematics {
       start[column] = Math.abs(left) <= step ? value : start[column] + by * unit;
       const next = this.close(start, cell, new Set([column, ...held]));
       const far = next ? this.apart(state, next, cell) : Infinity;
-      if (far > 0.35 && far > 1.5 * Math.abs(by) || !next) {
+      if (far > Math.max(0.35, 1.5 * Math.abs(by))) {
         step = Math.abs(by) / 2;
         if (step < 1e-4) return { state, reached: false };
         continue;
