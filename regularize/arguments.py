@@ -91,6 +91,11 @@ def _list_of(annotation: str) -> Kind:
 
 _POSITIVE = Kind("a positive number", _is_number, lambda value: 0.0 < _float(value) < math.inf)
 _UNBOUNDED = Kind("a positive number", _is_number, lambda value: _float(value) > 0.0)
+_PAIR = Kind(
+    "a pair of numbers",
+    lambda value: _is_list(value) and len(value) == 2 and all(map(_is_number, value)),
+    lambda value: all(map(_is_finite, value)),
+)
 _KINDS = {
     "bool": Kind("True or False", lambda value: isinstance(value, (bool, np.bool_))),
     "int": Kind(
@@ -150,6 +155,8 @@ def _single(annotation: str, name: str) -> Kind | None:
         return _list_of(annotation[annotation.index("[") + 1 : -1])
     if annotation.startswith(_FUNCTIONS):
         return _KINDS["call"]
+    if annotation == "tuple[float, float]":
+        return _PAIR
     if annotation in _ALIASES:
         return kind_of(_ALIASES[annotation])
     if annotation in _CLASSES:

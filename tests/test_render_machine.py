@@ -63,9 +63,10 @@ def test_every_key_of_the_report_is_in_the_schema(schema: dict[str, Any], fourba
             if option.get("type") == "object" and isinstance(value, dict):
                 rules = option
         if isinstance(value, dict):
-            assert set(value) <= set(rules.get("properties", {})), where
+            known, others = rules.get("properties", {}), rules.get("additionalProperties")
+            assert isinstance(others, dict) or set(value) <= set(known), where
             for key, entry in value.items():
-                check(entry, rules["properties"][key], f"{where}.{key}")
+                check(entry, known.get(key, others), f"{where}.{key}")
         elif isinstance(value, list):
             for entry in value:
                 check(entry, rules.get("items", {}), f"{where}[]")

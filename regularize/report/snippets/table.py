@@ -72,8 +72,18 @@ SNIPPETS: dict[str, Snippet] = {
         ),
     ),
     "REG021": pair(
-        BodyPiece("rod", "0.1", "0.0001", '<mesh filename="/home/somebody/rod.stl"/>'),
-        BodyPiece("rod", "0.1", "0.0001", '<mesh filename="meshes/rod.stl"/>'),
+        DialectText(
+            {
+                "urdf": '<mesh filename="/home/somebody/part.stl"/>',
+                "sdf": "<include><uri>../../elsewhere/part.sdf</uri></include>",
+            }
+        ),
+        DialectText(
+            {
+                "urdf": '<mesh filename="meshes/part.stl"/>',
+                "sdf": "<include><uri>part.sdf</uri></include>",
+            }
+        ),
     ),
     "REG101": pair(closing("revolute", "3 0 0"), closing("revolute", "0.3 0 0")),
     "REG102": shell("regularize check MODEL", "regularize check MODEL --floating"),
