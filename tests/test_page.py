@@ -74,7 +74,7 @@ def complaints(errors: str) -> list[str]:
 #: Waits for what all frames of a page have found.
 TOGETHER = """<script>
 const frames = [...document.querySelectorAll("iframe")], wait = setInterval(() => {
-  const found = frames.map((frame) => frame.contentDocument.body.dataset);
+  const found = frames.map((frame) => frame.contentDocument?.body?.dataset || {});
   const broken = found.find((data) => data.error);
   if (broken) document.body.dataset.error = broken.error;
   if (!found.every((data) => data.result || data.error)) return;
