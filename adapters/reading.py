@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from regularize.adapters.common import outside
 from regularize.adapters.common.admission import admitted
 from regularize.adapters.common.digits import significant_digits
 from regularize.adapters.registry import Adapter, adapters, readable
@@ -75,7 +76,10 @@ def read(
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
-    found = _located(admitted(_read_by(reader, path, options)), packages or {})
+    found = admitted(_read_by(reader, path, options))
+    # What a saved mechanism came from is not read again.
+    found = outside.report(found, () if adapter.name == "json" else found.files)
+    found = _located(found, packages or {})
     if found.digits is not None:
         return found
     return replace(found, digits=significant_digits(read_bytes(path)))

@@ -47,6 +47,7 @@ class Adapter:
         reserved: Names that only the ground may have.
         meshes: Suffixes of the mesh files that it takes, which have to be there then; none: it
             takes any reference.
+        coupled: Most joints that one linear relation of a file can have; None: any number.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Adapter:
     one_namespace: bool = False
     reserved: frozenset[str] = frozenset()
     meshes: frozenset[str] = frozenset()
+    coupled: int | None = 2
 
     def __post_init__(self) -> None:
         """Check that the record is complete."""
@@ -145,6 +147,7 @@ BUILTIN: tuple[Adapter, ...] = (
         patcher="regularize.adapters.native.patch:NativePatcher",
         writer="regularize.adapters.native.native:write",
         sniff=is_native,
+        coupled=None,
     ),
     Adapter(
         name="sdf",
@@ -170,6 +173,7 @@ BUILTIN: tuple[Adapter, ...] = (
         module="mujoco",
         reserved=frozenset({"world"}),
         meshes=frozenset({".stl", ".obj", ".msh"}),
+        coupled=None,
     ),
     Adapter(
         name="usd",

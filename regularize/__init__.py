@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regularize.as_designed.absorb import absorb_gaps as absorb_gaps
     from regularize.as_designed.idealise import Idealised as Idealised
     from regularize.as_designed.idealise import idealise as idealise
+    from regularize.assembly_modes.body_pose import BodyPose as BodyPose
     from regularize.assembly_modes.closed_form import closed_form as closed_form
     from regularize.assembly_modes.configurations import configurations as configurations
     from regularize.building import build_model as build_model
@@ -45,9 +46,11 @@ if TYPE_CHECKING:
     from regularize.pinocchio_model.importing import from_pinocchio as from_pinocchio
     from regularize.pinocchio_model.isostatic import isostatic as isostatic
     from regularize.pinocchio_model.robot import Robot as Robot
+    from regularize.proofs.bounds import verify as verify
     from regularize.proofs.prove import prove as prove
     from regularize.proofs.verifier import Verdict as Verdict
-    from regularize.proofs.verifier import verify as verify
+    from regularize.reach.workspace import WorkspaceMap as WorkspaceMap
+    from regularize.reach.workspace import workspace as workspace
     from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
@@ -59,7 +62,7 @@ if TYPE_CHECKING:
     from regularize.statics.reactions import reactions as reactions
     from regularize.statics.self_stress import self_stress as self_stress
 
-from regularize.door import opened
+from regularize.displayed import did_you_mean
 from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
@@ -74,12 +77,14 @@ _HOME = {
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
     "Misfit": "report.misfit",
+    "BodyPose": "assembly_modes.body_pose",
     "Path": "dynamics.one_freedom.path",
     "Reduction": "reduction.reduce",
     "Report": "checking",
     "Robot": "pinocchio_model.robot",
     "Simulation": "dynamics.simulation",
     "Verdict": "proofs.verifier",
+    "WorkspaceMap": "reach.workspace",
     "absorb_gaps": "as_designed.absorb",
     "assemble": "solving",
     "augment": "pinocchio_model.augmenting",
@@ -109,21 +114,39 @@ _HOME = {
     "self_stress": "statics.self_stress",
     "simulate": "dynamics.simulate",
     "to_pinocchio": "pinocchio_model.exporting",
-    "verify": "proofs.verifier",
+    "verify": "proofs.bounds",
     "with_density": "model.density",
+    "workspace": "reach.workspace",
 }
+
+__all__ = sorted(
+    [
+        *_HOME,
+        "MissingPinocchio",
+        "ModelError",
+        "ReadError",
+        "RegularizeError",
+        "UnknownFormat",
+        "__version__",
+    ]
+)
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module when it is first asked for."""
     if name not in _HOME:
-        raise AttributeError(f"module 'regularize' has no attribute {name!r}")
+        if name.startswith("__"):
+            raise AttributeError(f"module 'regularize' has no attribute {name!r}")
+        known = did_you_mean(name, _HOME)
+        raise AttributeError(f"module 'regularize' has no attribute {name!r}{known}")
     try:
         value = getattr(importlib.import_module(f"regularize.{_HOME[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name != "pinocchio":
             raise
         raise MissingPinocchio(f"`regularize.{name}`") from error
+    from regularize.door import opened  # NumPy, where something is called
+
     value = opened(name, value)
     globals()[name] = value
     return value

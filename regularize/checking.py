@@ -26,6 +26,17 @@ class Report(Analysis):
 
         return render(self)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict and the findings as a small table, and the page below it."""
+        from regularize.model.named_columns import table_html
+        from regularize.render.html import frame
+        from regularize.render.view import headline, verdict
+
+        name, counts = headline(self)
+        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
+        table = table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
+        return table + frame(self)
+
 
 def check(
     mechanism: Mechanism,

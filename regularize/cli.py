@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from regularize import streams
 from regularize.commands import (
+    bench,
     check,
     completion,
     explain,
@@ -25,8 +28,11 @@ from regularize.commands import (
     simulate,
     solve,
     verify,
+    workspace,
 )
-from regularize.displayed import displayed
+from regularize.commands.columns import width
+from regularize.commands.first_steps import first_steps
+from regularize.displayed import did_you_mean, displayed
 from regularize.errors import MissingPinocchio, RegularizeError
 
 VERBS = (
@@ -37,17 +43,63 @@ VERBS = (
     export,
     simulate,
     solve,
+    workspace,
     metamodel,
     show,
+    bench,
     explain,
     formats,
     completion,
 )
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line that says what a wrong word may have meant."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Values may be negative and have units, such as ``-30deg``."""
+        super().__init__(*arguments, **options)
+        self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
+        self.formatter_class = _formatter
+        self.given: Sequence[str] = ()
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line and leave with status 2."""
+        choice = re.match(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
+        if choice is not None:
+            what = "verb" if choice[1] == "VERB" else f"value for {choice[1]}:"
+            known = re.findall(r"'?([\w+-]+)'?", choice[3])
+            message = f"no {what} {choice[2]!r}{did_you_mean(choice[2], known, most=20)}"
+        left = re.match(r"unrecognized arguments: (\S+)(.*)", message)
+        if left is not None:
+            verb = next((word for word in self.given[:1] if word in _verbs()), None)
+            options = _options(verb) if left[1].startswith("-") else []
+            near = did_you_mean(left[1].partition("=")[0], options).partition(";")[0]
+            what = "option" if left[1].startswith("-") else "place for"
+            message = f"no {what} {left[1]!r}{near if options else ''}"
+        self.exit(2, f"{self.prog}: {displayed(message)}; see {self.prog} --help\n")
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    return argparse.HelpFormatter(prog, max_help_position=26, width=width(most=100))
+
+
+def _verbs() -> dict[str, argparse.ArgumentParser]:
+    """The parsers of all verbs by their names."""
+    groups = parser()._subparsers
+    actions = groups._group_actions if groups is not None else []
+    return dict(actions[0].choices or {}) if actions else {}
+
+
+def _options(verb: str | None) -> list[str]:
+    """Long options of a verb, or of the program."""
+    chosen = parser() if verb is None else _verbs()[verb]
+    return [name for name in chosen._option_string_actions if name.startswith("--")]
+
+
+def parser() -> Parser:
     """The parser with all verbs."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="regularize",
         description="Find, explain and remove redundant loop constraints of closed kinematic "
         "chains.",
@@ -55,9 +107,8 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--version", action="store_true", help="print the version and leave")
     subparsers = result.add_subparsers(metavar="VERB")
     for verb in VERBS:
-        # The first line of a verb's module reads "`regularize check`: say …".
-        name, _, words = str(verb.__doc__).splitlines()[0].partition("`: ")
-        own = subparsers.add_parser(name.split()[-1], help=words.rstrip("."))
+        name, words = _told(verb)
+        own = subparsers.add_parser(name, help=words)
         own.set_defaults(run=verb.run)
         if verb is completion:
             own.set_defaults(whole=result)
@@ -65,16 +116,25 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
+def _told(verb: Any) -> tuple[str, str]:
+    """Name and words: the first line of a verb's module reads "`regularize check`: say …"."""
+    name, _, words = str(verb.__doc__).splitlines()[0].partition("`: ")
+    return name.split()[-1], words.rstrip(".")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    arguments = parser().parse_args(argv)
+    whole = parser()
+    whole.given = sys.argv[1:] if argv is None else argv
+    arguments = whole.parse_args(argv)
     if arguments.version:
         from regularize.version import __version__
 
         sys.stdout.write(f"regularize {__version__}\n")
         return 0
     if not hasattr(arguments, "run"):
-        parser().print_help()
+        with streams.prepared():
+            sys.stdout.writelines(f"{line}\n" for line in first_steps([*map(_told, VERBS)]))
         return 2
     with streams.prepared():
         return _run(arguments)

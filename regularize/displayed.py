@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 #: Characters that move a cursor, break a line, turn the direction of writing, or are none.
 _UNSAFE = re.compile(
@@ -35,3 +36,29 @@ def displayed_name(name: str) -> str:
 
 def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def did_you_mean(name: object, known: Iterable[str], *, most: int = 12) -> str:
+    """The end of a message, such as `` (did you mean 'x'?); known are x, y``.
+
+    Args:
+        name: What is unknown.
+        known: What there is.
+        most: Names that are listed; the rest are counted.
+    """
+    from difflib import get_close_matches  # only where something went wrong
+
+    names = list(dict.fromkeys(known))
+    if not names:
+        return "; there is none"
+    lowered = {each.lower(): each for each in reversed(names)}
+    near = get_close_matches(str(name).lower(), lowered, n=1)
+    hint = f" (did you mean {lowered[near[0]]!r}?)" if near else ""
+    return f"{hint}; known are {named(names, most)}"
+
+
+def named(names: Iterable[str], most: int = 12) -> str:
+    """Names in one line; those beyond the first few are counted."""
+    every = list(names)
+    shown = ", ".join(map(displayed_name, every[:most])) or "none"
+    return f"{shown} and {len(every) - most} more" if len(every) > most else shown

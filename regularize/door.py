@@ -7,14 +7,13 @@ reduced where the function needs it, and anything else is refused with what was 
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from functools import wraps
-from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
-from regularize.errors import ModelError
+from regularize.arguments import check, kinds_of
+from regularize.displayed import did_you_mean
 
 #: What each function computes with, the first that a path or a mechanism leads to.
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -23,12 +22,13 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "check": ("Mechanism",),
     "closed_form": ("Mechanism",),
     "configurations": ("Mechanism",),
+    "cure": ("Reduction",),
     "cures": ("Reduction",),
     "fix": ("Path", "Mechanism"),
     "idealise": ("Mechanism", "Reduction"),
     "isostatic": ("Mechanism",),
     "joint_forces": ("Reduction",),
-    "metamodel": ("Mechanism", "ReducedModel"),
+    "metamodel": ("ReducedModel",),
     "minimal_dynamics": ("Reduction",),
     "misfit": ("Mechanism", "Reduction"),
     "partition": ("Mechanism",),
@@ -42,53 +42,50 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "simulate": ("Mechanism", "Reduction", "Robot"),
     "to_pinocchio": ("Reduction",),
     "with_density": ("Mechanism",),
+    "workspace": ("Mechanism",),
 }
 
 
-#: Numbers by the names that they have in every function: positive ones, and counts.
-POSITIVE = ("rtol", "near", "length_scale", "duration", "slip")
-COUNTS = ("configurations", "seed", "branch", "limit")
+#: What the first argument is called, here or there; each name leads to it in every function.
+SUBJECTS = ("mechanism", "model", "reduction", "source", "reduced")
 
 
 def opened(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as it stands at the door: its first argument is what the caller has.
 
-    Numbers among its arguments are checked as the command line checks them.
+    Its other arguments are checked by their annotations.
     """
-    needs = NEEDS.get(name)
-    if needs is None:
+    if not inspect.isfunction(function):
         return function
+    needs = NEEDS.get(name)
     signature = inspect.signature(function)
-    subject = next(iter(signature.parameters))
+    subject = next(iter(signature.parameters)) if needs else None
+    kinds = {name: kind for name, kind in kinds_of(function).items() if name != subject}
+    open_ = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
 
     @wraps(function)
     def called(*arguments: Any, **options: Any) -> Any:
+        if subject is not None and not arguments and subject not in options:
+            given_as = next((each for each in SUBJECTS if each in options), subject)
+            options = {subject if key == given_as else key: options[key] for key in options}
+        for key in options:
+            if key not in signature.parameters and not open_:
+                known = did_you_mean(
+                    key, [each for each in signature.parameters if each != subject]
+                )
+                raise TypeError(f"regularize.{name} has no argument {key!r}{known}")
         bound = signature.bind(*arguments, **options)
         given = bound.arguments
-        for each in given:
-            if given[each] is not None or signature.parameters[each].default is not None:
-                _check(name, each, given[each])
-        given[subject] = _led_to(needs, given[subject], name)
+        for each, kind in kinds.items():
+            if each in given and given[each] is not signature.parameters[each].default:
+                check(f"regularize.{name}", each, kind, given[each])
+        if needs and subject:
+            given[subject] = _led_to(needs, given[subject], name)
         return function(*bound.args, **bound.kwargs)
 
     # Other processes find it under the name that it has here.
     called.__module__, called.__qualname__ = "regularize", name
     return called
-
-
-def _check(function: str, name: str, value: Any) -> None:
-    """Refuse a number that the argument cannot be; ``TypeError`` where it is none at all."""
-    if name in POSITIVE:
-        kind, what = Real, "a positive number"
-    elif name in COUNTS:
-        kind, what = Integral, "a whole number, not negative"
-    else:
-        return
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"regularize.{function}: {name} is {what}; got {value!r:.60}")
-    least: float = math.ulp(0.0) if kind is Real else 0.0
-    if not least <= float(value) < math.inf:
-        raise ModelError(f"regularize.{function}: {name} is {what}; got {value!r}")
 
 
 def _led_to(needs: tuple[str, ...], source: Any, name: str) -> Any:
@@ -106,6 +103,10 @@ def _led_to(needs: tuple[str, ...], source: Any, name: str) -> Any:
         return source.mechanism
     if "Reduction" in needs and "Analysis" in kinds:
         return source.reduction
+    if "ReducedModel" in needs and kinds & {"Mechanism", "Reduction", "Analysis"}:
+        from regularize.metamodels.reduced_dynamics import reduced_model
+
+        return reduced_model(getattr(source, "reduction", source))
     if "Reduction" in needs and "Mechanism" in kinds:
         from regularize.solving import reduce
 

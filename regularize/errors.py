@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regularize.displayed import displayed
+from regularize.displayed import did_you_mean, displayed
 
 
 class RegularizeError(Exception):
@@ -41,8 +41,9 @@ class UnknownFormat(RegularizeError):
     def __init__(self, path: str, known: Sequence[str]) -> None:
         """Name the file, the known formats and the way out."""
         self.path, self.known = path, tuple(known)
+        near = did_you_mean(path, known).partition(";")[0]
         super().__init__(
-            f"{path}: no known model format (known: {', '.join(known)}); "
+            f"{path}: no known model format{near} (known: {', '.join(known)}); "
             "name it with --format, or see `regularize formats`"
         )
 
@@ -74,6 +75,10 @@ class MissingPinocchio(MissingExtra):
 
 class ModelError(RegularizeError):
     """A mechanism is inconsistent in itself (unknown body, repeated name, wrong shape)."""
+
+
+class NotFinite(ModelError):
+    """A configuration, velocity or force holds what is no finite number."""
 
 
 class NotClosed(RegularizeError):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import mechanisms
+import noise_table
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
@@ -66,6 +67,46 @@ def test_loops_close_and_move(
     assert reduction.assembly.closed
     assert (reduction.mobility, reduction.finite_mobility) == (mobility, mobility)
     assert (reduction.redundant, reduction.removed) == (redundant, removed)
+
+
+@pytest.mark.parametrize(
+    ("make", "joint", "shift", "turn"),
+    [
+        # Coordinates take most of it up, and could close the rest far away.
+        (mechanisms.bennett, "B", (8.2e-4, 3.3e-4, -1.3e-3), (9e-4, 4.5e-4, -5.4e-4)),
+        # Flat and singular: solved far away from where it is drawn.
+        (
+            noise_table.asset("roberval_balance.urdf"),
+            "right_lower",
+            (-5e-4, -4e-4, -2.4e-3),
+            (1.8e-3, 1.1e-3, -3e-4),
+        ),
+        # All that the axes miss each other by.
+        (mechanisms.spherical_fourbar, "B", (8.2e-4, 3.3e-4, -1.3e-3), (9e-4, 4.5e-4, -5.4e-4)),
+    ],
+    ids=["bennett", "roberval", "spherical"],
+)
+def test_the_machine_stays_the_one_that_was_meant(
+    make: Callable[[], Mechanism], joint: str, shift: ArrayLike, turn: ArrayLike
+) -> None:
+    exact = rg.reduce(make(), configurations=0)
+    found = rg.absorb_gaps(off(make(), joint, shift, turn))
+    (loops,) = found.closed
+    assert (loops.motions, loops.meant) == (exact.finite_mobility, exact.finite_mobility)
+    after = rg.reduce(found.mechanism, configurations=0)
+    for name in ("mobility", "finite_mobility", "redundant", "removed"):
+        assert getattr(after, name) == getattr(exact, name), name
+    (finding,) = found.findings()
+    assert f"then {exact.mobility}, and {exact.redundant} of their" in finding.message
+
+
+def test_a_gap_that_is_smaller_than_what_locks_says_so() -> None:
+    locked = rg.load(ASSETS / "nearly_planar_fourbar.urdf")
+    found = rg.absorb_gaps(off(locked, "D", NONE, (4e-5, 0, 0)))
+    assert found.changed
+    assert rg.reduce(found.mechanism, configurations=0).finite_mobility == 0
+    codes = [finding.code for finding in found.findings()]
+    assert codes == ["REG225", "REG229"]
 
 
 def test_what_cannot_be_assembled_stays_open() -> None:

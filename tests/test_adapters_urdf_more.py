@@ -186,6 +186,27 @@ def test_loop_closures_beside_the_model(text: str, folder: str, tmp_path: Path) 
     assert read(four_bar(tmp_path / "urdf"), loops=False).files == ()
 
 
+def test_tolerances_beside_the_model(tmp_path: Path) -> None:
+    stated = "tolerances:\n  A: [0.05mm, 1mrad]\n  D: {translation: 1e-4, rotation: 2e-3}\n"
+    (tmp_path / "loop_closures.yaml").write_text(PINS + stated)
+    mechanism = read(four_bar(tmp_path))
+    assert mechanism.joint("A").tolerance == pytest.approx((5e-5, 1e-3))
+    assert mechanism.joint("D").tolerance == pytest.approx((1e-4, 2e-3))
+    assert mechanism.joint("B").tolerance is None
+    for wrong, words in (
+        ("[1, 0]", "not a positive"),
+        ("[1furlong, 1]", "unit"),
+        ("1mm", "one of"),
+    ):
+        text = PINS + f"tolerances: {{A: {wrong}}}\n"
+        (tmp_path / "loop_closures.yaml").write_text(text)
+        with pytest.raises(ReadError, match=rf"loop_closures.yaml:\d+: tolerances/A: .*{words}"):
+            read(four_bar(tmp_path))
+    (tmp_path / "loop_closures.yaml").write_text(PINS + "tolerances: {E: [1mm, 1deg]}\n")
+    with pytest.raises(ReadError, match="no joint 'E'"):
+        read(four_bar(tmp_path))
+
+
 def test_loop_closures_named_by_the_user(tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text(BALLS)

@@ -15,12 +15,14 @@ from regularize.door import NEEDS
 FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
 #: Further arguments that a function has to have.
 MORE: dict[str, dict[str, Any]] = {
+    "cure": {"kinds": {}},
     "closed_form": {"inputs": ["A"]},
     "configurations": {"inputs": ["A"], "values": [0.1]},
     "metamodel": {"bounds": {"A": (0.0, 0.1)}},
     "misfit": {"tolerance": 1e-4},
     "simulate": {"duration": 0.01},
     "with_density": {"density": 1000.0},
+    "workspace": {"over": ["A"]},
 }
 
 

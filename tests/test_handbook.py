@@ -17,6 +17,10 @@ PAGES = sorted((ROOT / "assets" / "handbook").glob("*.md"))
 MODULES = {"brep": "OCP", "urdfpy": "urchin", "usd": "pxr", "viz": "matplotlib"}
 
 
+#: Pages that are run as the notebooks that they are too; see ``test_notebooks.py``.
+AS_NOTEBOOKS = {"first-hour", "four-bar-in-pinocchio", "parallel-robots"}
+
+
 def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
@@ -33,7 +37,9 @@ def missing(page: Path) -> list[str]:
     return sorted(extra for extra in extras if find_spec(MODULES.get(extra, extra)) is None)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem not in AS_NOTEBOOKS], ids=lambda page: page.stem
+)
 def test_the_code_of_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from parallel_robots import ROBOTS
 from pinocchio_cases import MECHANISMS, massive
 
 import regularize as rg
@@ -166,3 +167,28 @@ def test_open_loops_are_refused() -> None:
         pytest.skip("the corpus is not here")
     with pytest.raises(UnsupportedExport, match="loops are open"):
         isostatic(rg.load(path))
+
+
+def test_relations_of_three_joints_go_where_they_can_be_held(tmp_path: Path) -> None:
+    """MJCF ties the three hinges of a leg of 4-PRRRR by a tendon; SDF says what it cannot tie."""
+    mujoco = pytest.importorskip("mujoco")
+    mechanism = massive(ROBOTS["4-PRRRR"][0]())
+    report = isostatic(mechanism, coupled=None, points=True)
+    (coupling,) = report.mechanism.couplings
+    assert len(coupling.terms) == 3 and report.proved and report.result.redundant == 0
+    assert [f.code for f in report.findings if f.code in ("REG301", "REG233")] == []
+    rg.save(report.mechanism, tmp_path / "robot.xml")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "robot.xml"))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    rows = np.zeros((data.nefc, model.nv))
+    mujoco.mju_sparse2dense(
+        rows, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
+    ) if mujoco.mj_isSparse(model) else rows.__setitem__(..., data.efc_J.reshape(rows.shape))
+    equality = rows[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
+    assert model.ntendon == 1 and np.linalg.matrix_rank(equality, tol=1e-6) == model.nv - 4
+
+    fixed = isostatic(mechanism, coupled=2)
+    (unheld,) = [f for f in fixed.findings if f.code == "REG301"]
+    assert set(unheld.joints) == {name for name, _, _ in coupling.terms}
+    assert "REG233" in {f.code for f in fixed.findings} and not fixed.proved

@@ -15,7 +15,7 @@ from dynamics_table import states, weighed
 
 import regularize as rg
 from regularize.cli import main
-from regularize.errors import UnsupportedExport
+from regularize.errors import NotFinite, UnsupportedExport
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
 from regularize.lie.screw import Array
@@ -108,9 +108,9 @@ def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
     one = [kernel.part_poses(x) for x in q]
     for threads in (1, 2, 5, 20):
         np.testing.assert_array_equal(kernel.part_poses(q, threads), one)
-    with pytest.raises(ValueError, match="part_poses: argument 1 must have shape"):
+    with pytest.raises(rg.ModelError, match="part_poses: argument 1 must have shape"):
         kernel.part_poses(q[:, 1:])
-    with pytest.raises(ValueError, match="threads"):
+    with pytest.raises(rg.ModelError, match="threads"):
         kernel.part_poses(q, 0)
 
 
@@ -233,10 +233,14 @@ def test_many_states_are_computed_at_once() -> None:
         np.testing.assert_array_equal(robot.forward_dynamics(q, v, tau, threads=threads), one)
 
 
-def test_states_that_are_not_finite_give_what_is_not_finite() -> None:
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_states_that_are_not_finite_are_refused(number: float) -> None:
     robot = robot_of("planar_fourbar")
-    nothing = np.full(robot.model.nv, np.nan)
-    assert robot.kernel.forward_dynamics(nothing, nothing, nothing) is None
+    state = [robot.q0, np.zeros(3), np.zeros(3)]
+    for k in range(3):
+        wrong = np.array([0.0, number, 0.0])
+        with pytest.raises(NotFinite, match=f"argument {k + 1} must consist of finite numbers"):
+            robot.kernel.forward_dynamics(*state[:k], wrong, *state[k + 1 :])
 
 
 @pytest.mark.parametrize(("name", "optimised"), [("planar_fourbar", "-O1"), ("bricard", "-O3")])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from descent_table import lowest, missing
 from random_mechanisms import random_network
 
 import regularize as rg
@@ -68,6 +69,7 @@ def test_traps(path: Path) -> None:
     reduction = rg.reduce(rg.load(path))
     assert any(part.locked for part in reduction.parts)
     assert locked_coordinates_without_rows(reduction) == 0
+    assert not missing(lowest(reduction), reduction)
 
 
 @pytest.mark.slow

@@ -143,6 +143,57 @@ def test_tables(name: str, tmp_path: Path) -> None:
     assert rest.entries[0].std > alone.entries[0].std
 
 
+def stating(mechanism: Mechanism, **tolerances: tuple[float | str, float | str]) -> Mechanism:
+    """The mechanism with tolerances of its own."""
+    joints = [replace(j, tolerance=tolerances.get(j.name)) for j in mechanism.joints]  # type: ignore[arg-type]
+    return replace(mechanism, joints=tuple(joints))
+
+
+def test_the_model_states_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair, other = ("0.1mm", "0.2deg"), (3e-4, 1e-3)
+    fourbar = stating(mechanisms.planar_fourbar(), A=pair, B=pair)
+    path = tmp_path / "model.json"
+    rg.save(fourbar, path)
+    found = rg.misfit(path)
+    assert found.as_dict() == rg.misfit(fourbar, {"A": pair, "B": pair}).as_dict()
+    assert rg.check(path).as_dict()["misfit"] == found.as_dict()
+    # A pair for all stands in its place, a table before it, and with it a pair is for the others.
+    plain = mechanisms.planar_fourbar()
+    for given, same in (
+        (other, other),
+        (["file", other], [{"A": pair, "B": pair}, other]),
+        (["file", {"B": other}], {"A": pair, "B": other}),
+    ):
+        assert rg.misfit(fourbar, given).as_dict() == rg.misfit(plain, same).as_dict()
+    with pytest.raises(rg.ModelError, match="no joint of the model states a tolerance"):
+        rg.misfit(plain)
+    assert rg.check(plain).as_dict()["misfit"] is None
+    main(["check", str(path), "--tolerance", "file", "--output", "json", "--fail-on", "never"])
+    assert json.loads(capsys.readouterr().out)["misfit"] == found.as_dict()
+
+
+def test_a_tolerance_that_a_format_cannot_hold_is_named(tmp_path: Path) -> None:
+    fourbar = stating(mechanisms.planar_fourbar(), B=(1e-4, 1e-3))
+    (finding,) = [d for d in rg.save(fourbar, tmp_path / "m.urdf") if d.code == "REG329"]
+    assert "tolerances of `B` are lost" in finding.message
+    assert not [d for d in rg.save(fourbar, tmp_path / "m.json") if d.code == "REG329"]
+
+
+@pytest.mark.parametrize("wrong", [(0.0, 1e-3), (1e-4, -1.0), (float("nan"), 1.0), ("1deg", 1)])
+def test_a_model_with_wrong_tolerances_is_refused(wrong: tuple[float, float]) -> None:
+    with pytest.raises(rg.ModelError, match="tolerance"):
+        stating(mechanisms.planar_fourbar(), A=wrong)
+
+
+def test_a_file_with_wrong_tolerances_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    rg.save(stating(mechanisms.planar_fourbar(), A=(1e-4, 1e-3)), path)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"translation": 0.0001', '"translation": -1'), encoding="utf-8")
+    with pytest.raises(rg.RegularizeError, match=r"joints\[0\]/tolerance.*not a positive"):
+        rg.load(path)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

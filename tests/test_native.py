@@ -21,6 +21,7 @@ import regularize
 from regularize.adapters import adapters
 from regularize.adapters.native.native import as_dict
 from regularize.errors import ReadError
+from regularize.lie.screw import exp
 from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.joint import joint_screws
 from regularize.model.mechanism import (
@@ -52,14 +53,15 @@ def everything() -> Any:
             "ä",
             "universal",
             joint_screws("universal"),
-            rng.normal(size=(4, 4)),
-            rng.normal(size=(4, 4)),
+            exp(rng.normal(size=6)),
+            exp(rng.normal(size=6)),
             [1 / 3, -1e-300],
             True,
             False,
             JointLimits([-np.inf, -2.0], [1.0, np.inf], [np.inf, 1 / 7], [30.0, np.inf]),
             source,
             JointDynamics([0.1, 0.0], None, [2 / 3, 1e300], [-0.5, 0.5], [0.0, 1e-9]),
+            (1 / 3e4, 1e-3),
         ),
         Joint(
             "k",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 import regularize as rg
 from regularize.adapters.common.digits import significant_digits
 from regularize.cli import main
-from regularize.errors import UnsupportedExport
+from regularize.errors import NotClosed, UnsupportedExport
 from regularize.manifold.tolerances import EXACT, ROUNDING, Tolerances
 from regularize.model.body import Inertia
 from regularize.model.graph_building import build
@@ -81,6 +82,17 @@ def slid(mechanism: Mechanism, sizes: float, seed: int) -> Mechanism:
 @pytest.mark.parametrize("name", SLID)
 def test_frames_slid_along_their_axes_change_nothing(name: str) -> None:
     assert said(slid(SLID[name], 1000.0, 1)) == said_of(name)
+
+
+@pytest.mark.parametrize("name", ["bennett", "bricard", "three_cranks"])
+def test_what_noisy_frames_were_meant_to_be_does_not_change_where_they_are_slid(name: str) -> None:
+    noisy = noise_table.noisy(SLID[name], 1e-4, 2)
+    here, there = (rg.idealise(each) for each in (noisy, slid(noisy, 1000.0, 3)))
+    for found in (here, there):
+        assert (found.written.finite_mobility, found.reduction.finite_mobility) == (0, 1)
+    length = noise_table.size(SLID[name])
+    distances = [max(f.distance[0] / length, f.distance[1]) for f in (here, there)]
+    assert distances[1] == pytest.approx(distances[0], rel=0.25)
 
 
 @pytest.mark.parametrize("sizes", [1000.0])
@@ -170,7 +182,11 @@ def rounded_schmidt() -> Mechanism:
 
 
 def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
-    reduction = rg.reduce(rounded_schmidt())
+    report = rg.check(rounded_schmidt(), configurations=2)
+    assert "of the size are noise of the numbers" in str(report)
+    assert 1e-6 < report.as_dict()["assembly"]["noise"] < 1e-4
+    assert rg.check(SLID["bennett"], configurations=2).as_dict()["assembly"]["noise"] < 1e-11
+    reduction = report.reduction
     assert reduction.assembly.closed
     assert 1e-8 < reduction.assembly.worst_after[1] < 1e-5
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
@@ -181,7 +197,7 @@ def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
 
 def test_one_of_three_cranks_is_off() -> None:
     exact = mechanisms.three_cranks()
-    for off in (1e-7, 1e-4):
+    for off in (1e-7, 1e-6, 1e-5, 1e-4):
         *others, last = exact.joints
         T = np.array(last.T_parent_joint)
         T[0, 3] += off
@@ -195,6 +211,22 @@ def test_one_of_three_cranks_is_off() -> None:
             assert off / 10 < report.meant.distance[0] < off
             answers = {1}
         assert answers == {1}, off
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-6, 8e-6, 1e-3])
+def test_check_and_simulate_agree_on_what_is_closed(gap: float) -> None:
+    fourbar = mechanisms.planar_fourbar()
+    *others, last = fourbar.joints
+    T = np.array(last.T_child_joint)
+    T[2, 3] += gap * noise_table.size(fourbar)
+    inertia = Inertia(1.0, np.zeros(3), 1e-2 * np.eye(3))
+    bodies = [b if b.name == "ground" else replace(b, inertia=inertia) for b in fourbar.bodies]
+    off = replace(fourbar, bodies=tuple(bodies), joints=(*others, replace(last, T_child_joint=T)))
+    report = rg.check(off, configurations=0)
+    closed = gap < 1e-5
+    assert report.as_dict()["assembly"]["closed"] is closed
+    with nullcontext() if closed else pytest.raises(NotClosed):
+        rg.simulate(off, duration=0.01)
 
 
 def test_as_designed_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

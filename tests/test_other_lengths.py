@@ -80,9 +80,11 @@ def test_the_words_say_how_it_was_told() -> None:
     assert "2 topological (all lengths tried)" in held and "paradoxical" not in held
     (why,) = rg.check(rg.load(ASSETS / "mobility" / "four_ruu.urdf")).as_dict()["why"]
     assert "as long as axes stay parallel: those of `A1`, `B1`, `E1`, `A2`" in why["text"]
-    special = str(rg.check(rg.load(ASSETS / "bennett.urdf"))).replace("\n", " ")
+    special = str(rg.check(rg.load(ASSETS / "schatz.urdf"))).replace("\n", " ")
     assert "not with 4 other sets of lengths" in special
-    assert "3 paradoxical (these lengths only)" in special
+    assert "1 paradoxical (these lengths only)" in special
+    proved = str(rg.check(rg.load(ASSETS / "bennett.urdf"))).replace("\n", " ")
+    assert "3 paradoxical (these lengths only; 3 proved by family: Bennett)" in proved
 
 
 def test_redrawn_axes_keep_their_relations() -> None:

@@ -181,7 +181,7 @@ def test_says_when_the_loops_cannot_be_closed() -> None:
 
 
 def test_unknown_names_are_listed() -> None:
-    with pytest.raises(ModelError, match="no coordinate 'nobody' in"):
+    with pytest.raises(ModelError, match="no coordinate 'nobody'; known are"):
         partition(five_bars(), independent=["nobody"])
 
 

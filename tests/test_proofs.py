@@ -18,6 +18,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.proofs import verifier
 from regularize.proofs.verifier import fingerprint
+from regularize.report.analysis import Analysis
 
 ASSETS = sorted((Path(__file__).resolve().parents[1] / "assets").glob("*.urdf"))
 TRAPS = sorted((Path(__file__).resolve().parents[2] / "shared/corpus/traps").glob("*.urdf"))
@@ -46,6 +47,67 @@ def test_every_removed_row_is_proved(path: Path) -> None:
     assert all(j["distance"] < 1e-8 for part in document["parts"] for j in part["joints"])
 
 
+FAMILIES = {
+    "mobility/altmann_6r": "line-symmetric Bricard",
+    "mobility/bricard_line_symmetric": "line-symmetric Bricard",
+    "mobility/bricard_octahedron_1": "none with a name",
+    "mobility/bricard_octahedron_2": "none with a name",
+    "mobility/dixon_second": "parallelograms",
+    "mobility/kaleidocycle_6": "plane-symmetric Bricard",
+    "mobility/miura_fold": "none with a name",
+    "mobility/myard_5r": "Goldberg 5R",
+    "bennett": "Bennett",
+    "braced_fourbar": "none with a name",
+    "bricard": "plane-symmetric Bricard",
+    "goldberg_5r": "Goldberg 5R",
+    "goldberg_6r": "Goldberg 6R",
+    "roberval_balance": "parallelograms",
+    "three_cranks": "parallelograms",
+    "waldron_6r": "Waldron 6R",
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_special_lengths_make_redundant_is_proved_by_its_motion(name: str) -> None:
+    reduction = rg.reduce(rg.load(ASSETS[0].parent / f"{name}.urdf"), numerical="anyway")
+    document = json.loads(json.dumps(rg.prove(reduction)))
+    verdict = rg.verify(document)
+    assert verdict.holds, verdict.reason
+    assert document["undecided"] == [] and reduction.remaining == 0
+    assert "no more than 0" not in verdict.claims[-1]
+    assert sum(p["conclusion"]["removed"] for p in document["parts"]) == reduction.removed
+    steps = [step for part in document["parts"] for step in part["steps"]]
+    assert [step["family"] for step in steps if step["because"] == "motion"] == [FAMILIES[name]]
+    assert any("lose their rank" in claim for claim in verdict.claims)
+    assert all(j["distance"] < 1e-8 for part in document["parts"] for j in part["joints"])
+
+
+def test_reports_tell_proved_families_from_what_was_only_seen() -> None:
+    mechanism = rg.load(ASSETS[0].parent / "goldberg_5r.urdf")
+    kept, removed = rg.check(mechanism), Analysis.of(rg.reduce(mechanism, numerical="anyway"))
+    for report in (kept, removed):
+        (entry,) = report.as_dict()["reduction"]["special_lengths"]
+        assert (entry["family"], entry["rows"]) == ("Goldberg 5R", 2) and entry["distance"] < 1e-8
+        codes = {finding.code for finding in report.diagnostics}
+        assert "REG230" in codes and "REG202" not in codes
+        assert report.redundancy["paradoxical"] == 2 and report.redundancy["exceptional"] == 0
+    assert removed.loops[0].claims == ("motion E",) and kept.loops[0].claims == ()
+    seen = rg.check(rg.load(ASSETS[0].parent / "schatz.urdf"))
+    assert seen.as_dict()["reduction"]["special_lengths"] == []
+    assert "REG202" in {finding.code for finding in seen.diagnostics}
+
+
+@pytest.mark.parametrize("name", ["focal_mechanism", "schatz", "shaky_7r"])
+def test_what_was_only_seen_is_not_proved(name: str) -> None:
+    """What the motion spaces prove of such a part stays proved."""
+    mechanism = rg.load(ASSETS[0].parent / f"{name}.urdf")
+    seen, proved = rg.reduce(mechanism, numerical="anyway"), rg.reduce(mechanism)
+    document = rg.prove(seen)
+    assert rg.verify(document).holds
+    assert sum(p["conclusion"]["removed"] for p in document["parts"]) == proved.removed
+    assert len(document["undecided"]) == (seen.removed > proved.removed)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_networks_are_proved(first: int) -> None:
@@ -64,6 +126,12 @@ def test_the_checker_needs_the_standard_library_alone(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", str(source), str(file)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout.split("\n")[0]) == (0, "holds")
+
+
+def motions(names: tuple[str, ...]) -> list[Any]:
+    folder = ASSETS[0].parent
+    some = (rg.reduce(rg.load(folder / f"{name}.urdf"), numerical="anyway") for name in names)
+    return [json.loads(json.dumps(rg.prove(reduction))) for reduction in some]
 
 
 def spaces(document: Any) -> list[Any]:
@@ -143,6 +211,91 @@ def change_group(document: Any, rng: np.random.Generator) -> None:
         part["loops"].popitem()
     else:
         step["because"] = "cut" if step["because"] == "held" else "joint"
+
+
+def change_motion(document: Any, rng: np.random.Generator) -> None:
+    """Another motion, or one of other joints, loops and rows."""
+    part = document["parts"][0]
+    step = next(step for step in part["steps"] if step["because"] == "motion")
+    names = sorted(step["moves"])
+    name = names[rng.integers(len(names))]
+    kind = rng.integers(8)
+    table = step["moves"][name][rng.integers(2)] if kind < 3 else step["curve"]
+    if kind < 4 and (kind < 3 or len(table[0]) > 1):
+        row = table[rng.integers(len(table))] if table else []
+        # A number that is not zero, for a multiple of the other ones would be the same curve.
+        at = [i for i, x in enumerate(row) if x != "0"]
+        if at:
+            row[at[0]] = str(int(row[at[0]]) + int(rng.choice([-2, 1, 3])))
+        else:
+            table.append(["1"])
+    elif kind == 4:
+        del step["moves"][name]
+    elif kind == 5:
+        cut = sorted(step["kept"])[rng.integers(len(step["kept"]))]
+        step["kept"][cut].append(["0", "0", "0", "0", "0", "1"])
+    elif kind == 6:
+        loop = step["loops"][sorted(step["loops"])[0]]
+        loop[0], loop[1] = loop[1], loop[0]
+    else:
+        joint = next(joint for joint in part["joints"] if joint["name"] == name)
+        joint["space"][0][0] = str(int(joint["space"][0][0]) + 1)
+
+
+def test_no_changed_motion_is_accepted() -> None:
+    rng = np.random.default_rng(3)
+    documents = motions(("bennett", "bricard", "goldberg_5r", "three_cranks", "waldron_6r"))
+    assert all(rg.verify(document).holds for document in documents)
+    for k in range(100):
+        document = copy.deepcopy(documents[k % len(documents)])
+        change_motion(document, rng)
+        document["fingerprint"] = fingerprint(document)
+        assert not rg.verify(document).holds, k
+
+
+def test_a_motion_of_joints_that_are_not_in_the_loops_says_nothing() -> None:
+    """The joint of the parameter has to turn in one of them, or all of them could stand still."""
+    (document,) = motions(("three_cranks",))
+    step = document["parts"][0]["steps"][-1]
+    step["moves"] = {name: [[["1"]], []] for name in step["moves"]} | {"X": [[["1"]], [["0", "1"]]]}
+    document["fingerprint"] = fingerprint(document)
+    assert not rg.verify(document).holds
+
+
+def test_ranks_are_bounded_where_the_exact_joints_are_not_known() -> None:
+    """Of six equations of the linkage of Schatz at least five are independent, as near as 1e-3."""
+    schatz, rods = (
+        rg.prove(rg.reduce(rg.load(ASSETS[0].parent / f"{name}.urdf"), numerical="anyway"))
+        for name in ("schatz", "stewart_6ups")
+    )
+    claims = rg.verify(schatz).claims
+    assert "at least 5" in claims[-1] and "no more than 1 redundant" in claims[-1]
+    assert "no more than 0 redundant" in rg.verify(rods).claims[-1]
+    assert float(schatz["bounds"][0]["off"]) >= 1e-3
+
+
+def test_no_changed_bound_is_accepted() -> None:
+    (document,) = motions(("goldberg_5r",))
+    (bound,) = document["bounds"]
+    changes: list[Callable[[Any], object]] = [
+        lambda b: b.update(off=100.0 * b["off"]),
+        lambda b: b.update(off=-b["off"]),
+        lambda b: b["inverse"][0].__setitem__(0, b["inverse"][0][0] + 1.0),
+        lambda b: b["inverse"].pop(),
+        lambda b: b["rows"].append(b["rows"][0]),
+        lambda b: b["columns"].__setitem__(0, b["columns"][1]),
+        lambda b: b["rows"].__setitem__(0, -1),
+        lambda b: b["loops"][0].pop(),
+        lambda b: b["loops"].append(b["loops"][0]),
+        lambda b: [joint["written"].__setitem__(0, [0.0] * 6) for joint in b["joints"][:2]],
+    ]
+    for k, change in enumerate(changes):
+        other = copy.deepcopy(document)
+        change(other["bounds"][0])
+        other["fingerprint"] = fingerprint(other)
+        # A loop that stands twice adds no rank: what is said stays true, of more equations.
+        assert rg.verify(other).holds == (k == 8), k
+    assert rg.verify(document).holds and len(bound["rows"]) == 4
 
 
 CHANGES = (change_number, change_space, change_order, change_rows, change_premise, change_group)

@@ -64,6 +64,10 @@ def examine(mechanism: Mechanism, where: str) -> Reduction:
     rows = sum(cut.kept + cut.edge.freedoms for cut in reduction.cuts)
     assert reduction.remaining == rows - reduction.rank >= 0, where
 
+    # Nowhere found to let go what all equations hold.
+    place = reduction.certificate.nearest
+    assert place is None or place.ratio > 1e-3, where
+
     # The counts add up.
     assert reduction.redundant == reduction.mobility - reduction.gruebler, where
     assert reduction.redundant == reduction.removed + reduction.remaining, where

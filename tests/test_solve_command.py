@@ -36,10 +36,12 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def table(text: str) -> dict[str, list[float]]:
     """Coordinates of all ways by joint."""
-    rows = text.split("assembled\n")[-1].splitlines()[1:]
-    return {
-        row.split()[0]: [float(x) for x in row.split()[1:]] for row in rows if "more" not in row
-    }
+    found: dict[str, list[float]] = {}
+    for row in text.split("assembled\n")[-1].splitlines():
+        name, *cells = row.split()
+        if "more" not in row and name != "way":
+            found.setdefault(name, []).extend(map(float, cells))
+    return found
 
 
 def test_formulas_in_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,7 +58,11 @@ def test_signals_end_in_one_line_and_leave_nothing(
 ) -> None:
     out = tmp_path / "out.csv"
     process = started(
-        "simulate", FOURBAR, "--duration", "1e5", "-o", str(out), stdout=subprocess.PIPE
+        "simulate",
+        *(FOURBAR, "--duration", "1e5", "-o", str(out)),
+        stdout=subprocess.PIPE,
+        # Whoever starts the tests in the background of a shell ignores interrupts for all of them.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     busy = f"/proc/{process.pid}/maps"  # the work has begun once Pinocchio is there
     for _ in range(600):

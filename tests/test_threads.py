@@ -99,7 +99,7 @@ def test_shapes_of_batches() -> None:
     each = [robot.forward_dynamics(q[k], v[k], tau[0]) for k in range(5)]
     assert np.array_equal(robot.forward_dynamics(q, v, tau[0]), each)
     assert robot.forward_dynamics(q[:0], v[:0], tau[:0]).shape == (0, 3)
-    with pytest.raises(ValueError, match="different lengths"):
+    with pytest.raises(rg.ModelError, match="different lengths"):
         robot.forward_dynamics(q, v[:3], tau)
 
 

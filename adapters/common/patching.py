@@ -19,6 +19,7 @@ from regularize.adapters.common.edits import (
     Patch,
     WantedKind,
     WantedSlack,
+    still,
 )
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml_places import Place, XmlPlaces
@@ -67,19 +68,36 @@ class Patcher(ABC):
         """The edits that make joints what they are to be; raises ``ModelError`` for what is not."""
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
-        """Whether the file lets the frames of a joint move, on its parent and on its child."""
+        """Whether the frames of a joint may move by themselves, on its parent and on its child."""
         return False, False
 
-    def placed(self, wanted: Sequence[WantedKind]) -> list[Edit] | None:
-        """The edits of bodies and joints that put joints where their replacements are.
-
-        None where the format knows no other way than ``moved``.
-        """
-        return None
-
     def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
-        """The edits that move the frames of joints which may move."""
-        return []
+        """The edits that put joints elsewhere on their bodies.
+
+        Raises:
+            UnsupportedExport: The file does not say where one of them is, or not in one place.
+        """
+        for each in wanted:
+            if not self.holds(each):
+                raise self.unplaced(each)
+        return [*dict.fromkeys(edit for each in wanted for edit in self.frame_edits(each))]
+
+    def holds(self, wanted: MovedJoint) -> bool:
+        """Whether only those frames of a joint are to be moved that may."""
+        sides = zip(self.movable(wanted.before), wanted.shifts, strict=True)
+        return all(may or still(shift) for may, shift in sides)
+
+    def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
+        """The edits that move the frames of one joint which may move."""
+        return ()
+
+    def unplaced(self, wanted: MovedJoint) -> UnsupportedExport:
+        """The error to raise about a joint whose place the file does not hold."""
+        return UnsupportedExport(
+            f"{wanted.before.source or self.path}: where joint {wanted.before.name!r} is cannot be "
+            "edited there; write the model anew with `regularize export MODEL --as-designed --to "
+            "FORMAT`"
+        )
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """The edits that put slack links in and take idle closing joints out; refused here."""
@@ -156,20 +174,6 @@ class XmlPatcher(Patcher):
         if path not in self._places:
             self._places[path] = XmlPlaces(self.text(path))
         return self._places[path]
-
-    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
-        """The edits of the elements that say where joints are."""
-        places = [(self.element(each.before), each) for each in wanted]
-        return [
-            edit
-            for place, each in places
-            if place is not None
-            for edit in self.frame_edits(place, each)
-        ]
-
-    def frame_edits(self, place: Place, wanted: MovedJoint) -> Iterable[Edit]:
-        """The edits that move the frames of one joint."""
-        return ()
 
     def element(self, joint: Joint) -> Place | None:
         """The element that a joint was read from; None where it comes from no element."""

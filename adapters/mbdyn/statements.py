@@ -146,10 +146,10 @@ class Statement(Located):
         for _ in range(2):
             axis = int(self.number())
             axes[axis] = self.direction(self.vector())
+        if len(axes) < 2 or not {*axes} <= {1, 2, 3}:
+            raise self.error("an orientation gives two different axes of 1, 2, 3")
         (one, first), (other, second) = axes.items()
         third = 6 - one - other
-        if third not in (1, 2, 3) or one == other:
-            raise self.error("an orientation gives two different axes of 1, 2, 3")
         normal = np.cross(first, second) * (1.0 if (other - one) % 3 == 1 else -1.0)
         columns = {one: first, third: self.direction(normal)}
         columns[other] = np.cross(columns[third], first) * (1.0 if (one - third) % 3 == 1 else -1.0)

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
+import numpy as np
 
 from regularize.adapters.common.xml import Node, parse
+from regularize.adapters.mjcf.amounts import check_amounts
 from regularize.adapters.mjcf.plugins import NOT_FOUND, without_plugins
+from regularize.displayed import displayed
 from regularize.errors import ReadError
 from regularize.model.diagnostic import Source
 from regularize.mujoco_warnings import collected
@@ -74,6 +77,8 @@ def compiled(path: str) -> Compiled:
     """
     root = parse(path, "mujoco")
     roots = [root, *_included(root, path)]
+    for each in roots:
+        check_amounts(each)
     with collected() as warnings:
         model, meshes, unknown, lost, weighed = _weighed(roots)
     texts: dict[tuple[str, str], Node] = {}
@@ -145,8 +150,29 @@ def _compile(
         raise _refused(path, error) from error
     if model is None:
         return None, {}, frozenset(), lost
+    _require_numbers(path, model)
     unknown = frozenset(ball.parent.id for ball in balls)
     return model, {geom.id: mesh for geom, mesh in meshes}, unknown, lost
+
+
+def _require_numbers(path: str, model: Any) -> None:
+    """Refuse places that are no numbers, and axes without length: MuJoCo takes both."""
+    for what, names, arrays in (
+        ("body", model.body, (model.body_pos, model.body_quat, model.body_ipos, model.body_iquat)),
+        ("geom", model.geom, (model.geom_pos, model.geom_quat, model.geom_size)),
+        ("joint", model.joint, (model.jnt_pos, model.jnt_axis)),
+    ):
+        for array in arrays:
+            wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
+            if len(wrong):
+                name = displayed(names(int(wrong[0])).name)
+                reason = f"{what} `{name}` holds what is no finite number; correct it"
+                raise ReadError(path, reason, element=f"{what}[@name='{name}']")
+    axial = np.isin(model.jnt_type, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))
+    for number in np.flatnonzero(axial & ~model.jnt_axis.any(axis=1)):
+        name = displayed(model.joint(int(number)).name)
+        element = f"joint[@name='{name}']"
+        raise ReadError(path, f"the axis of joint `{name}` has no length", element=element)
 
 
 def loaded(path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Joint frames moved in MJCF files: places of bodies in the tree, and of sites that close loops."""
+"""Joints moved in MJCF files: places of bodies, of sites that close loops, anchors of closures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class MjcfFrames:
 
     def __init__(self, model: Any, roots: Iterable[Place]) -> None:
         """Find bodies and sites by their names."""
-        self.m, self.named = model, {}
+        self.m: Any = model
+        self.named: dict[tuple[str, str], Place] = {}
+        self._bodies = {model.body(i).name: i for i in range(model.nbody)}
         for root in roots:
             for place in root.walk():
                 if place.tag in ("body", "site") and place.get("name") is not None:
@@ -49,19 +51,39 @@ class MjcfFrames:
                 sides[int(body == joint.child)].append(place)
         return sides if all(sides) else None
 
-    def body(self, joint: Place | None) -> Place | None:
-        """The body of a joint's element, where that is the only joint in it."""
-        body = None if joint is None else joint.parent
-        if body is None or body.tag != "body" or body.get("name") is None:
-            return None
-        if sum(child.tag in ("joint", "freejoint") for child in body.children) != 1:
-            return None
-        return self._editable("body", str(body.get("name")))
+    def body(self, name: str) -> Place | None:
+        """The body of that name, where no more than one joint hangs on its place."""
+        number = self._bodies.get(name, 0)
+        alone = number > 0 and int(self.m.body_jntnum[number]) < 2
+        return self._editable("body", name) if alone else None
 
     def _editable(self, tag: str, name: str) -> Place | None:
         place = self.named.get((tag, name))
-        inside = place is not None and place.parent is not None and place.parent.tag == "frame"
-        return None if place is None or inside or "fromto" in place.values else place
+        around = None if place is None or place.parent is None else place.parent.tag
+        held = around in ("body", "worldbody")
+        return place if place is not None and held and "fromto" not in place.values else None
+
+    def anchored(self, wanted: MovedJoint, rows: Iterable[tuple[int, Place]]) -> list[Edit] | None:
+        """The edits that put the points of a closure where they are meant to be on its first body.
+
+        MuJoCo finds the points of the second one from the assembled pose. None where the closure
+        is not written by bodies and anchors.
+        """
+        old, new, edits = wanted.before, wanted.after, []
+        for number, place in rows:
+            first = self.m.body(int(self.m.eq_obj1id[number])).name
+            sides = {
+                old.parent: (old.T_parent_joint, new.T_parent_joint),
+                old.child: (old.T_child_joint, new.T_child_joint),
+            }
+            if place.get("body1") is None or first not in sides or place.get("relpose") is not None:
+                return None
+            anchor = place.get("anchor")
+            if anchor is not None:
+                before, after = sides[first]
+                point = after @ inverse(before) @ [*map(float, anchor.split()), 1.0]
+                edits.append(place.with_attribute("anchor", numbers(point[:3])))
+        return edits
 
     def shifted(self, place: Place, wanted: MovedJoint, side: int) -> Iterator[Edit]:
         """The edits that move an element with a joint's frame on one of its bodies."""

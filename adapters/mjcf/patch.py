@@ -30,7 +30,6 @@ from regularize.adapters.common.xml_places import Place, XmlPlaces
 from regularize.adapters.mjcf.closure_patch import MjcfClosures
 from regularize.adapters.mjcf.compiled import compiled, loaded
 from regularize.adapters.mjcf.frames_patch import MjcfFrames
-from regularize.adapters.mjcf.placed import anchor_edits, body_edits
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
@@ -93,37 +92,30 @@ class MjcfPatcher(XmlPatcher):
 
     # -- places of joints
 
-    def placed(self, wanted: Sequence[WantedKind]) -> list[Edit]:
-        """The poses of bodies, and the anchors of closures on their first bodies."""
-        found: list[Edit] = []
-        closures = MjcfClosures(self, self.source)
-        for each in wanted:
-            if each.joint.closure:
-                found += anchor_edits(self, closures, self.m, each)
-            else:
-                found += body_edits(self, self.m, each)
-        return found
-
     def movable(self, joint: Joint) -> tuple[bool, bool]:
-        """Places of bodies with one joint, and of sites."""
+        """Places of bodies with one joint, and of sites; points of a closure move together."""
         if not joint.closure:
-            return self._frames.body(self._joint_place(joint)) is not None, False
+            return self._frames.body(joint.child) is not None, False
         both = self._sites(joint) is not None
         return both, both
 
-    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
-        """Places of bodies and sites."""
-        edits: list[Edit] = []
-        for each in wanted:
-            if each.before.closure:
-                sides = self._sites(each.before) or ([], [])
-            else:
-                body = self._frames.body(self._joint_place(each.before))
-                sides = ([] if body is None else [body], [])
-            for side, places in enumerate(sides):
-                for place in places:
-                    edits += self._frames.shifted(place, each, side)
-        return [*dict.fromkeys(edits)]
+    def holds(self, wanted: MovedJoint) -> bool:
+        """Closures may also have an anchor."""
+        return super().holds(wanted) or (wanted.before.closure and bool(self._rows(wanted.before)))
+
+    def frame_edits(self, wanted: MovedJoint) -> Iterator[Edit]:
+        """Places of bodies and sites, or anchors."""
+        joint = wanted.before
+        body = None if joint.closure else self._frames.body(joint.child)
+        sides = self._sites(joint) if joint.closure else ([body] if body else [], [])
+        if sides is None:
+            anchors = self._frames.anchored(wanted, self._rows(joint))
+            if anchors is None:
+                raise self.unplaced(wanted)
+            yield from anchors
+        for side, places in enumerate(sides or ()):
+            for place in places:
+                yield from self._frames.shifted(place, wanted, side)
 
     @cached_property
     def _frames(self) -> MjcfFrames:
@@ -131,8 +123,11 @@ class MjcfPatcher(XmlPatcher):
 
     def _sites(self, joint: Joint) -> tuple[list[Place], list[Place]] | None:
         """Sites that close a loop at a joint."""
-        rows = MjcfClosures(self, self.source).rows_of(joint)
-        return self._frames.sites(joint, [number for number, _ in rows])
+        return self._frames.sites(joint, [number for number, _ in self._rows(joint)])
+
+    def _rows(self, joint: Joint) -> list[tuple[int, Place]]:
+        """Equality constraints that make up a closure."""
+        return MjcfClosures(self, self.source).rows_of(joint)
 
     # -- joints of the tree
 

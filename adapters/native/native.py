@@ -16,6 +16,7 @@ import numpy as np
 from regularize.adapters.native.read import MARK, VERSION, read
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Coupling, Joint, JointLimits, Mechanism
+from regularize.model.quantity import COLUMNS
 from regularize.output_files import write_text
 
 #: Names of the entries of a coupling's term.
@@ -81,6 +82,9 @@ def plain(value: Any) -> Any:
         members["dynamics"] = stated
         if not stated:
             del members["dynamics"]
+        del members["tolerance"]
+        if value.tolerance is not None:
+            members["tolerance"] = dict(zip(COLUMNS, value.tolerance, strict=True))
     if isinstance(value, Coupling):
         members["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
     return members

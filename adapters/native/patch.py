@@ -48,14 +48,11 @@ class NativePatcher(Patcher):
         """Both frames."""
         return True, True
 
-    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+    def frame_edits(self, wanted: MovedJoint) -> list[Edit]:
         """The entries of the frames."""
-        found = []
-        for each in wanted:
-            frames = [tidy(T) for T in (each.after.T_parent_joint, each.after.T_child_joint)]
-            after = replace(each.before, T_parent_joint=frames[0], T_child_joint=frames[1])
-            found.append(WantedKind(each.before, after.kind, after))
-        return self.patch(found).edits
+        frames = [tidy(T) for T in (wanted.after.T_parent_joint, wanted.after.T_child_joint)]
+        after = replace(wanted.before, T_parent_joint=frames[0], T_child_joint=frames[1])
+        return self.patch([WantedKind(wanted.before, after.kind, after)]).edits
 
 
 def _members(node: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from regularize.adapters.common.tolerances import read_tolerance
 from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Source
@@ -140,8 +141,19 @@ def _read_values(value: Value) -> Array:
     return value.numbers(-1)
 
 
+def _read_frame(value: Value) -> Array:
+    """The frame as written, to the last digit."""
+    T = value.numbers(4, 4)
+    value.rotation(T[:3, :3])
+    if not np.array_equal(T[3], (0.0, 0.0, 0.0, 1.0)):
+        raise value.error("is no frame: its last row has to be 0, 0, 0, 1")
+    return T
+
+
 def _read_joint(value: Value) -> Joint:
     screws = value["screws"].numbers(-1, 6).reshape(-1, 6).T
+    if not screws.any(axis=0).all():
+        raise value["screws"].error("a screw of zeros is no motion")
     position = value.get("position")
     return Joint(
         value["name"].text(),
@@ -149,14 +161,15 @@ def _read_joint(value: Value) -> Joint:
         value["child"].text(),
         value["kind"].text(),
         screws,
-        value["T_parent_joint"].numbers(4, 4),
-        value["T_child_joint"].numbers(4, 4),
+        _read_frame(value["T_parent_joint"]),
+        _read_frame(value["T_child_joint"]),
         np.zeros(screws.shape[1]) if position is None else position.numbers(screws.shape[1]),
         value.maybe("actuated", Value.flag),
         value.maybe("closure", Value.flag, False),
         value.maybe("limits", _read_limits),
         value.maybe("source", _read_source),
         value.maybe("dynamics", _read_dynamics, JointDynamics()),
+        value.maybe("tolerance", read_tolerance),
     )
 
 

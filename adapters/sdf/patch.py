@@ -106,8 +106,10 @@ class SdfPatcher(XmlPatcher):
             found.edits += SdfJointPatch(self, place).edits(each, found)
         return found
 
-    def placed(self, wanted: Sequence[WantedKind]) -> list[Edit]:
-        """The poses of links and of joints on their children."""
+    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
+        """Poses of frames that joints name, else of links and of joints on their children."""
+        if all(map(self.holds, wanted)):
+            return super().moved(wanted)
         return [*placed_edits(self, wanted)]
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
@@ -115,9 +117,10 @@ class SdfPatcher(XmlPatcher):
         parent, child = frames_patch.frames(self.element(joint))
         return parent is not None, child is not None
 
-    def frame_edits(self, place: Place, wanted: MovedJoint) -> Iterable[Edit]:
+    def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
         """Poses of frames."""
-        return frames_patch.edits(place, wanted)
+        place = self.element(wanted.before)
+        return () if place is None else frames_patch.edits(place, wanted)
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Slack links, and closing elements taken out."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, WantedKind
+from regularize.adapters.common.edits import Edit, MovedJoint
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import numbers, quaternion, rpy
 from regularize.adapters.common.xml_places import Place
@@ -16,20 +16,20 @@ from regularize.model.joint_motion import motion
 from regularize.model.mechanism import Joint, Mechanism
 
 
-def placed_edits(patcher: XmlPatcher, wanted: Sequence[WantedKind]) -> Iterator[Edit]:
-    """The edits that put joints where their replacements are, in a file of one model.
+def placed_edits(patcher: XmlPatcher, wanted: Sequence[MovedJoint]) -> Iterator[Edit]:
+    """The edits that put joints elsewhere on their bodies, in a file of one model.
 
     By the letter of SDF the file's pose is assembled: links say where they are in their model, and
     joints where they are on their children.
 
     Args:
         patcher: Of the model.
-        wanted: The joints with their new places, kinds as they are.
+        wanted: The joints with their new places.
 
     Raises:
         UnsupportedExport: Poses are written in other frames than these.
     """
-    mechanism, new = patcher.mechanism, {each.joint.name: each.replacement for each in wanted}
+    mechanism, new = patcher.mechanism, {each.before.name: each.after for each in wanted}
     joints = tuple(new.get(joint.name, joint) for joint in mechanism.joints)
     before, after = (_poses(mechanism, each) for each in (mechanism.joints, joints))
     for body in mechanism.bodies:
@@ -40,10 +40,10 @@ def placed_edits(patcher: XmlPatcher, wanted: Sequence[WantedKind]) -> Iterator[
         place = patcher.places(body.source.path).at(body.source)
         yield _posed(patcher, place, "link", after[body.name])
     for each in wanted:
-        joint, element = each.replacement, patcher.element(each.joint)
+        joint, element = each.after, patcher.element(each.before)
         if element is None or element.tag != "joint":
             raise _refused(patcher, f"joint {joint.name!r}")
-        if not np.array_equal(joint.T_child_joint, each.joint.T_child_joint):
+        if not np.array_equal(joint.T_child_joint, each.before.T_child_joint):
             yield _posed(patcher, element, "joint", joint.T_child_joint)
         turned = (after[joint.child] @ joint.T_child_joint)[:3, :3]
         for k, axis in enumerate(each for each in element.children if each.tag.startswith("axis")):

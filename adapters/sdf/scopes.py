@@ -16,6 +16,7 @@ from regularize.adapters.sdf.link import read_link
 from regularize.lie.screw import IDENTITY, Array, inverse
 
 DEPTH = 30  # models inside models
+MODELS = 2_000  # of all includes: each may include two more
 #: Elements that join links and are not read.
 UNREAD = ("drake:joint", "drake:linear_bushing_rpy", "drake:tendon_constraint")
 QUIET = frozenset(
@@ -47,6 +48,8 @@ class Content:
     static: list[str] = field(default_factory=list)
     attachments: list[tuple[Attachment, Scope]] = field(default_factory=list)
     _pending: list[Callable[[], None]] = field(default_factory=list)
+    _parsed: dict[str, Node] = field(default_factory=dict)
+    _models: int = 0
 
     def add_world(self, node: Node) -> None:
         """Read the models of a ``<world>``."""
@@ -83,7 +86,9 @@ class Content:
         if file in path:
             raise node.error(f"includes `{uri}`, which includes itself; break the circle")
         self.draft.files.append(file)
-        model = parse(file).child("model")
+        if file not in self._parsed:
+            self._parsed[file] = parse(file)
+        model = self._parsed[file].child("model")
         if model is None:
             raise node.error(f"the included file {file} has no <model>; include another one")
         named = node.child("name")
@@ -106,6 +111,9 @@ class Content:
         """Read a ``<model>``; ``by`` is the ``<include>`` that asks for it."""
         if depth > DEPTH:
             raise node.error(f"models are nested more than {DEPTH} deep; flatten the file")
+        self._models += 1
+        if self._models > MODELS:
+            raise node.error(f"the file comes to more than {MODELS} models; include fewer")
         frame = f"{prefix}{MODEL}"
         if merged:
             frame = f"{prefix}_merged_{len(self.draft.files)}{MODEL}"

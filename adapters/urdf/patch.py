@@ -78,9 +78,10 @@ class UrdfPatcher(XmlPatcher):
         inside = joint.source is not None and joint.source.path == self.path
         return frames_patch.movable(self.element(joint) if inside else None, closure=joint.closure)
 
-    def frame_edits(self, place: Place, wanted: MovedJoint) -> Iterable[Edit]:
+    def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
         """Origins."""
-        return frames_patch.edits(place, wanted)
+        place = self.element(wanted.before)
+        return () if place is None else frames_patch.edits(place, wanted)
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Slack links, and closing elements taken out."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.offers import offer_closures
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.urdf import loop_files
+from regularize.adapters.urdf import loop_files, tolerances
 from regularize.adapters.urdf.draft import UrdfDraft, mark_closures
 from regularize.adapters.urdf.joint import read_joints, read_mimics
 from regularize.adapters.urdf.link import read_links
@@ -81,6 +81,7 @@ def read_root(
     read_mimics(draft)
     for file in files[:1]:
         file.close(draft)
+        tolerances.add(file.path, draft)
         draft.files.append(file.path)
     loop_files.report_unread(files, draft)
     read_closing_frames(draft)

@@ -1,17 +1,29 @@
-"""xacro files, expanded by xacro with ``xacrodoc``'s search for packages, and read as URDF."""
+"""xacro files, expanded by xacro with ``xacrodoc``'s search for packages, and read as URDF.
+
+A xacro file is a program: it is run in a process of its own, with limits, and its expressions are
+looked at before they are evaluated (``xacro_process``).
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
-import xacro
-from xacrodoc import packages as finding
+import xacrodoc
 
+from regularize.adapters.common import outside
 from regularize.adapters.common.xml import parse_text
 from regularize.adapters.urdf.read import read_root
 from regularize.errors import ReadError
 from regularize.model.mechanism import Mechanism
+
+#: What expands, beside this module.
+PROCESS = Path(__file__).with_name("xacro_process.py")
+assert xacrodoc  # so that a missing one is known here
 
 
 def read(
@@ -37,15 +49,34 @@ def read(
     Raises:
         ReadError: xacro cannot expand the file, or the result is not URDF.
     """
+    text, included = _expanded(path, dict(arguments or {}), packages or {})
+    root = parse_text(text, path)
+    mechanism = read_root(root, path, format="xacro", floating=floating, loops=loops)
+    return outside.report(mechanism, included)
+
+
+def _expanded(
+    path: str, arguments: dict[str, str], packages: Mapping[str, str | os.PathLike[str]]
+) -> tuple[str, list[str]]:
+    """The expanded text, and the files that it includes."""
+    asked = {
+        "path": path,
+        "arguments": arguments,
+        "packages": {name: os.fspath(folder) for name, folder in packages.items()},
+        "modules": sys.path,
+    }
+    run = subprocess.run(
+        [sys.executable, "-I", str(PROCESS)], input=json.dumps(asked).encode(), capture_output=True
+    )
     try:
-        finding.walk_up_from(path)
-        finding.update_package_cache(dict(packages or {}))
-        # Not by xacrodoc itself: it would look for included files in the working directory.
-        text = xacro.process_file(path, mappings=dict(arguments or {})).toprettyxml(indent="  ")
-    # xacro raises plain Exceptions of its own making, and whatever its expressions raise.
-    except Exception as error:
-        reason = " ".join(str(error).split())[:300]
+        answer = json.loads(run.stdout)
+    except ValueError:
+        raise ReadError(
+            path, "xacro takes more time or memory than it may to expand it; look for endless loops"
+        ) from None
+    if "error" in answer:
+        reason = " ".join(answer["error"].split())[:300]
         if "package" in reason.lower():
             reason += "; say where it is: --package NAME=PATH, or packages={NAME: PATH}"
-        raise ReadError(path, f"xacro cannot expand it: {reason}") from error
-    return read_root(parse_text(text, path), path, format="xacro", floating=floating, loops=loops)
+        raise ReadError(path, f"xacro cannot expand it: {reason}")
+    return answer["text"], answer["files"]

@@ -11,6 +11,7 @@ from typing import Any
 
 from pxr import UsdPhysics
 
+from regularize.adapters.common import outside
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.names import listed, unique
 from regularize.adapters.usd.body import Places, inertia_of, shapes_of
@@ -42,7 +43,9 @@ def read(path: str) -> Mechanism:
         ReadError: The file is not USD, or has no rigid bodies.
     """
     with faults_of(path):
-        return _read(path, open_stage(path))
+        stage = open_stage(path)
+        layers = [layer.realPath for layer in stage.GetUsedLayers()]
+        return outside.report(_read(path, stage), layers)
 
 
 def _read(path: str, stage: Any) -> Mechanism:

@@ -4,6 +4,8 @@ Loops that are closed more often than they need can contradict themselves: what 
 in redundant directions, which no coordinate can change. Joint frames are moved as little as it
 takes, at configurations along the whole motion at once, so that the loops close and move as they
 would without the redundant equations. What coordinates should close and cannot is no such gap.
+Loops of special dimensions are made special again where the noise that the gap shows explains what
+they miss; where they are not, closed loops that are locked by it are said to be so.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from regularize.as_designed.candidates import SHOWN, nearly_closed
 from regularize.as_designed.nearest import Nearest, closest, nearest
 from regularize.as_designed.places import JointPlaces
 from regularize.as_designed.relations import Axes
+from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
 from regularize.lie.subalgebra import RTOL
 from regularize.manifold.assembly import assemble
@@ -30,14 +34,32 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Joint, Mechanism
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.reduce import Reduction, reduce
 
 #: Which frames of a joint may be moved: that on its parent, that on its child.
 Movable: TypeAlias = Callable[[Joint], tuple[bool, bool]]
 
 
-@dataclass(frozen=True, eq=False)
-class Absorbed:
+@dataclass(frozen=True)
+class ClosedLoops:
+    """Loops that contradicted themselves and close now.
+
+    Attributes:
+        joints: Names of their joints.
+        motions: Their mobility.
+        redundant: Their redundant equations.
+        meant: The mobility that they may have been meant to have.
+    """
+
+    joints: tuple[str, ...]
+    motions: int
+    redundant: int
+    meant: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Absorbed(ShortRepr):
     """A mechanism whose loops close, but for what cannot.
 
     Attributes:
@@ -45,12 +67,14 @@ class Absorbed:
         moves: By how many metres and radians every joint was moved at most.
         gaps: What stayed open, of the loops that close now.
         left: What stays open: coordinates would have to close it, and cannot.
+        closed: The loops that close now, and what they are.
     """
 
     mechanism: Mechanism
     moves: dict[str, tuple[float, float]] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     left: tuple[Gap, ...] = ()
+    closed: tuple[ClosedLoops, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -58,7 +82,7 @@ class Absorbed:
         return bool(self.moves)
 
     def findings(self) -> Iterator[Diagnostic]:
-        """What was moved (REG225), and what stays open (REG226)."""
+        """What was moved (REG225), what is locked by it (REG229), what stays open (REG226)."""
         if self.changed:
             furthest = [max(sizes) for sizes in zip(*self.moves.values(), strict=True)]
             joints = tuple(gap.joint for gap in self.gaps)
@@ -66,11 +90,25 @@ class Absorbed:
                 "REG225",
                 "note",
                 f"{_open(self.gaps)} lie in redundant directions and are absorbed: joint frames "
-                f"are moved by at most {_sizes(*furthest)}",
+                f"are moved by at most {_sizes(*furthest)}; the mobility of the loops is then "
+                f"{sum(each.motions for each in self.closed)}, and "
+                f"{sum(each.redundant for each in self.closed)} of their equations are redundant",
                 joints=joints,
                 source=self.mechanism.joint(joints[0]).source,
                 help=tuple(f"`{name}`: {_sizes(*sizes)}" for name, sizes in self.moves.items()),
             )
+        for each in self.closed:
+            if each.meant > each.motions:
+                yield Diagnostic(
+                    "REG229",
+                    "warning",
+                    f"the loops of {', '.join(f'`{name}`' for name in each.joints)} close with "
+                    f"mobility {each.motions}, and {each.meant} may have been meant: what forbids "
+                    "more is weak, and the gaps do not tell whether noise makes it count",
+                    joints=each.joints,
+                    source=self.mechanism.joint(each.joints[0]).source,
+                    help=("look for the mechanism that was meant: --absorb-gaps --as-designed",),
+                )
         if self.left:
             joints = tuple(gap.joint for gap in self.left)
             yield Diagnostic(
@@ -108,6 +146,8 @@ def absorb_gaps(mechanism: Mechanism, *, movable: Movable | None = None, seed: i
     assembly = assemble(graph, seed=seed)
     if assembly.closed:
         return Absorbed(mechanism)
+    if graph.missed:  # a gap may be all that axes miss each other by
+        graph = build(mechanism, as_placed=True)
     absorbed = Absorbed(mechanism)
     for edges in graph.cells:
         loops = sized_loops(graph, assembly.q, edges, spanning_tree(graph))
@@ -115,13 +155,18 @@ def absorb_gaps(mechanism: Mechanism, *, movable: Movable | None = None, seed: i
         if largest_error(loops, q) <= CLOSED:
             continue
         own = tuple(gap for gap in gaps(loops, q) if _size(gap, loops) > CLOSED)
-        found = _closed(absorbed.mechanism, loops, q, movable, seed)
+        near = nearly_closed(graph, assembly.q, edges, SLIGHT)
+        found = _closed(absorbed.mechanism, *near, movable, seed)
         if found is None:
             absorbed = replace(absorbed, left=(*absorbed.left, *own))
             continue
-        moves = absorbed.moves | _moves(found)
-        framed = _framed(absorbed.mechanism, found.mechanism)
-        absorbed = Absorbed(framed, moves, (*absorbed.gaps, *own), absorbed.left)
+        absorbed = replace(
+            absorbed,
+            mechanism=_framed(absorbed.mechanism, found.change.mechanism),
+            moves=absorbed.moves | _moves(found.change),
+            gaps=(*absorbed.gaps, *own),
+            closed=(*absorbed.closed, found.loops),
+        )
     return absorbed
 
 
@@ -158,9 +203,17 @@ def _size(gap: Gap, loops: LoopKinematics) -> float:
     return max(gap.translation / loops.length, gap.rotation)
 
 
+class _Found(NamedTuple):
+    """A change of frames, what the loops are after it, and the reduction that says so."""
+
+    change: Nearest
+    loops: ClosedLoops
+    after: Reduction
+
+
 def _closed(
     mechanism: Mechanism, loops: LoopKinematics, q: Array, movable: Movable | None, seed: int
-) -> Nearest | None:
+) -> _Found | None:
     """The least change after which some loops close and move, or None.
 
     Least changes of all frames can make another special mechanism of a planar or a spherical one.
@@ -168,20 +221,23 @@ def _closed(
     axes made parallel, where they are not much larger; or moves of the closing joints alone. Any
     moves are made where neither closes the loops.
     """
-    for motions in _motions(loops, q):
+    counts = _motions(loops, q)
+    for motions in dict.fromkeys(counts):
         ways: list[tuple[Mask, float | None]] = [
             (_mask(loops, q, movable, shifts=True), _gap(loops, q)),
             (_mask(loops, q, movable, closing=True), None),
+            (_mask(loops, q, movable), None),
         ]
-        tried = [_tried(mechanism, loops, q, motions, *way, seed) for way in ways]
+        tried = [_tried(mechanism, loops, q, motions, *way, seed) for way in ways[:2]]
         if not any(tried):
-            tried = [_tried(mechanism, loops, q, motions, _mask(loops, q, movable), None, seed)]
-        found = [(_relations(after, loops), near) for near, after in filter(None, tried)]
+            tried = [_tried(mechanism, loops, q, motions, *ways[2], seed)]
+        found = [(_relations(each.after, loops), each) for each in tried if each is not None]
         if found:
             most = max(relations for relations, _ in found)
-            best = [near for relations, near in found if relations == most]
-            sizes = [float(np.linalg.norm(near.moves)) for near in best]
-            return next(n for n, size in zip(best, sizes, strict=True) if size <= 2 * min(sizes))
+            best = [each for relations, each in found if relations == most]
+            sizes = [float(np.linalg.norm(each.change.moves)) for each in best]
+            chosen = next(n for n, size in zip(best, sizes, strict=True) if size <= 2 * min(sizes))
+            return chosen._replace(loops=replace(chosen.loops, meant=counts[0]))
     return None
 
 
@@ -200,20 +256,25 @@ def _gap(loops: LoopKinematics, q: Array) -> float:
     return float(np.linalg.norm(loops.residual(loops.state(q))))
 
 
-def _motions(loops: LoopKinematics, q: Array) -> Iterator[int]:
-    """Numbers of motions that the loops may have when they close, the likely one first.
+def _motions(loops: LoopKinematics, q: Array) -> list[int]:
+    """Numbers of motions that the loops may have when they close, what was likely meant first.
 
-    A gap tilts axes, so that singular values as small as itself say nothing.
+    Noise makes a gap in singular values, and a gap of the loops tilts axes, so that singular values
+    as small as itself say nothing.
     """
     s = np.linalg.svd(loops.residual_jacobian(loops.state(q))[0] * loops.units, compute_uv=False)[
         : loops.freedoms
     ]
     largest = float(s[0]) if len(s) else 0.0
     missing = loops.freedoms - len(s)
-    counts = [
-        missing + int(np.sum(s <= cut * largest)) for cut in (max(RTOL, _gap(loops, q)), RTOL)
+    weak = [
+        len(s) - i
+        for i in range(1, len(s))
+        if s[i] <= min(s[i - 1] / SHOWN, SHOWN * SLIGHT * largest)
     ]
-    yield from dict.fromkeys(counts)
+    cuts = (max(RTOL, _gap(loops, q)), RTOL)
+    counts = [*weak[:1], *(int(np.sum(s <= cut * largest)) for cut in cuts)]
+    return [missing + count for count in counts]
 
 
 def _mask(
@@ -243,8 +304,8 @@ def _tried(
     mask: Mask,
     parallel: float | None,
     seed: int,
-) -> tuple[Nearest, Reduction] | None:
-    """The change, where it is no larger than the gap and leads to a mechanism that moves so."""
+) -> _Found | None:
+    """The change, where the gap explains it and it leads to a mechanism that moves so."""
     if not mask.any():
         return None
     start = closest(loops, q[None], motions)[0]
@@ -261,14 +322,19 @@ def _tried(
         movable=mask,
         stored=False,
         parallel=parallel,
+        as_placed=bool(build(mechanism).missed),
         ways=(1.0,),
     )
-    near = bool(np.linalg.norm(found.moves) <= 2.0 * np.linalg.norm(error))
+    size, gap = float(np.linalg.norm(found.moves)), float(np.linalg.norm(error))
+    near = size <= 2.0 * gap or (motions > 0 and found.distance <= min(SHOWN * gap, SLIGHT))
     if not (near and found.error <= CLOSED):
         return None  # another machine, or none
     after = reduce(found.mechanism, seed=seed, configurations=0)
     closed = sized_loops(after.graph, after.q, loops.edges)
     if largest_error(closed, after.q[loops.columns]) > CLOSED:
         return None
-    finite = {cell.edges: cell.finite for cell in after.cells}
-    return (found, after) if finite.get(loops.edges) == motions else None
+    names = tuple(dict.fromkeys(loops.graph.edges[e].joint.name for e in loops.edges))
+    for cell in after.cells:
+        if cell.edges == loops.edges and cell.finite == motions:
+            return _Found(found, ClosedLoops(names, motions, cell.redundant, motions), after)
+    return None

@@ -13,10 +13,9 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import EXACT
 from regularize.model.cycles import Cycle
-from regularize.model.graph import EdgeId
+from regularize.model.graph import EdgeId, Graph
 from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.reduce import Reduction
 
 #: What noise shows of itself, in units of the moves that undo it: in singular values over the
 #: largest, and in angles between axes that are meant to be parallel.
@@ -32,33 +31,39 @@ class Candidate:
         motions: How many.
         size: The largest of their singular values over the largest of all.
         searched: Whether a mechanism that has them was looked for nearby.
-        meeting: Whether it is not the equations that are weak: the axes may be meant to meet in one
-            point, which they miss by ``size`` of the distances of their frames from it.
+        missed: By which part of the distances of their frames from it the axes miss the point in
+            which they may be meant to meet; 0 where the equations are weak by themselves.
     """
 
     joints: tuple[str, ...]
     motions: int
     size: float
     searched: bool
-    meeting: bool = False
+    missed: float = 0.0
 
 
 def nearly_closed(
-    reduction: Reduction, edges: tuple[EdgeId, ...], near: float
+    graph: Graph, assembled: Array, edges: tuple[EdgeId, ...], near: float
 ) -> tuple[LoopKinematics, Array]:
     """Loops of a cell, and coordinates (n,) where they are closed but for what noise takes away.
 
     Equations that noise alone keeps independent can be solved, but far away: where the loops meet
     there is no pose that anybody meant. The stored one is near it.
+
+    Args:
+        graph: The mechanism.
+        assembled: Coordinates of all joints at the assembled pose, shape (n,).
+        edges: Edges of the cell.
+        near: Closure errors of that size may be left.
     """
-    columns = list(reduction.graph.columns(edges))
-    assembled, stored = reduction.q[columns], reduction.graph.position[columns]
-    loops = sized_loops(reduction.graph, assembled, edges)
+    columns = list(graph.columns(edges))
+    assembled, stored = assembled[columns], graph.position[columns]
+    loops = sized_loops(graph, assembled, edges)
     if np.max(np.abs(stored - assembled) / loops.units, initial=0.0) > EXACT.same:
         rough = replace(EXACT, singular=SHOWN * near)
         found = project(loops, stored[None], tolerances=rough)
         if found.error[0] <= SHOWN * near:
-            return sized_loops(reduction.graph, found.q[0], edges), found.q[0]
+            return sized_loops(graph, found.q[0], edges), found.q[0]
     return loops, np.asarray(assembled)
 
 
@@ -86,25 +91,52 @@ def candidates(
             may be found again.
         cycles: Short independent loops of the cell.
     """
-    n, least = loops.freedoms, (cell.finite or 0) + int(proved or not cell.finite)
-    if n == least:
+    least = (cell.finite or 0) + int(proved or not cell.finite)
+    if loops.freedoms == least:
         return []
     elsewhere = cell.generic.singular_values
     if not len(elsewhere) and _clear(loops, q, cycles, near):
         return []
+    return _weak(loops, q, near, least, elsewhere)
+
+
+def meeting_candidates(
+    loops: LoopKinematics, q: Array, near: float, missed: float
+) -> list[Candidate]:
+    """Motions that loops have if their axes are meant to meet in one point.
+
+    Lengths between axes that nearly meet are as small as what they miss the point by. Where frames
+    lie is no part of the mechanism, and yet the only hint of what is small for it.
+
+    Args:
+        loops: The loops, with frames where the file has them.
+        q: Where they are nearly closed, shape (n,).
+        near: Largest change of a joint's place or axis that is looked for.
+        missed: By which part of the distances of their frames from it axes miss the point.
+    """
+    found = _weak(loops, q, near, 1, np.zeros(0)) or [Candidate(_names(loops), 1, missed, False)]
+    return [replace(candidate, missed=missed) for candidate in found]
+
+
+def _weak(
+    loops: LoopKinematics, q: Array, near: float, least: int, elsewhere: Array
+) -> list[Candidate]:
+    """Motions that weak equations forbid, at least so many; they have to be weak elsewhere too."""
+    n = loops.freedoms
     rows = loops.residual_jacobian(loops.state(q)) * loops.units
     s = np.linalg.svd(rows[0], compute_uv=False)[:n]
-    names = tuple(dict.fromkeys(loops.graph.edges[e].joint.name for e in loops.edges))
     found = [
-        Candidate(names, n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
+        Candidate(_names(loops), n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
         for i in range(1, min(len(s), n - least + 1))
         if EXACT.closed * s[0] < s[i] <= s[i - 1] / SHOWN
         and s[i] <= SHOWN**2 * near * s[0]
         and (i >= len(elsewhere) or elsewhere[i] <= SHOWN**2 * near * elsewhere[0])
     ]
-    if not found and not cell.finite and loops.graph.missed:
-        found.append(Candidate(names, 1, loops.graph.missed, False, meeting=True))
     return sorted(found, key=lambda candidate: not candidate.searched)
+
+
+def _names(loops: LoopKinematics) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(loops.graph.edges[e].joint.name for e in loops.edges))
 
 
 def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float) -> bool:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from regularize.as_designed.candidates import SHOWN, Candidate, candidates, nearly_closed
+from regularize.as_designed.candidates import (
+    SHOWN,
+    Candidate,
+    candidates,
+    meeting_candidates,
+    nearly_closed,
+)
 from regularize.as_designed.nearest import Nearest, nearest
 from regularize.as_designed.places import JointPlaces
 from regularize.as_designed.relations import Axes, AxisRelation, missed_relations
@@ -19,12 +25,14 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import EXACT, positive
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import EdgeId
+from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.reduce import Reduction, reduce
 
 
-@dataclass(frozen=True, eq=False)
-class Idealised:
+@dataclass(frozen=True, eq=False, repr=False)
+class Idealised(ShortRepr):
     """A mechanism as it was designed.
 
     Attributes:
@@ -36,6 +44,8 @@ class Idealised:
         distance: Largest move of a joint's place in metres and turn of its frame in radians.
         moves: The same for every joint that is moved.
         undecided: Motions that may have been meant, and for which none was found.
+        assumed: Motions that are found where axes are meant to meet in one point, which only the
+            places of their frames suggest.
     """
 
     mechanism: Mechanism
@@ -44,6 +54,7 @@ class Idealised:
     relations: tuple[AxisRelation, ...] = ()
     moves: dict[str, tuple[float, float]] = field(default_factory=dict)
     undecided: tuple[Candidate, ...] = ()
+    assumed: tuple[Candidate, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -84,8 +95,24 @@ class Idealised:
             "redundant": self.reduction.redundant,
             "removed": self.reduction.removed,
             "distance": {"translation_m": translation, "rotation_rad": rotation},
+            "moves": [
+                {"joint": name, "translation_m": move, "rotation_rad": turn}
+                for name, (move, turn) in self.moves.items()
+            ],
             "relations": [relation.as_dict() for relation in self.relations],
+            "assumed": [
+                {"meeting": [*candidate.joints], "missed": candidate.missed}
+                for candidate in self.assumed
+            ],
         }
+
+
+class _Found(NamedTuple):
+    """A mechanism that moves as a candidate says, and the change that leads to it."""
+
+    candidate: Candidate
+    change: Nearest
+    after: Reduction
 
 
 def idealise(
@@ -112,22 +139,36 @@ def idealise(
     moves: dict[str, tuple[float, float]] = {}
     relations: list[AxisRelation] = []
     undecided: list[Candidate] = []
+    assumed: list[Candidate] = []
     for cell in written.cells:
-        loops, q = nearly_closed(written, cell.edges, near)
+        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
         proved, cycles = _proved(written, cell.edges), written.cycles(cell)
         offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
+        if not offered and not cell.finite and written.graph.missed:
+            placed = build(written.mechanism, as_placed=True)
+            loops, q = nearly_closed(placed, written.q, cell.edges, near)
+            offered = meeting_candidates(loops, q, near, written.graph.missed)
         found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
         if found is None:
             undecided += offered[:1]
             continue
-        change, after = found
+        candidate, change, after = found
+        assumed += [candidate] if candidate.missed else []
         linear, angular = change.places.sizes(change.moves)
         names = [joint.name for joint in change.places.joints]
         sizes = zip(linear.tolist(), angular.tolist(), strict=True)
         moves |= dict(zip(names, sizes, strict=True))
         relations += _relations(loops, q, after, near)
         best = after
-    return Idealised(best.mechanism, best, written, tuple(relations), moves, tuple(undecided))
+    return Idealised(
+        best.mechanism,
+        best,
+        written,
+        tuple(relations),
+        moves,
+        tuple(undecided),
+        tuple(assumed),
+    )
 
 
 def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
@@ -141,38 +182,38 @@ def _chosen(
     q: Array,
     offered: list[Candidate],
     near: float,
-) -> tuple[Nearest, Reduction] | None:
+) -> _Found | None:
     """The nearest mechanism with the most of the motions offered that noise explains as well.
 
     Where fewer motions are much nearer, the noise is as small as these say.
     """
-    found: list[tuple[Nearest, Reduction]] = []
+    found: list[_Found] = []
     for candidate in offered:
-        if found and found[0][0].distance <= SHOWN**2 * candidate.size:
+        if found and found[0].change.distance <= SHOWN**2 * candidate.size:
             break  # noise as small as that shows as much
-        result = _accepted(written, edges, q, candidate.motions, near)
+        result = _accepted(written, edges, q, candidate, near)
         found += [] if result is None else [result]
-    least = min((change.distance for change, _ in found), default=0.0)
-    return next((each for each in found if each[0].distance <= SHOWN * least), None)
+    least = min((each.change.distance for each in found), default=0.0)
+    return next((each for each in found if each.change.distance <= SHOWN * least), None)
 
 
 def _accepted(
-    written: Reduction, edges: tuple[EdgeId, ...], q: Array, motions: int, near: float
-) -> tuple[Nearest, Reduction] | None:
+    written: Reduction, edges: tuple[EdgeId, ...], q: Array, candidate: Candidate, near: float
+) -> _Found | None:
     """The nearest mechanism with so many motions, where it is near and has them.
 
     Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
     is hardly further away: a planar linkage, not a spherical one about a far centre.
     """
-    free = _tried(written, edges, q, motions, near, None)
+    free = _tried(written, edges, q, candidate, near, None)
     if free is None:
-        return _tried(written, edges, q, motions, near, near)
-    off = SHOWN * free[0].distance
-    if np.abs(_at_pose(free[1], edges).parallel(off)).max() > EXACT.same:
-        tidy = _tried(written, edges, q, motions, min(near, off), off)
-        if tidy is not None and (tidy[1].removed, free[0].distance) >= (
-            free[1].removed,
-            tidy[0].distance / 2.0,
+        return _tried(written, edges, q, candidate, near, near)
+    off = SHOWN * free.change.distance
+    if np.abs(_at_pose(free.after, edges).parallel(off)).max() > EXACT.same:
+        tidy = _tried(written, edges, q, candidate, min(near, off), off)
+        if tidy is not None and (tidy.after.removed, free.change.distance) >= (
+            free.after.removed,
+            tidy.change.distance / 2.0,
         ):
             return tidy
     return free
@@ -182,16 +223,17 @@ def _tried(
     written: Reduction,
     edges: tuple[EdgeId, ...],
     q: Array,
-    motions: int,
+    candidate: Candidate,
     near: float,
     parallel: float | None,
-) -> tuple[Nearest, Reduction] | None:
-    change = nearest(written.mechanism, edges, q, motions, parallel=parallel)
+) -> _Found | None:
+    motions, as_placed = candidate.motions, candidate.missed > 0.0
+    change = nearest(written.mechanism, edges, q, motions, parallel=parallel, as_placed=as_placed)
     if not (change.distance <= near and change.error <= EXACT.same):
         return None
     after = reduce(change.mechanism, rtol=written.rtol, seed=written.seed)
     finite = {cell.edges: cell.finite for cell in after.cells}
-    return (change, after) if finite.get(edges) == motions else None
+    return _Found(candidate, change, after) if finite.get(edges) == motions else None
 
 
 def _at_pose(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:

@@ -66,6 +66,7 @@ def nearest(
     parallel: float | None = None,
     movable: Mask | None = None,
     stored: bool = True,
+    as_placed: bool = False,
     ways: tuple[float, ...] = (0.3, 1.0, 2.0),
     rounds: int = 5,
 ) -> Nearest:
@@ -82,10 +83,11 @@ def nearest(
             default all.
         stored: Whether frames take up what the stored coordinates are off by, where that is little,
             so that these stay as they are.
+        as_placed: Whether frames that lie far off along their axes say how large the loops are.
         ways: How far the motion is followed, one after the other, in radians or sizes.
         rounds: Number of improvements on each but the last, which gets up to four times as many.
     """
-    loops = sized_loops(build(mechanism), q, edges, None)
+    loops = sized_loops(build(mechanism, as_placed=as_placed), q, edges)
     places = JointPlaces(loops, loops.state(q))
     start: Array = np.zeros(12 * len(places.joints))
     if parallel is not None:
@@ -95,7 +97,7 @@ def nearest(
     start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
     moves, changed, error = start, places.moved(mechanism, start), np.inf
     for way in ways:
-        last, loops = way == ways[-1], _again(loops, changed)
+        last, loops = way == ways[-1], _again(loops, changed, as_placed)
         visited = follow(loops, q, motions, far=way)
         for k in range(rounds * 4 if last else rounds):
             state = loops.state(visited)
@@ -114,7 +116,7 @@ def nearest(
             wanted = along @ (moves - base) - missing
             moves = base + np.linalg.lstsq(along, wanted, rcond=clear)[0]
             changed = places.moved(mechanism, moves)
-            loops = _again(loops, changed)
+            loops = _again(loops, changed, as_placed)
             visited = closest(loops, visited, motions)
     closed = _closed_as_stored if stored else _closed
     return Nearest(closed(changed, loops, visited[0]), moves, places, error)
@@ -146,9 +148,9 @@ def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> 
     return replace(found, joints=tuple(joints))
 
 
-def _again(loops: LoopKinematics, changed: Mechanism) -> LoopKinematics:
+def _again(loops: LoopKinematics, changed: Mechanism, as_placed: bool) -> LoopKinematics:
     """The same loops of a changed mechanism."""
-    graph = build(changed)
+    graph = build(changed, as_placed=as_placed)
     tree = spanning_tree(graph)
     return LoopKinematics(graph, loops.edges, tree, length=loops.length, center=loops.center)
 

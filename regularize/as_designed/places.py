@@ -26,12 +26,16 @@ class JointPlaces:
     Args:
         loops: The loops; twists are about the centre and lengths divided as there.
         reference: State at the assembled pose.
+        at_origins: Whether moves are turns about the origins of joint frames; by default about the
+            points of their axes that are nearest to the centre.
 
     Attributes:
         joints: The joints that can be moved: all in the loops, welds that close one too.
     """
 
-    def __init__(self, loops: LoopKinematics, reference: State) -> None:
+    def __init__(
+        self, loops: LoopKinematics, reference: State, *, at_origins: bool = False
+    ) -> None:
         """Find the joints and the points at which their moves are measured."""
         self.loops, self.reference = loops, reference
         edges: dict[str, list[Edge]] = {}
@@ -40,7 +44,7 @@ class JointPlaces:
             edges.setdefault(edge.joint.name, []).append(edge)
         self.edges = edges
         self.joints: tuple[Joint, ...] = tuple(group[0].joint for group in edges.values())
-        self._bases = [self._basis(group[0]) for group in edges.values()]
+        self._bases = [self._basis(group[0], at_origins) for group in edges.values()]
 
     def _frame(self, edge: Edge) -> Array:
         return np.asarray(self._pose(edge.parent) @ edge.T_parent)
@@ -48,10 +52,13 @@ class JointPlaces:
     def _pose(self, node: NodeId) -> Array:
         return np.asarray(self.reference.T_world_node[0, self.loops.row(node)])
 
-    def _basis(self, edge: Edge) -> Array:
-        """World twists of unit moves and turns about the joint's point nearest to the centre."""
+    def _body(self, node: NodeId, name: str) -> Array:
+        return np.asarray(self._pose(node) @ self.loops.graph.T_node_body[name])
+
+    def _basis(self, edge: Edge, at_origin: bool) -> Array:
+        """World twists of unit moves and turns about a point of the joint."""
         point = self._frame(edge)[:3, 3]
-        if edge.freedoms == 1:
+        if edge.freedoms == 1 and not at_origin:
             axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
             if np.any(axis):
                 point = point + axis * (axis @ (self.loops.center - point)) / (axis @ axis)
@@ -126,14 +133,12 @@ class JointPlaces:
         for (name, group), basis, move in pairs:
             on_parent, on_child = screw.exp((basis @ move.T).T)
             first, last, joint = group[0], group[-1], group[0].joint
+            parent = self._body(first.parent, joint.parent)
+            child = self._body(last.child, joint.child)
             changed[name] = replace(
                 joint,
-                T_parent_joint=_carried(
-                    on_parent, self._pose(first.parent), first.T_parent, joint.T_parent_joint
-                ),
-                T_child_joint=_carried(
-                    on_child, self._pose(last.child), last.T_child, joint.T_child_joint
-                ),
+                T_parent_joint=_carried(on_parent, parent, joint.T_parent_joint),
+                T_child_joint=_carried(on_child, child, joint.T_child_joint),
             )
         joints = tuple(changed.get(joint.name, joint) for joint in mechanism.joints)
         return replace(mechanism, joints=joints, digits=None)
@@ -144,7 +149,6 @@ class JointPlaces:
         return self.loops.length * moved[:, 0], moved[:, 1]
 
 
-def _carried(D: Array, pose: Array, on_node: Array, on_body: Array) -> Array:
-    """A joint's frame on its body after a move in the world."""
-    body = pose @ on_node @ screw.inverse(on_body)
+def _carried(D: Array, body: Array, on_body: Array) -> Array:
+    """A joint's frame on its body after a move in the world; it may lie off along its axis."""
     return np.asarray(screw.inverse(body) @ D @ body @ on_body)

@@ -28,6 +28,7 @@ from regularize.assembly_modes.assembly_steps import (
 )
 from regularize.assembly_modes.closed_form.solver import ClosedForm, closed_form
 from regularize.assembly_modes.couplings import next_coupled
+from regularize.assembly_modes.inputs import turning_of
 from regularize.assembly_modes.loop_chain import LoopChain, chain_of
 from regularize.assembly_modes.loop_system import LoopSystem, spinning_legs
 from regularize.assembly_modes.loops import joint_names, loops_of
@@ -54,6 +55,7 @@ class AssemblyPlan:
         form: Formulas of the whole mechanism; None where eigenvalues have to do without formulas.
         rtol: Angles, and distances relative to the size of a loop, that count as none when axes
             are compared for formulas.
+        told_by: The body whose pose tells configurations apart; by default all do.
         seed: Seed of arbitrary choices.
 
     Attributes:
@@ -66,10 +68,12 @@ class AssemblyPlan:
         unknown: NDArray[np.intp],
         form: ClosedForm | None = None,
         *,
+        told_by: str | None = None,
         rtol: float = 1e-9,
         seed: int = 0,
     ) -> None:
         """Look for the order."""
+        self._told_by = told_by
         self.graph, self._rtol, self._seed = graph, rtol, seed
         self._names = coordinate_names(graph.mechanism)
         self.steps: list[AssemblyStep] = []
@@ -179,7 +183,9 @@ class AssemblyPlan:
                 return str(refused)
             rng = np.random.default_rng(self._seed)
             q = np.repeat(self.graph.position[None], PROBES, axis=0)
-            q += rng.uniform(-1.0, 1.0, size=q.shape) * np.where(self._turning, 1.0, loop.size / 4)
+            q += rng.uniform(-1.0, 1.0, size=q.shape) * np.where(
+                turning_of(self.graph), 1.0, loop.size / 4
+            )
             constants = loop.constants(q)
             own = [motion.of is not None for motion in loop.motions]
             x = rng.uniform(-1.0, 1.0, size=(PROBES, len(own))) * own
@@ -198,11 +204,14 @@ class AssemblyPlan:
             part = self._part(cycles)
             if part is not None:
                 own = self._own(part)
-                system = LoopSystem(part, np.flatnonzero(np.isin(own, [*self._left])))
+                left = np.flatnonzero(np.isin(own, [*self._left]))
+                last = set(self._columns(cycles)) == self._left
+                system = LoopSystem(part, left, told_by=self._told_by if last else None)
                 if _determined(system):
                     told = self._told(cycles)
                     return self._enter(IterationStep(system, own, told), self._columns(cycles))
-        system = LoopSystem(self.graph, np.array(sorted(self._left), dtype=np.intp))
+        left = np.array(sorted(self._left), dtype=np.intp)
+        system = LoopSystem(self.graph, left, told_by=self._told_by)
         every = np.arange(self.graph.freedoms)
         return self._enter(IterationStep(system, every, self._told(self._open)), self._left)
 
@@ -308,14 +317,6 @@ class AssemblyPlan:
     @cached_property
     def _edge_of(self) -> dict[int, Edge]:
         return {c: edge for edge in self.graph.edges for c in edge.columns}
-
-    @cached_property
-    def _turning(self) -> NDArray[np.bool_]:
-        """Which coordinates are angles."""
-        turning = np.zeros(self.graph.freedoms, dtype=bool)
-        for edge in self.graph.edges:
-            turning[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
-        return turning
 
     def _told(self, cycles: Sequence[Cycle]) -> tuple[str, ...]:
         """Why loops are left to iteration."""

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.assembly_modes.assembly_plan import AssemblyPlan
 from regularize.assembly_modes.assembly_steps import Found
+from regularize.assembly_modes.body_pose import BodyPose, with_pose
 from regularize.assembly_modes.closed_form.solver import closed_form
 from regularize.assembly_modes.freedoms import require_fitting_inputs
-from regularize.assembly_modes.inputs import graph_of, whole
+from regularize.assembly_modes.inputs import node_of, whole
 from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.assembly_modes.multistart import Multistart, searched
 from regularize.assembly_modes.progress import bar
@@ -41,6 +42,8 @@ class ConfigurationFinder:
         mechanism: The mechanism, or its graph.
         inputs: Names of the joints whose coordinates are given, or of single coordinates of joints
             with several, such as ``wrist[1]``.
+        pose: A body whose pose is given too, as of ``closed_form``.
+        by: A body: configurations in which it has the same pose count as one.
         seed: Seed of the starts and of arbitrary choices of the eigenvalue method.
         rtol: Angles, and distances relative to the size of a loop, that count as none when axes
             are compared for a closed form.
@@ -56,18 +59,23 @@ class ConfigurationFinder:
     def __init__(
         self,
         mechanism: Mechanism | Graph,
-        inputs: Sequence[str],
+        inputs: Sequence[str] = (),
         *,
+        pose: BodyPose | str | None = None,
+        by: str | None = None,
         seed: int = 0,
         rtol: float = 1e-9,
     ) -> None:
         """Look for a closed form."""
-        self.graph = graph_of(mechanism)
+        self.graph, inputs = with_pose(mechanism, inputs, pose)
+        self._by = by
+        if by is not None:
+            node_of(self.graph, by)
         self._form = closed_form(self.graph, inputs, rtol=rtol)
         self.inputs, self._seed, self._rtol = self._form.inputs, seed, rtol
         within = {c for cell in self.graph.cells for c in self.graph.columns(cell)}
         unknown = np.array(sorted(within - set(self._form.columns)), dtype=np.intp)
-        self._system = LoopSystem(self.graph, unknown)
+        self._system = LoopSystem(self.graph, unknown, told_by=self._by)
         if not self._form.solved:
             require_fitting_inputs(self._system, self._form.given, seed=seed)
 
@@ -78,7 +86,8 @@ class ConfigurationFinder:
     @cached_property
     def _plan(self) -> AssemblyPlan:
         unknown = self._system.unknown
-        return AssemblyPlan(self.graph, unknown, self._form, rtol=self._rtol, seed=self._seed)
+        form, rtol, seed = self._form, self._rtol, self._seed
+        return AssemblyPlan(self.graph, unknown, form, told_by=self._by, rtol=rtol, seed=seed)
 
     @property
     def method(self) -> str:
@@ -174,6 +183,8 @@ def configurations(
     inputs: Sequence[str],
     values: ArrayLike | Mapping[str, ArrayLike],
     *,
+    pose: BodyPose | str | None = None,
+    by: str | None = None,
     starts: int = 64,
     rounds: int = 30,
     seed: int = 0,
@@ -191,6 +202,10 @@ def configurations(
             with several, such as ``wrist[1]``.
         values: Inputs in radians and metres, shape (..., inputs), in this order; for one input
             also shape (...); or one array per input, by name.
+        pose: A body whose pose is given too, by its name or with the coordinates that are wanted;
+            they come after the other inputs, named as ``platform.x``.
+        by: A body: configurations in which it has the same pose count as one. A platform of Gough
+            and Stewart has at most 40 poses; its legs can be assembled in many ways at each.
         starts: Random starts of each sample in a round of the iteration, where it is needed.
         rounds: Largest number of rounds; three without anything new end it.
         seed: Seed of the starts and of arbitrary choices of the eigenvalue method.
@@ -202,5 +217,5 @@ def configurations(
         ModelError: An input is unknown, the inputs are too few or cannot all be chosen freely, or
             the values do not fit.
     """
-    finder = ConfigurationFinder(mechanism, inputs, seed=seed, rtol=rtol)
+    finder = ConfigurationFinder(mechanism, inputs, pose=pose, by=by, seed=seed, rtol=rtol)
     return finder.find(values, starts=starts, rounds=rounds, progress=progress)

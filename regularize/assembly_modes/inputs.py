@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.model.graph import ColumnId, Graph, coordinate_names
+from regularize.model.graph import ColumnId, Graph, NodeId, coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 
@@ -139,6 +140,26 @@ def graph_of(mechanism: Mechanism | Graph) -> Graph:
     return build(mechanism)
 
 
+def node_of(graph: Graph, body: str) -> NodeId:
+    """The node of a body.
+
+    Raises:
+        ModelError: There is no such body.
+    """
+    if body not in graph.node_of:
+        names = [each.name for each in graph.mechanism.bodies]
+        raise ModelError(f"there is no body {body!r}{did_you_mean(body, names)}")
+    return graph.node_of[body]
+
+
+def turning_of(graph: Graph) -> NDArray[np.bool_]:
+    """Which coordinates are angles, shape (n,)."""
+    turning = np.zeros(graph.freedoms, dtype=bool)
+    for edge in graph.edges:
+        turning[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
+    return turning
+
+
 def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
     """The inputs of some names.
 
@@ -166,7 +187,7 @@ def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
         elif name in names:
             own = [ColumnId(names.index(name))]
         else:
-            raise ModelError(f"there is no joint or coordinate {name!r} in {list(names)}")
+            raise ModelError(f"there is no joint or coordinate {name!r}{did_you_mean(name, names)}")
         if not own:
             raise ModelError(f"joint {name!r} cannot move: it is no input")
         if set(own) & set(columns):

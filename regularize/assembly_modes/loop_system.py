@@ -32,6 +32,7 @@ class LoopSystem:
         unknown: Columns that are looked for.
         length: Length by which closure errors are divided, in metres; by default the size of the
             mechanism.
+        told_by: The body whose pose tells configurations apart; by default all do.
 
     Attributes:
         loops: Kinematics of all joints.
@@ -39,9 +40,15 @@ class LoopSystem:
     """
 
     def __init__(
-        self, graph: Graph, unknown: NDArray[np.intp], *, length: float | None = None
+        self,
+        graph: Graph,
+        unknown: NDArray[np.intp],
+        *,
+        length: float | None = None,
+        told_by: str | None = None,
     ) -> None:
         """Set up the kinematics of all joints."""
+        self._told_by = told_by
         self.graph, self.unknown = graph, unknown
         self.loops = sized_loops(graph, graph.position, length=length)
         self.held = ~np.isin(np.arange(graph.freedoms), unknown)
@@ -147,8 +154,27 @@ class LoopSystem:
     def _poses(self, q: Array) -> Array:
         state = self.loops.state(q)
         poses = self.bodies(state)
+        if self._told_by is not None:
+            poses[
+                :, np.arange(poses.shape[1]) != self.loops.row(self.graph.node_of[self._told_by])
+            ] = 0.0
+            return poses.reshape(len(q), 12 * poses.shape[1])
         poses[self._idle(q, state)] = 0.0
         return poses.reshape(len(q), 12 * poses.shape[1])
+
+    def away(self, stored: Array, q: Array) -> Array:
+        """Largest difference of the poses of bodies from those of one configuration, shape (K,).
+
+        Bodies that can move with nothing else changing do not count.
+        """
+        start = self.loops.state(stored)
+        counts = ~self._idle(np.atleast_2d(stored), start)[0]
+
+        def difference(part: Array) -> Array:
+            change = self.bodies(self.loops.state(part)) - self.bodies(start)
+            return np.asarray(np.max(np.abs(change[:, counts]), axis=(1, 2, 3), initial=0.0))
+
+        return in_parts(difference, q)
 
     def bodies(self, state: State) -> Array:
         """Poses of all bodies with lengths divided by that of the loops, shape (K, nodes, 3, 4)."""

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from regularize.assembly_modes.assembly_plan import AssemblyPlan
 from regularize.assembly_modes.assembly_steps import Found
+from regularize.assembly_modes.found_poses import Configurations
 from regularize.assembly_modes.grouping import table_of
 from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.lie.screw import Array, read_only
+from regularize.model.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +40,11 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class AssemblyModes:
+class AssemblyModes(Configurations):
     """Configurations of a mechanism at some inputs; leading axes are those of the inputs.
 
     Attributes:
+        graph: The mechanism's graph.
         q: Coordinates of all joints in radians and metres, filled up with NaN, shape
             (..., solutions, n).
         found: Which entries are configurations, shape (..., solutions).
@@ -55,12 +58,18 @@ class AssemblyModes:
         evidence: What it rests on.
     """
 
+    graph: Graph
     q: Array
     found: NDArray[np.bool_]
     complete: NDArray[np.bool_]
     method: str
     residual: Array
     evidence: Evidence
+
+    def __repr__(self) -> str:
+        """How many there are and by what."""
+        sure = "complete" if np.all(self.complete) else "there may be others"
+        return f"<AssemblyModes: {int(np.sum(self.found))} by {self.method}, {sure}>"
 
     @property
     def counts(self) -> NDArray[np.intp]:
@@ -104,6 +113,7 @@ def packed(
 
     residual = spread(system.error(results.q))
     return AssemblyModes(
+        system.graph,
         spread(results.q),
         np.isfinite(residual),
         results.complete.reshape(shape),

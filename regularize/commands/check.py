@@ -6,7 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_branch, add_model_options
+from regularize.commands.files import add_branch, add_model_options, add_no_meshes
+from regularize.commands.values import length
+from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 from regularize.output_files import write_text
 
@@ -22,7 +24,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="model file, folder or pattern")
     add_model_options(parser)
     report = parser.add_argument_group("report")
-    report.add_argument("--output", choices=OUTPUTS, default="text", help="form of the report")
+    report.add_argument(
+        "--output",
+        choices=OUTPUTS,
+        default="text",
+        metavar="FORM",
+        help=f"form of the report: {', '.join(OUTPUTS)} (text)",
+    )
     report.add_argument(
         "-o",
         dest="out",
@@ -33,17 +41,26 @@ def add(parser: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--proof", metavar="FILE", type=Path, help="write why rows can go, for `regularize verify`"
     )
+    report.add_argument(
+        "--watch", action="store_true", help="check again when a file changes, until Ctrl-C"
+    )
     report.add_argument("-v", dest="verbose", action="store_true", help="every loop by itself")
     report.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
     report.add_argument("--top", type=int, metavar="N", default=4, help="loops shown in full (4)")
     report.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="colours of the text"
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        metavar="WHEN",
+        help="colours of the text: auto, always, never (auto)",
     )
+    add_no_meshes(report)
     choice = parser.add_argument_group("findings")
     choice.add_argument(
         "--fail-on",
         choices=("error", "warning", "never"),
-        help="lowest severity that gives exit status 1 (default: warning)",
+        metavar="SEVERITY",
+        help="lowest severity that gives exit status 1: error, warning, never (warning)",
     )
     for name, words in (("select", "report only these"), ("ignore", "leave these out")):
         choice.add_argument(
@@ -71,7 +88,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     analysis.add_argument("--rtol", type=positive, help="tolerance of ranks and geometry (1e-5)")
     analysis.add_argument("--near", type=positive, help="tolerance of nearly special loops (5e-3)")
     analysis.add_argument(
-        "--length-scale", type=positive, metavar="M", help="size to scale lengths by, in metres"
+        "--length-scale", type=size, metavar="M", help="size to scale lengths by: 0.5, 500mm"
     )
     analysis.add_argument(
         "--keep-cuts", action="store_true", help="cut loops where the file closes them"
@@ -80,16 +97,28 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--configurations", type=count, metavar="N", help="configurations to certify (50)"
     )
     analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
-    for name, words, unit in (
-        ("tolerance", "how far joints are off: gives the misfit in redundant directions", "mm,deg"),
-        ("stiffness", "of the joints: gives the forces that the misfit causes", "N/um,Nm/rad"),
+    for name, metavar, words, unit, more in (
+        (
+            "tolerance",
+            "T,R|TABLE|file",
+            "how far joints are off: gives the misfit in redundant directions",
+            "0.05mm,0.1deg",
+            "; `file`, the default, for what the model itself states",
+        ),
+        (
+            "stiffness",
+            "T,R|TABLE",
+            "of the joints: gives the forces that the misfit causes",
+            "50N/um,2000Nm/rad",
+            "",
+        ),
     ):
         analysis.add_argument(
             f"--{name}",
-            metavar="T,R|TABLE",
+            metavar=metavar,
             action="append",
-            help=f"{words}; for all joints as 1{unit.replace(',', ',2')}, or a CSV, JSON or YAML "
-            "file with joint, translation, rotation; or both",
+            help=f"{words}; for all joints as {unit}, or a CSV, JSON or YAML file with joint, "
+            f"translation, rotation{more}; or several of these",
         )
     analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
 
@@ -100,6 +129,11 @@ def positive(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return number
+
+
+def size(text: str) -> float:
+    """A positive length from the command line."""
+    return positive(repr(length(text)))
 
 
 def count(text: str) -> int:
@@ -125,6 +159,19 @@ def codes(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check all files; 2 if one cannot be read, else 1 if one has findings."""
+    status, files = _once(arguments)
+    if not arguments.watch:
+        return status
+    from regularize.watching import changes
+
+    for changed in changes(lambda: files):
+        sys.stderr.write(f"regularize: changed: {displayed(', '.join(changed))}\n")
+        files[:] = _once(arguments)[1]
+    return status
+
+
+def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
+    """Check all files once; the status, and what was read."""
     from regularize.commands.checking import Checking
     from regularize.commands.configuration import baseline
     from regularize.commands.files import expanded
@@ -148,4 +195,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_baseline is not None:
         entries = [entry for outcome in outcomes for entry in outcome.known]
         write_text(arguments.write_baseline, baseline(entries))
-    return max(outcome.status for outcome in outcomes)
+    read = [file for outcome in outcomes for file in outcome.files]
+    return max(outcome.status for outcome in outcomes), read

@@ -50,6 +50,7 @@ class Outcome:
         body: Its report in the form asked for.
         data: The same as plain values where the form is JSON or SARIF.
         known: Its findings as entries of a baseline.
+        files: All files that it was read from.
     """
 
     line: SummaryLine
@@ -57,6 +58,7 @@ class Outcome:
     body: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[Mapping[str, str], ...] = ()
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class Checking:
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
-        return Outcome(SummaryLine(displayed(path), displayed(reason)), 2)
+        return Outcome(SummaryLine(displayed(path), displayed(reason)), 2, files=(path,))
 
     def one(self, path: str) -> Outcome:
         """Check one model."""
@@ -149,7 +151,8 @@ class Checking:
         ).accepting(self.accepted)
         body, data = self._render(report)
         status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
-        return Outcome(summary.line_of(path, report), status, body, data, entries_of(report))
+        line, files = summary.line_of(path, report), (path, *report.mechanism.files)
+        return Outcome(line, status, body, data, entries_of(report), files)
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         output = self.arguments.output
@@ -164,7 +167,7 @@ class Checking:
         if output == "html":
             from regularize.render import html
 
-            return html.render(report), {}
+            return html.render(report, meshes=not self.arguments.no_meshes), {}
         if not self.single and not self.arguments.verbose:
             return "", {}
         verbosity = int(self.arguments.verbose and self.single) - int(self.arguments.quiet)

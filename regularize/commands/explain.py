@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import textwrap
 
+from regularize.commands.columns import listed_in_columns, width, wrapped
+from regularize.displayed import did_you_mean
 from regularize.proofs.words import theorem
 from regularize.report.rules import RULES, rule
+from regularize.report.snippets.dialects import DIALECT_OF, TITLES, written
+from regularize.report.snippets.table import SNIPPETS
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -16,21 +18,29 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "code", nargs="?", help="for example REG201, or its name; without it all are listed"
     )
+    parser.add_argument(
+        "model", nargs="?", metavar="MODEL", help="your model: examples are in its format"
+    )
+    parser.add_argument(
+        "--in", dest="dialect", metavar="FORMAT", help="format of the examples, or a model (urdf)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation of one code, or the list of all."""
     if arguments.code is None:
-        for entry in RULES:
-            sys.stdout.write(f"{entry.code}  {entry.severity:<8} {entry.name}\n")
+        entries = [(f"{r.code}  {r.severity:<8}", r.name) for r in RULES]
+        sys.stdout.writelines(f"{line}\n" for line in listed_in_columns(entries, gap=1))
         return 0
     found = rule(arguments.code)
     if found is None:
+        known = [name for entry in RULES for name in (entry.name, entry.code)]
+        near = did_you_mean(arguments.code, known).partition(";")[0]
         sys.stderr.write(
-            f"regularize: no code {arguments.code!r}; `regularize explain` lists all codes\n"
+            f"regularize: no code {arguments.code!r}{near}; `regularize explain` lists all codes\n"
         )
         return 2
-    width = min(100, shutil.get_terminal_size((100, 24)).columns)
+    dialect = dialect_of(arguments.dialect or arguments.model or "urdf")
     sections = {
         "What it is": found.what,
         "Why it matters": found.why,
@@ -39,10 +49,43 @@ def run(arguments: argparse.Namespace) -> int:
         "Reference": found.reference,
         "The theorem": theorem(*found.theorem) if found.theorem else "",
     }
-    sys.stdout.write(f"{found.code} {found.name} ({found.severity})\n")
+    sys.stdout.write(wrapped(f"{found.code} {found.name} ({found.severity})") + "\n")
     for title, text in sections.items():
         if text:
-            fill = textwrap.TextWrapper(width, initial_indent="  ", subsequent_indent="  ")
-            lines = "\n".join(map(fill.fill, text.split("\n")))
-            sys.stdout.write(f"\n{title}\n{lines}\n")
+            sys.stdout.write(f"\n{title}\n{wrapped(text, indent='  ')}\n")
+        if title == "What to do":
+            sys.stdout.writelines(_snippets(found.code, dialect))
     return 0
+
+
+def _snippets(code: str, dialect: str) -> list[str]:
+    """The bad and the good piece of a model."""
+    lines = []
+    for title, pieces in (("Bad", SNIPPETS[code].bad), ("Good", SNIPPETS[code].good)):
+        text, used = written(pieces, dialect)
+        lines.append(f"\n{title}, in {TITLES[used]}\n")
+        lines += [f"  {line}\n" for each in text.split("\n") for line in folded(each, width() - 2)]
+    return lines
+
+
+def folded(line: str, most: int) -> list[str]:
+    """A line of a snippet in pieces that fit, the later ones set in; nothing is left out."""
+    indent = len(line) - len(line.lstrip()) + 4
+    found = []
+    while len(line) > most and (cut := line.rfind(" ", indent, most)) > 0:
+        found.append(line[:cut])
+        line = " " * indent + line[cut + 1 :]
+    return [*found, line]
+
+
+def dialect_of(name: str) -> str:
+    """The dialect of a format's name, or of a model file.
+
+    Raises:
+        RegularizeError: It is neither.
+    """
+    if name.lower() in {**DIALECT_OF, **dict.fromkeys(TITLES)}:
+        return DIALECT_OF.get(name.lower(), name.lower())
+    from regularize.adapters.reading import detect
+
+    return DIALECT_OF.get(detect(name).name, "urdf")

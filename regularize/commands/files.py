@@ -83,7 +83,8 @@ def add_fail_on(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("error", "warning", "never"),
         default="warning",
-        help="lowest severity that gives exit status 1 (default: warning)",
+        metavar="SEVERITY",
+        help="lowest severity that gives exit status 1: error, warning, never (warning)",
     )
 
 
@@ -106,6 +107,13 @@ def add_branch(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_no_meshes(parser: argparse._ActionsContainer) -> None:
+    """The wish to see bars in the place of shapes."""
+    parser.add_argument(
+        "--no-meshes", action="store_true", help="draw bars in the place of files of shapes"
+    )
+
+
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
     """Read the model with the options given; what closes it is said on standard error."""
     from regularize.files import load
@@ -117,7 +125,9 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
         **reading_options(arguments),
     )
     if arguments.absorb_gaps and not quiet:
-        said = [found for found in mechanism.findings if found.code in ("REG225", "REG226")]
+        said = [
+            found for found in mechanism.findings if found.code in ("REG225", "REG226", "REG229")
+        ]
         report_findings(said, "never")
         sys.stderr.writelines(f"  {line}\n" for found in said for line in found.help)
     if getattr(arguments, "branch", None) is not None:

@@ -5,33 +5,29 @@ from __future__ import annotations
 import argparse
 import sys
 
+from regularize.commands.columns import wrapped
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """It has no options."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table."""
-    from rich.console import Console
-    from rich.table import Table
-
+    """Print each format in two lines: what it is for, and what it is."""
     from regularize.adapters import adapters
     from regularize.kernel.compiled import which
 
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for column in ("format", "what", "files", "read", "write", "needs", "installed"):
-        table.add_column(column, overflow="fold")
-    for adapter in adapters().values():
-        table.add_row(
-            adapter.name,
-            adapter.title,
-            " ".join(adapter.suffixes),
-            "yes" if adapter.reader else "",
-            "yes" if adapter.writer else "",
-            f"[{adapter.extra}]".replace("[", r"\[") if adapter.extra else "",
-            "yes" if adapter.installed else "no",
-        )
-    console = Console(file=sys.stdout, highlight=False)
-    console.print(table)
-    console.print(f"\ndynamics: {which()}")
+    known = adapters().values()
+    most = max(len(adapter.name) for adapter in known) + 2
+    for adapter in known:
+        does = [word for word, has in (("read", adapter.reader), ("write", adapter.writer)) if has]
+        parts = [f"{' and '.join(does):<14}", " ".join(adapter.suffixes)]
+        if adapter.extra:
+            there = "installed" if adapter.installed else "not installed"
+            parts.append(f"needs [{adapter.extra}], {there}")
+        first = f"{adapter.name:<{most}}{'  '.join(part for part in parts if part)}".rstrip()
+        indent = " " * most
+        sys.stdout.write(f"{wrapped(first, indent)}\n{wrapped(adapter.title, indent)}\n")
+    sys.stdout.write("\nneeds [NAME]: pip install 'pin-regularize[NAME]'\n")
+    sys.stdout.write(f"dynamics: {which()}\n")
     return 0

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize.commands.columns import fitted
 from regularize.commands.files import (
     add_model,
     load_model,
 )
+from regularize.commands.values import angle_or_length
 from regularize.errors import ModelError
 from regularize.output_files import write_bytes, write_text
 
@@ -28,14 +30,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bounds",
         nargs="+",
-        type=float,
+        type=angle_or_length,
         required=True,
         metavar="VALUE",
-        help="lower and upper bound, one pair for all inputs or one per input; radians, metres",
+        help="lower and upper bound, one pair for all inputs or one per input, such as -30deg "
+        "30deg; without a unit radians, metres",
     )
     parser.add_argument("--tolerance", type=float, help="largest relative error (0.01)")
     parser.add_argument(
-        "--size", nargs="+", type=float, metavar="WIDTH", help="largest width of a box"
+        "--size", nargs="+", type=angle_or_length, metavar="WIDTH", help="largest width of a box"
     )
     parser.add_argument(
         "--smallest", type=float, default=1 / 64, help="smallest box, fraction of bounds (1/64)"
@@ -130,7 +133,7 @@ def report(model: Metamodel) -> str:
         ),
         *(f"{d.severity}[{d.code}]: {d.message}" for d in model.findings),
     ]
-    return "\n".join(lines) + "\n"
+    return fitted(lines)
 
 
 def _bounds(values: list[float], inputs: list[str]) -> list[list[float]]:

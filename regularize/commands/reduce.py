@@ -24,12 +24,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if something of it could not be kept."""
+    from regularize.adapters import adapters
     from regularize.commands.reduction_file import write_reduction, written_as
     from regularize.pinocchio_model.isostatic import isostatic
 
     mechanism = load_model(arguments.file, arguments)
-    points = (arguments.to or written_as(mechanism)) == "mjcf"
-    report = isostatic(mechanism, seed=arguments.seed, points=points)
+    target = arguments.to or written_as(mechanism)
+    known = adapters().get(target)
+    coupled = None if known is None else known.coupled
+    report = isostatic(mechanism, seed=arguments.seed, points=target == "mjcf", coupled=coupled)
     written = write_reduction(report, arguments.out, format=arguments.to)
     before, after = report.reduction, report.result
     lines = [

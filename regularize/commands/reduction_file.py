@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
 from regularize.output_files import write_text
 from regularize.pinocchio_model.isostatic_mechanism import Isostatic
+from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.cuts import Cut
+from regularize.reduction.missed_rows import nearest_entry
 from regularize.reduction.reduce import Reduction
 from regularize.report.held_bodies import held_entries
 from regularize.verification.writing import write_verified
@@ -88,6 +91,7 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
     """The reduction as plain dictionaries, lists, numbers and strings."""
     reduction = report.reduction
     mechanism = reduction.mechanism
+    special = special_lengths(reduction) if reduction.numerical else ()
     return {
         "schema_version": SCHEMAS["reduction"],
         "tool": {"name": "regularize", "version": __version__},
@@ -106,8 +110,10 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
             "distinct_configurations": reduction.certificate.distinct,
             "solved_configurations": reduction.certificate.solved,
             "worst_closure_error": reduction.certificate.worst,
+            "nearest": nearest_entry(reduction),
             "rtol": reduction.rtol,
-            "statement": _statement(report),
+            "special_lengths": [each.as_dict() for each in special],
+            "statement": _statement(report, special),
         },
         "cuts": [_cut(reduction, cut) for cut in reduction.cuts],
         **held_entries(reduction),
@@ -132,13 +138,20 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
     }
 
 
-def _statement(report: Isostatic) -> str:
+def _statement(report: Isostatic, special: Sequence[SpecialLengths]) -> str:
     where = "on the connected set of configurations that contains the assembled one"
     parts = report.reduction.parts
     if any(part.held or part.parallelograms for part in parts):
         where += ", as long as the loops keep the rank of their equations, no parallelogram flat"
     if report.proved:
         return f"the rows left out follow from the directions of the joint axes, {where}"
+    rows = sum(cut.numerical.shape[1] for cut in report.reduction.cuts)
+    if rows and rows == sum(each.rows for each in special):
+        return (
+            "the rows left out follow from the directions of the joint axes and from the motion of "
+            f"these dimensions ({', '.join(each.family for each in special)}), {where}, up to "
+            "where the rows that are kept lose their rank"
+        )
     return (
         "some rows left out follow from the dimensions; they were found dependent at the "
         f"configurations visited, {where} on this assembly mode"

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_branch, add_model, load_model
+from regularize.commands.files import add_branch, add_model, add_no_meshes, load_model
 from regularize.errors import RegularizeError
 from regularize.output_files import write_bytes
 
 if TYPE_CHECKING:
     from regularize.checking import Report
+    from regularize.render.played_motion import PlayedMotion
 
 SUFFIXES = (".glb", ".html", ".svg", ".png")
 
@@ -20,8 +21,8 @@ SUFFIXES = (".glb", ".html", ".svg", ".png")
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.description = (
-        "Without -o the mechanism is shown live in a browser by viser where that is installed, "
-        "else as an HTML report."
+        "Without -o the page opens in a browser: one file, with the picture, a slider for each "
+        "freedom and the report."
     )
     add_model(parser)
     parser.add_argument(
@@ -35,9 +36,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ghosts", type=int, metavar="N", default=3, help="faint poses of the motion (3)"
     )
+    add_no_meshes(parser)
     parser.add_argument(
-        "--html", action="store_true", help="open the HTML report even if viser is installed"
+        "--motion",
+        metavar="FILE",
+        type=Path,
+        help="play the motion that `regularize simulate -o FILE` has written, .csv or .npz",
     )
+    parser.add_argument(
+        "--movie", metavar="FILE", type=Path, help="write a film of the motion, .gif or .mp4"
+    )
+    parser.add_argument("--html", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,48 +57,57 @@ def run(arguments: argparse.Namespace) -> int:
             f"{out}: unknown kind of picture {out.suffix!r} (known: {', '.join(SUFFIXES)})"
         )
     from regularize.checking import check
+    from regularize.render.played_motion import PlayedMotion
 
-    report = check(load_model(arguments.file, arguments))
+    mechanism = load_model(arguments.file, arguments)
+    motion = arguments.motion
+    trajectory = None if motion is None else PlayedMotion.read(motion, mechanism)
+    report, meshes = check(mechanism), not arguments.no_meshes
+    if arguments.movie is not None:
+        from regularize.render.movie import movie
+
+        movie(report, arguments.movie, meshes=meshes, trajectory=trajectory)
+        sys.stderr.write(f"regularize: wrote {arguments.movie}\n")
     if out is not None:
-        write_bytes(out, content(report, out.suffix.lower(), arguments.ghosts))
+        suffix = out.suffix.lower()
+        write_bytes(out, content(report, suffix, arguments.ghosts, meshes, trajectory))
         sys.stderr.write(f"regularize: wrote {out}\n")
-        return 0
-    if not arguments.html and _live(report):
+    if out is not None or arguments.movie is not None:
         return 0
     import tempfile
     import webbrowser
 
     folder = Path(tempfile.mkdtemp(prefix="regularize-"))
     page = folder / f"{report.mechanism.name or 'model'}.html".replace("/", "-")
-    write_bytes(page, content(report, ".html", 0))
+    write_bytes(page, content(report, ".html", 0, meshes, trajectory))
     sys.stderr.write(f"regularize: wrote {page}\n")
     webbrowser.open(page.as_uri())
     return 0
 
 
-def content(report: Report, suffix: str, ghosts: int) -> bytes:
+def content(
+    report: Report,
+    suffix: str,
+    ghosts: int,
+    meshes: bool = True,
+    trajectory: PlayedMotion | None = None,
+) -> bytes:
     """The bytes of a picture, by the ending of its file."""
-    if suffix == ".glb":
-        from regularize.render.scene import scene
-
-        return bytes(scene(report, ghosts=ghosts).export(file_type="glb"))
     if suffix == ".html":
         from regularize.render import html
 
-        return html.render(report).encode()
-    from regularize.render import picture
+        return html.render(report, meshes=meshes, trajectory=trajectory).encode()
+    from regularize.render.artist import draw
 
-    drawn = picture.picture(report, ghosts=ghosts)
-    return picture.svg(drawn).encode() if suffix == ".svg" else picture.png(drawn)
+    drawing = draw(report, meshes=meshes)
+    for note in drawing.notes:
+        sys.stderr.write(f"regularize: {note}; a bar stands for the shape\n")
+    if suffix == ".glb":
+        from regularize.render.scene import scene
 
+        return bytes(scene(report, ghosts=ghosts, drawing=drawing).export(file_type="glb"))
+    from regularize.render.painter import picture
+    from regularize.render.picture import png, svg
 
-def _live(report: Report) -> bool:
-    """Show it by viser until interrupted; False where viser is not installed."""
-    try:
-        import viser
-    except ImportError:
-        return False
-    from regularize.render.live import Live
-
-    Live(viser.ViserServer(), report).run()
-    return True
+    drawn = picture(report, ghosts=ghosts, drawing=drawing)
+    return svg(drawn).encode() if suffix == ".svg" else png(drawn)

@@ -6,11 +6,15 @@ import argparse
 import csv
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize.commands.columns import fitted
 from regularize.commands.files import add_branch, add_model, load_model
-from regularize.errors import RegularizeError
+from regularize.commands.values import LOADS, RATES, assignments, units_of
+from regularize.errors import ModelError, RegularizeError
+from regularize.model.units import SECONDS, value_of
 
 if TYPE_CHECKING:
     from regularize.dynamics.prescribed import Drive
@@ -30,14 +34,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="JOINT=TORQUE",
-        help="constant torque in N m, or force in N; may be given several times",
+        help="constant torque or force, such as 2Nm or 5N; may be given several times",
     )
     parser.add_argument(
         "--rate",
         action="append",
         default=[],
         metavar="JOINT=RATE",
-        help="joint rate to begin with, in rad/s or m/s; the other joints follow",
+        help="joint rate to begin with, such as 30deg/s; without a unit rad/s or m/s; the other "
+        "joints follow",
     )
     parser.add_argument(
         "--drive",
@@ -52,10 +57,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--coordinates",
         choices=("all", "minimal", "path"),
         default="all",
-        help="integrate all joint coordinates, independent ones only, or the one along the path "
-        "of a mechanism with a single freedom, which is many times quicker",
+        metavar="WHICH",
+        help="all, minimal or path: integrate all joint coordinates, independent ones only, or the "
+        "one along the path of a mechanism with a single freedom, which is many times quicker",
     )
-    parser.add_argument("--engine", choices=ENGINES, default="rows", help="what integrates (rows)")
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="rows",
+        metavar="NAME",
+        help=f"what integrates: {', '.join(ENGINES)} (rows)",
+    )
     parser.add_argument(
         "--through",
         action="store_true",
@@ -74,34 +86,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
 
 
-def positive(text: str, option: str, least: float = 0.0, most: float = math.inf) -> float:
-    """The positive number that an option is given, within bounds."""
+def positive(
+    text: str, option: str, least: float = 0.0, most: float = math.inf, *units: Mapping[str, float]
+) -> float:
+    """The positive number that an option is given, within bounds, with a unit where some fit."""
     try:
-        value = float(text)
-    except ValueError:
+        value = value_of(text, *units) if units else float(text)
+    except (ModelError, ValueError):
         value = math.nan
     if not (0.0 < value < math.inf and least <= value <= most):
         bounds = f" between {least:.1e} and {most:g}" if least else ""
         raise RegularizeError(f"{option} {text}: expected a positive number{bounds}")
     return value
-
-
-def assignments(entries: list[str], option: str) -> dict[str, float]:
-    """``JOINT=NUMBER`` entries of an option by joint name."""
-    values = {}
-    for entry in entries:
-        name, separator, number = entry.rpartition("=")
-        try:
-            if not separator or not name:
-                raise ValueError
-            values[name] = float(number)
-            if not math.isfinite(values[name]):
-                raise ValueError
-        except ValueError as error:
-            raise RegularizeError(
-                f"{option} {entry}: expected JOINT=NUMBER, a finite one, such as {option} crank=0.5"
-            ) from error
-    return values
 
 
 def drives(entries: list[str], mechanism: Mechanism) -> dict[str, Drive]:
@@ -156,16 +152,16 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.dynamics.simulate import simulate
     from regularize.dynamics.simulation import motion_file, plot_file
 
-    duration = positive(arguments.duration, "--duration")
+    duration = positive(arguments.duration, "--duration", 0.0, math.inf, SECONDS)
     rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)
-    torques = assignments(arguments.actuate, "--actuate")
-    rates = assignments(arguments.rate, "--rate")
     if arguments.through and arguments.coordinates != "path":
         raise RegularizeError("--through: goes with --coordinates path only")
     for check, path in ((motion_file, arguments.out), (plot_file, arguments.plot)):
         if path is not None:
             check(path).parent.mkdir(parents=True, exist_ok=True)
     mechanism = load_model(arguments.file, arguments)
+    torques = assignments(arguments.actuate, "--actuate", units_of(mechanism, LOADS))
+    rates = assignments(arguments.rate, "--rate", units_of(mechanism, RATES))
     driven = drives(arguments.drive, mechanism)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -216,4 +212,4 @@ def figures(motion: Simulation) -> str:
     for name, forces in zip(motion.drives, motion.drive_forces.T, strict=True):
         lines.append(f"largest force of the drive of {name} {max(abs(forces)):.6g} N or N m")
     lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]
-    return "\n".join(lines) + "\n"
+    return fitted(lines)

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize.commands.columns import fitted, width
 from regularize.commands.files import add_model, load_model
-from regularize.commands.simulate import assignments
+from regularize.commands.values import COORDINATES, assignments, point_of, pose_of, units_of
 from regularize.errors import ModelError
 from regularize.output_files import write_text
 
 if TYPE_CHECKING:
+    from regularize.assembly_modes.body_pose import BodyPose
     from regularize.model.mechanism import Mechanism
 
 
@@ -32,7 +34,20 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="JOINT=VALUE",
-        help="print all ways to assemble at these coordinates, in radians and metres",
+        help="print all ways to assemble at these coordinates, such as A=30deg slide=50mm; without "
+        "a unit in radians and metres",
+    )
+    parser.add_argument(
+        "--pose",
+        metavar="BODY[=X,Y,…]",
+        help="the pose of a body as input: platform=0,0,400mm for those coordinates that it has; "
+        "BODY alone: formulas for it, or, with --at JOINT=VALUE, its poses as the result",
+    )
+    parser.add_argument(
+        "--point",
+        metavar="X,Y,Z",
+        help="the point of the body meant by --pose, where it is in the model's own pose, on a "
+        "frame parallel to the ground's (default: the body's own frame)",
     )
     parser.add_argument("--all", action="store_true", help="print all ways, however many")
     parser.add_argument("--c", metavar="FILE.c", type=Path, help="the formulas as C99")
@@ -41,12 +56,31 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the formulas, write what was asked for and say what there is."""
+    from regularize.assembly_modes.body_pose import posed
     from regularize.assembly_modes.closed_form import closed_form
-    from regularize.render.ways import described, ways_at
+    from regularize.render.ways import described, poses_at, ways_at
 
-    values = assignments(arguments.at, "--at")
     mechanism = load_model(arguments.file, arguments)
-    solution = closed_form(mechanism, _inputs(mechanism, arguments.inputs, values))
+    units = units_of(mechanism, COORDINATES)
+    values = assignments(arguments.at, "--at", units)
+    body, texts = pose_of(arguments.pose or "")
+    by_pose = texts is not None or not values or any(name.startswith(f"{body}.") for name in values)
+    named = arguments.inputs or [name for name in values if not name.startswith(f"{body}.")]
+    if body and by_pose:
+        found = posed(mechanism, pose_with(body, arguments.point))
+        mechanism = found.mechanism
+        if texts is not None:
+            if len(texts) != len(found.inputs):
+                raise ModelError(
+                    f"--pose {arguments.pose}: {len(texts)} values; the pose of {body!r} is given "
+                    f"by {', '.join(found.inputs)}"
+                )
+            given = [f"{name}={text}" for name, text in zip(found.inputs, texts, strict=True)]
+            values |= assignments(given, "--pose", units)
+        inputs = [*named, *found.inputs]
+    else:
+        inputs = _inputs(mechanism, named)
+    solution = closed_form(mechanism, inputs)
     if values:
         _require_all(values, solution.inputs)
     sources = [
@@ -57,19 +91,29 @@ def run(arguments: argparse.Namespace) -> int:
     lines = [*described(solution)]
     if values:
         at = [values[name] for name in solution.inputs]
-        lines += ["", *ways_at(solution, at, every=arguments.all)]
+        if body and not by_pose:
+            lines += ["", *poses_at(solution, at, body, width=width())]
+        else:
+            own = bool(body) and not arguments.all
+            shown = ways_at(solution, at, every=arguments.all, own=own, width=width())
+            lines += ["", *shown]
     for path, source in sources:
         write_text(path, source)
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(fitted(lines))
     return 0
 
 
-def _inputs(
-    mechanism: Mechanism, named: Sequence[str] | None, values: dict[str, float]
-) -> list[str]:
+def pose_with(body: str, point: str | None) -> BodyPose:
+    """The pose of a body, or of a point on it that is given as a text of three lengths."""
+    from regularize.assembly_modes.body_pose import BodyPose
+
+    return BodyPose(body, point=None if point is None else point_of(point))
+
+
+def _inputs(mechanism: Mechanism, named: Sequence[str]) -> list[str]:
     """Names of the inputs in the order wanted."""
     driven = [joint.name for joint in mechanism.joints if joint.actuated]
-    inputs = list(named or values or driven)
+    inputs = list(named or driven)
     if not inputs:
         raise ModelError("the model names no driven joint; name the inputs: --inputs JOINT …")
     return inputs

@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check one proof; 0 where it holds, else 1."""
-    from regularize.proofs.verifier import verify
+    from regularize.proofs.bounds import verify
 
     try:
         document = json.loads(read_bytes(str(arguments.proof)))
@@ -45,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_proof(reduction: Reduction, path: Path) -> None:
     """Write the proof of a reduction, once the checker has accepted it."""
+    from regularize.proofs.bounds import verify
     from regularize.proofs.prove import prove
-    from regularize.proofs.verifier import verify
 
     text = json.dumps(prove(reduction), indent=1, ensure_ascii=False) + "\n"
     verdict = verify(json.loads(text))

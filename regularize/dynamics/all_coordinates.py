@@ -16,6 +16,7 @@ import pinocchio as pin
 
 from regularize.dynamics.loads import Loads
 from regularize.dynamics.prescribed import Drives
+from regularize.errors import NotFinite
 from regularize.lie.screw import Array
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import EXACT
@@ -67,7 +68,7 @@ class AllCoordinates:
         rows = self.robot.jacobian(q)[:, self._rest]
         left, values, _ = np.linalg.svd(rows, full_matrices=False)
         ratio = float(values[rank - 1] / values[0]) if len(values) >= rank else 0.0
-        self._accelerate = self.robot.acceleration_near(left)
+        self._accelerate = acceleration_near(self.robot, left)
         # Where rows depend on each other, combinations stand for them in the neighbourhood.
         if rank < len(rows):
             self._near = RobotConstraints(self.robot, combined=left[:, :rank].T)
@@ -86,8 +87,8 @@ class AllCoordinates:
             position, rate, _ = self.drives.at(t)
             q, v = np.array(q), np.array(v)
             q[self.drives.positions], v[self._given] = position, rate
-        if self.robot.rows == 0:
-            return q, v
+        if self.robot.rows == 0 or not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return q, v  # numbers that are none are those of a step that went much too far
         if self._held is None and self.robot.stepped:
             limits = (0.0 if self._leaping else self.closed, self.robot.tolerances.singular)
             found = self.robot.kernel.close_motion(q, v, np.array(limits))
@@ -126,10 +127,13 @@ class AllCoordinates:
 
         What springs do is left out: they store it.
         """
-        working = self.loads.working(t, q, v)
-        tau = working + self.loads.springs(q)
-        if self._held is None:
-            return self._accelerate(q, v, tau), float(working @ v)
+        try:
+            working = self.loads.working(t, q, v)
+            tau = working + self.loads.springs(q)
+            if self._held is None:
+                return self._accelerate(q, v, tau), float(working @ v)
+        except NotFinite:  # a step that went much too far
+            return np.full(len(v), np.nan), np.nan
         a, needed = self._driven(t, q, v, tau)
         return a, float(working @ v + needed @ v[self._given])
 
@@ -177,3 +181,25 @@ class AllCoordinates:
         if missing == 0.0 or not small or self._held is not None:
             return v, 0.0
         return np.asarray(v * np.sqrt(1.0 + missing / kinetic)), missing
+
+
+def acceleration_near(robot: Robot, left: Array) -> Acceleration:
+    """``forward_dynamics`` in a form that is quick near a configuration.
+
+    Where rows depend on each other, as many combinations of them as are independent are chosen at a
+    configuration, and stand for all rows in its neighbourhood.
+
+    Args:
+        robot: The robot.
+        left: Left singular vectors of the Jacobian there, shape (m, m).
+    """
+    if robot.rank == robot.rows or robot.style == "legacy" or not robot.massive:
+        return robot.forward_dynamics
+    combine, model = left[:, : robot.rank].T, robot.model
+
+    def accelerate(q: Array, v: Array, tau: Array) -> Array:
+        jacobian, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
+        rows, drift = combine @ jacobian, combine @ bias
+        return np.asarray(pin.forwardDynamics(model, robot.data, q, v, tau, rows, drift, 0.0))
+
+    return accelerate

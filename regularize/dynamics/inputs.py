@@ -80,20 +80,6 @@ def check_numbers(
                 raise ModelError(f"the {what} of joint {name!r} is no finite number: {number}")
 
 
-def checked_array(values: Array, size: int, name: str) -> Array:
-    """A copy of a configuration or velocity.
-
-    Raises:
-        ModelError: It does not have that many finite entries.
-    """
-    result = np.array(values, dtype=np.float64)
-    if result.shape != (size,):
-        raise ModelError(f"{name} has shape {result.shape}, but the model needs ({size},)")
-    if not np.all(np.isfinite(result)):
-        raise ModelError(f"{name} must consist of finite numbers, got {result}")
-    return result
-
-
 def joint_forces(
     robot: Robot, torques: Mapping[str, Actuation], forces: JointForces | None
 ) -> JointForces:

@@ -33,11 +33,9 @@ def near_limits(
         parts = [part for part in reduction.parts if set(part.edges) <= set(cell.edges)]
         if not any(part.held or part.parallelograms for part in parts):
             continue
-        edges, rank, rtol = cell.edges, cell.generic.rank, reduction.rtol
-        watched = Descent.of(
-            reduction.graph, reduction.coupled, reduction.q, edges, reduction.cuts, rank, rtol
-        )
-        columns = reduction.graph.columns(edges)
+        watched = Descent.of(reduction.graph, reduction.coupled, reduction.q, cell, reduction.cuts)
+        joints = (reduction.graph.edges[e].joint.name for e in cell.edges)
+        columns = reduction.graph.columns(cell.edges)
         begin = watched.smallest(reduction.q[None, columns])
         along = watched.smallest(coordinates[chosen][:, columns])
         left = np.min([now / then for now, then in zip(along, begin, strict=True)], axis=0)
@@ -49,6 +47,6 @@ def near_limits(
                 f"at {time[chosen][worst]:.4g} s the motion is near a pose where the proof of the "
                 f"kept equations ends: their smallest singular value, or that of all equations, is "
                 f"{left[worst]:.2g} of what it is at the assembled pose",
-                joints=tuple(dict.fromkeys(reduction.graph.edges[e].joint.name for e in edges)),
+                joints=tuple(dict.fromkeys(joints)),
                 help=("see REG227 of the report: regularize check",),
             )

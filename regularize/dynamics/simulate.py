@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from regularize.arguments import state
 from regularize.dynamics.all_coordinates import AllCoordinates
 from regularize.dynamics.inputs import (
     Actuation,
     JointForces,
     check_numbers,
-    checked_array,
     joint_forces,
 )
 from regularize.dynamics.integrator import Integrator
@@ -166,7 +166,7 @@ def simulate(
     if engine == "rows" and plain and not isinstance(model, Robot):
         engine = style_with_rotors(robot)
         robot = robot if engine == "rows" else to_pinocchio(robot.reduction, engine)
-    q = robot.q0 if q is None else checked_array(q, robot.model.nq, "q")
+    q = robot.q0 if q is None else state(robot.model, "q", q)
     q = close_loops(robot, q) if robot.rows else np.array(q)
     applied = joint_forces(robot, torques or {}, forces)
     drives = Drives.of(robot, motions)
@@ -176,7 +176,7 @@ def simulate(
         rates = {**(rates or {}), **given} if v is None else rates
     if rates:
         v = robot.admissible_velocity(q, rates)
-    v = np.zeros(robot.model.nv) if v is None else checked_array(v, robot.model.nv, "v")
+    v = np.zeros(robot.model.nv) if v is None else np.array(state(robot.model, "v", v))
     if engine == "mujoco":
         from regularize.dynamics.mujoco_ import MujocoEngine
 

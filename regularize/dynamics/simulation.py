@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from regularize.displayed import did_you_mean
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.named_columns import NamedColumns, coordinate_columns, table_html
+from regularize.model.short_repr import ShortRepr
 from regularize.pinocchio_model.robot import Robot
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(ShortRepr, NamedColumns):
     """A simulated motion.
 
     Attributes:
@@ -69,6 +72,21 @@ class Simulation:
     def closure_drift(self) -> float:
         """Largest closure error, lengths scaled."""
         return float(np.max(self.closure, initial=0.0))
+
+    def columns(self) -> dict[str, Array]:
+        """Time in s, every joint coordinate, energy in J, closure, forces of drives; (N,) each."""
+        forces = {f"force {name}": self.drive_forces[:, i] for i, name in enumerate(self.drives)}
+        own = coordinate_columns(self.names, self.coordinates)
+        return {"time": self.time, **own, "energy": self.energy, "closure": self.closure, **forces}
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """The only axis is that of the samples."""
+        return ("sample",)
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks."""
+        return table_html(f"Simulation of {self.robot.model.name}", self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
         """Figures of the run, as plain numbers."""
@@ -141,7 +159,9 @@ class Simulation:
         chosen = list(self.names[:8]) if joints is None else list(joints)
         unknown = [name for name in chosen if name not in self.names]
         if unknown:
-            raise ModelError(f"there is no coordinate {unknown[0]!r} in {list(self.names)}")
+            raise ModelError(
+                f"there is no coordinate {unknown[0]!r}{did_you_mean(unknown[0], self.names)}"
+            )
         figure = Figure(figsize=(8, 7), layout="constrained")
         FigureCanvasAgg(figure)
         top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))

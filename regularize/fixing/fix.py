@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters, read
-from regularize.adapters.common.edits import Patch, WantedKind, WantedSlack
+from regularize.adapters.common.edits import MovedJoint, Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.as_designed.absorb import Absorbed
 from regularize.as_designed.idealise import idealise
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
 from regularize.fixing.designed_places import designed_places, other_places
-from regularize.fixing.moving import closed_in_file, moving_edits, placing_edits
+from regularize.fixing.moving import closed_in_file, moving_edits
 from regularize.fixing.placing import Placing
 from regularize.fixing.plan import FixPlan, plan
 from regularize.model.diagnostic import Diagnostic, Source
@@ -135,7 +135,8 @@ def fix(
         if joints is not None or absorb_gaps:
             raise ModelError("places and kinds are changed one after the other: call fix twice")
         planned = _designed(before)
-        patch = Patch(placing_edits(patcher, planned.wanted))
+        moved = [MovedJoint(each.joint, each.replacement) for each in planned.wanted]
+        patch = Patch(patcher.moved(moved))
     else:
         planned = plan(before, patcher, joints)
         patch = patcher.patch(planned.wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regularize.adapters.common.edits import Edit, MovedJoint, WantedKind, still
+from regularize.adapters.common.edits import Edit, MovedJoint
 from regularize.adapters.common.patching import Patcher
 from regularize.as_designed.absorb import Absorbed, absorb_gaps
 from regularize.errors import UnsupportedExport
@@ -56,24 +56,3 @@ def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> 
             for path, start, end in taken
         )
     ]
-
-
-def placing_edits(patcher: Patcher, wanted: Sequence[WantedKind]) -> list[Edit]:
-    """The edits that put joints where their replacements are.
-
-    Raises:
-        UnsupportedExport: The file does not say where one of them is, or not in one place.
-    """
-    moved = [MovedJoint(each.joint, each.replacement) for each in wanted]
-    for each in moved:
-        for may, shift in zip(patcher.movable(each.before), each.shifts, strict=True):
-            if not may and not still(shift):
-                whole = patcher.placed(wanted)
-                if whole is not None:
-                    return whole
-                raise UnsupportedExport(
-                    f"{each.before.source or patcher.path}: where joint {each.before.name!r} is "
-                    "cannot be edited there; write the model anew with `regularize export MODEL "
-                    "--as-designed --to FORMAT`"
-                )
-    return patcher.moved(moved)

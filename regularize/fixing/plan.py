@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from regularize.adapters.common.edits import WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.fixing.another_kind import KNOWN, of_another_kind
 from regularize.fixing.implied import without_implied
@@ -61,7 +62,7 @@ def plan(
     if isinstance(joints, Cure):
         return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
     if joints is not None:
-        return FixPlan(reduction, _named(reduction, joints), isostatic=False)
+        return FixPlan(reduction, named_kinds(reduction, joints), isostatic=False)
     if not reduction.assembly.closed:
         raise UnsupportedExport(
             "the loops are open, so what is redundant depends on how they are closed; see "
@@ -226,13 +227,13 @@ def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tupl
     )
 
 
-def _named(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
+def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
     """The joints that the user names, made what she says."""
     mechanism, wanted = reduction.mechanism, []
     for name, words in joints.items():
         kind = words.partition(":")[0]
         if kind not in KNOWN:
-            raise ModelError(f"joint kind {kind!r} is unknown; known are {', '.join(KNOWN)}")
+            raise ModelError(f"joint kind {kind!r} is unknown{did_you_mean(kind, KNOWN, most=20)}")
         if mechanism.joint(name).kind != kind:
             wanted.append(name)
     offered = _offered(reduction, {name: joints[name] for name in wanted})

@@ -14,6 +14,7 @@ from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange
 from regularize.pinocchio_model.slack_joints import slack
 from regularize.pinocchio_model.styles import Weld, chosen_welds
+from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange
 
@@ -49,8 +50,9 @@ def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Sl
         dimensions make redundant.
     """
     gaining = gaining_changes(reduction, kinds)
+    ways: tuple[Numerical, ...] = (False, "anyway")
     for changes in (gaining, []) if gaining else ([],):
-        for numerical in (False, True):
+        for numerical in ways:
             found = _planned(reduction, changes, numerical)
             if found is not None:
                 return found
@@ -58,7 +60,7 @@ def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Sl
 
 
 def _planned(
-    reduction: Reduction, given: Collection[JointChange], numerical: bool
+    reduction: Reduction, given: Collection[JointChange], numerical: Numerical
 ) -> SlackPlan | None:
     """The plan that begins with some changes of joints, None where it does not do it."""
     before = reduction.mechanism

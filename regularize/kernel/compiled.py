@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from regularize.arguments import numbers
 from regularize.kernel.sections import Tables
 
 Kernel: Any = None
@@ -31,5 +31,4 @@ def compiled(tables: Tables) -> Any:
     """The compiled kernel on tables, or None where there is none."""
     if Kernel is None:
         return None
-    contiguous = partial(np.ascontiguousarray, dtype=np.float64)
-    return Kernel(tables.integers, tables.reals, np.empty, contiguous)
+    return Kernel(tables.integers, tables.reals, np.empty, numbers)

@@ -31,10 +31,11 @@ from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
+from regularize.model.short_repr import ShortRepr
 
 
-@dataclass(frozen=True, eq=False)
-class Assembly:
+@dataclass(frozen=True, eq=False, repr=False)
+class Assembly(ShortRepr):
     """A configuration in which the loops are closed as far as they can be.
 
     Attributes:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.joint_motion import JointMotions
-from regularize.model.graph import EdgeId, Graph, NodeId
+from regularize.model.graph import EdgeId, Graph
 from regularize.model.loop_tree import LoopTree
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -269,28 +269,7 @@ class LoopKinematics(LoopTree):
             screws: World screws, ``State.screws``, shape (N, n, 6).
             velocity: Joint velocities, shape (N, n).
         """
-        rates = np.zeros_like(screws)
-        twists = np.zeros((len(velocity), len(self.nodes), 6))
-        order = [*self.tree, *((chord, NodeId(-1)) for chord in self.chords)]
-        for index, node in order:
-            edge = self.graph.edges[index]
-            local = self.local(index)
-            own = np.einsum("nk,nki->ni", velocity[:, local], screws[:, local])
-            if node == edge.parent:
-                carrier = twists[:, self._row[edge.child]] - own
-                twists[:, self._row[node]] = carrier
-            else:
-                carrier = twists[:, self._row[edge.parent]]
-                if node >= 0:
-                    twists[:, self._row[node]] = carrier + own
-            if edge.group:
-                # The screws of a group joint are fixed in the moving frame.
-                rates[:, local] = screw.bracket((carrier + own)[:, None], screws[:, local])
-                continue
-            for column in local:
-                rates[:, column] = screw.bracket(carrier, screws[:, column])
-                carrier = carrier + velocity[:, [column]] * screws[:, column]
-        return rates
+        return screw.bracket(self.carriers @ (screws * velocity[..., None]), screws)
 
     def displacements(self, start: State, end: State) -> Array:
         """Largest way of a joint in metres and largest turn of a body in radians, shape (N, 2).

@@ -28,6 +28,7 @@ from regularize.metamodels.mass_properties import MassProperties
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.massless import no_inertia
 from regularize.model.passive_joints import PassiveJoints
+from regularize.model.short_repr import ShortRepr
 from regularize.statics.equilibrium import node_incidence
 
 #: Length of the last step of a path, radians or lengths, where its exact end does not matter.
@@ -66,8 +67,8 @@ class Limit:
     joints: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class ReducedModel(EquationOfMotion):
+@dataclass(frozen=True, eq=False, repr=False)
+class ReducedModel(ShortRepr, EquationOfMotion):
     r"""Inverse and forward dynamics of a mechanism in its actuator coordinates.
 
     Attributes:

@@ -10,7 +10,7 @@ from regularize.metamodels.file import read, to_bytes
 from regularize.metamodels.polynomials import BoxPolynomials
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Metamodel(BoxPolynomials):
     """Quadratic polynomials on boxes, for files and controllers; see ``BoxPolynomials``."""
 

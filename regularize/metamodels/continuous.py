@@ -25,7 +25,7 @@ from regularize.metamodels.tree import GRID, between
 NEIGHBOURS = 48
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Continuous(Interpolation):
     """A metamodel without jumps.
 

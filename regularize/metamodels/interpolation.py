@@ -13,6 +13,7 @@ from regularize.lie.screw import Array
 from regularize.metamodels.equation_of_motion import EquationOfMotion, count, groups
 from regularize.metamodels.fit import Scale
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -57,8 +58,8 @@ class Accuracy:
         return max(self.maximal.values())
 
 
-@dataclass(frozen=True, eq=False)
-class Interpolation(EquationOfMotion):
+@dataclass(frozen=True, eq=False, repr=False)
+class Interpolation(ShortRepr, EquationOfMotion):
     """What all metamodels have in common.
 
     Attributes:

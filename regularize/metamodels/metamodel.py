@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.arguments import numbers
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
@@ -117,7 +118,10 @@ def metamodel(
     lower, upper = _bounds(reduced.inputs, bounds)
     if tolerance is None and size is None:
         raise ModelError("say when boxes are small enough: tolerance=0.01, or size=0.05")
-    widths = np.broadcast_to(np.inf if size is None else np.asarray(size, float), lower.shape)
+    wanted = np.asarray(np.inf if size is None else size, dtype=np.float64)
+    if wanted.shape not in ((), lower.shape):
+        raise ModelError(f"size is one width, or one for each of {list(reduced.inputs)}; {size=}")
+    widths = np.broadcast_to(wanted, lower.shape)
     if np.any(widths <= 0.0) or (tolerance is not None and tolerance <= 0.0):
         raise ModelError(f"tolerance and size have to be positive, got {tolerance=} and {size=}")
     settings = Settings(
@@ -160,7 +164,7 @@ def _bounds(inputs: Sequence[str], bounds: Bounds) -> tuple[Array, Array]:
         if set(bounds) != set(inputs):
             raise ModelError(f"bounds name {sorted(bounds)}, and the inputs are {list(inputs)}")
         bounds = [bounds[name] for name in inputs]
-    table = np.array(bounds, dtype=np.float64)
+    table = numbers(bounds)
     if table.shape == (2,) and len(inputs) == 1:
         table = table[None]
     if table.shape != (len(inputs), 2) or not np.all(np.isfinite(table)):

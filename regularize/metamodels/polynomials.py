@@ -17,7 +17,7 @@ from regularize.metamodels.tree import BoxTree, Integers
 CROWD = 24
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BoxPolynomials(Interpolation):
     r"""Quadratic polynomials on boxes.
 

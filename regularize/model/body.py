@@ -9,10 +9,11 @@ import numpy as np
 
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.model.diagnostic import Source
+from regularize.model.short_repr import ShortRepr
 
 
-@dataclass(frozen=True, eq=False)
-class Inertia:
+@dataclass(frozen=True, eq=False, repr=False)
+class Inertia(ShortRepr):
     """Mass properties of a body.
 
     Attributes:
@@ -50,8 +51,8 @@ class Inertia:
         return Inertia(mass, center, matrix)
 
 
-@dataclass(frozen=True, eq=False)
-class Geometry:
+@dataclass(frozen=True, eq=False, repr=False)
+class Geometry(ShortRepr):
     """A shape of a body, for show or for collisions. Meshes are named, never opened by a reader.
 
     Attributes:
@@ -80,8 +81,8 @@ class Geometry:
         object.__setattr__(self, "T_body_geometry", read_only(self.T_body_geometry))
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
+@dataclass(frozen=True, eq=False, repr=False)
+class Body(ShortRepr):
     """A rigid body.
 
     Attributes:

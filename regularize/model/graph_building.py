@@ -26,8 +26,12 @@ from regularize.model.joint_origins import near_each_other
 from regularize.model.mechanism import Mechanism
 
 
-def build(mechanism: Mechanism) -> Graph:
+def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
     """The graph of a mechanism.
+
+    Args:
+        mechanism: The mechanism.
+        as_placed: Whether frames that lie far off along their axes stay there.
 
     Raises:
         ModelError: A part has no path to ground.
@@ -72,7 +76,9 @@ def build(mechanism: Mechanism) -> Graph:
             node, T_parent = child, IDENTITY
             column += screws.shape[1]
     position = np.concatenate([np.zeros(0), *(joint.position for joint in mechanism.joints)])
-    edges, missed = near_each_other(edges, node_of[mechanism.ground], position)
+    missed = 0.0
+    if not as_placed:
+        edges, missed = near_each_other(edges, node_of[mechanism.ground], position)
     graph = Graph(
         mechanism=mechanism,
         nodes=tuple(nodes),

@@ -23,6 +23,8 @@ from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.model.diagnostic import Source
 from regularize.model.joint_dynamics import JointDynamics
 from regularize.model.joint_limits import JointLimits
+from regularize.model.quantity import TOLERANCE
+from regularize.model.short_repr import ShortRepr
 
 #: Joint kinds and their numbers of freedoms (None: any number, given by the screws).
 KINDS: dict[str, int | None] = {
@@ -40,8 +42,8 @@ KINDS: dict[str, int | None] = {
 GROUP_KINDS = frozenset({"spherical", "free"})
 
 
-@dataclass(frozen=True, eq=False)
-class Joint:
+@dataclass(frozen=True, eq=False, repr=False)
+class Joint(ShortRepr):
     """A joint between two bodies.
 
     Attributes:
@@ -59,6 +61,8 @@ class Joint:
             of positions may be given as an array of shape (freedoms, 2).
         source: Where it stands in the user's files.
         dynamics: Damping, friction, springs and rotor inertia.
+        tolerance: How far it may be off in every direction, metres and radians, or None where the
+            model states nothing; texts with units are taken too.
     """
 
     name: str
@@ -74,6 +78,7 @@ class Joint:
     limits: JointLimits | None = None
     source: Source | None = None
     dynamics: JointDynamics = field(default_factory=JointDynamics)
+    tolerance: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
@@ -95,6 +100,8 @@ class Joint:
         if self.limits is not None and not isinstance(self.limits, JointLimits):
             object.__setattr__(self, "limits", JointLimits.of(self.limits))
         object.__setattr__(self, "dynamics", self.dynamics.spread(self.freedoms))
+        if self.tolerance is not None:
+            object.__setattr__(self, "tolerance", TOLERANCE.pair(self.tolerance))
         self._check_sizes()
 
     def _check_sizes(self) -> None:

@@ -59,7 +59,9 @@ def near_each_other(
     poses = _poses(edges, ground, position)
     frames = [poses[edge.parent] @ edge.T_parent for edge in edges]
     across, moment = np.zeros((3, 3)), np.zeros(3)
-    start = frames[0][:3, 3]
+    # Along axes that are parallel but for noise it is the frames that say where the loops are.
+    held = [T for T, slides in zip(frames, free, strict=True) if slides.shape[1] < 3] or frames
+    start = np.mean([T[:3, 3] for T in held], axis=0)
     for frame, basis in zip(frames, free, strict=True):
         slides = frame[:3, :3] @ basis
         P = np.eye(3) - slides @ slides.T
@@ -71,7 +73,7 @@ def near_each_other(
     concurrent = not parallel and side_by_side <= max(0.1 * apart, 1e-12 * along)
     if (parallel or concurrent) and apart < 4e-4 * along:
         return list(edges), 0.0
-    center = start + np.linalg.lstsq(across, moment, rcond=1e-9)[0]
+    center = start + np.linalg.lstsq(across, moment, rcond=1e-3 if parallel else 1e-9)[0]
     near = [
         _slid(edge, basis @ (basis.T @ (screw.inverse(frame) @ [*center, 1.0])[:3]))
         for edge, frame, basis in zip(edges, frames, free, strict=True)

@@ -140,3 +140,33 @@ class LoopTree:
                     side[place[e]] += sign
             sides[0, row, place[chord]] += 1
         return sides
+
+    @cached_property
+    def movers(self) -> Array:
+        """Signs with which each coordinate moves each node against its root, shape (nodes, n)."""
+        return self._movers[0]
+
+    @cached_property
+    def carriers(self) -> Array:
+        """Signs with which each coordinate moves what carries each screw, shape (n, n).
+
+        A joint's screw is carried by the body before it and by the joint's own coordinates before
+        it; the screws of a group joint are fixed in the moving frame.
+        """
+        return self._movers[1]
+
+    @cached_property
+    def _movers(self) -> tuple[Array, Array]:
+        moves, carries = np.zeros((len(self.nodes), self.freedoms)), np.zeros((self.freedoms,) * 2)
+        for index, node in [*self.tree, *((chord, None) for chord in self.chords)]:
+            edge, local = self.graph.edges[index], self.local(index)
+            backwards = node == edge.parent
+            carrier = moves[self._row[edge.child if backwards else edge.parent]].copy()
+            carrier[local] -= float(backwards)
+            for k, column in enumerate(local):
+                carries[column] = carrier
+                carries[column, local if edge.group else local[:k]] += 1.0
+            if node is not None:
+                moves[self._row[node]] = carrier
+                moves[self._row[node], local] += float(not backwards)
+        return moves, carries

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from regularize.displayed import displayed_name
+from regularize.displayed import did_you_mean, displayed_name, named
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
@@ -18,6 +18,7 @@ from regularize.model.diagnostic import Diagnostic, Source
 from regularize.model.joint import Joint, joint_screws
 from regularize.model.joint_dynamics import JointDynamics
 from regularize.model.joint_limits import JointLimits
+from regularize.model.named_columns import table_html
 from regularize.model.prescribed_motion import PrescribedMotion
 
 #: A reader finds here all that a model consists of.
@@ -129,6 +130,20 @@ class Mechanism:
             f"{len(self.joints)} joints, {len(self.couplings)} couplings, {self.format}>"
         )
 
+    def _repr_html_(self) -> str:
+        """A small table for notebooks."""
+        counts = [f"{len(self.bodies)} bodies", f"{len(self.joints)} joints"]
+        return table_html(
+            f"Mechanism {shortened(self.name)}",
+            {
+                "holds": ", ".join([*counts, f"{len(self.couplings)} couplings"]),
+                "joints": named(joint.name for joint in self.joints),
+                "motors": named(joint.name for joint in self.joints if joint.actuated),
+                "ground": self.ground,
+                "file": self.path or "none",
+            },
+        )
+
     def body(self, name: str) -> Body:
         """The body of that name; raises ``ModelError`` naming the bodies there are."""
         return _find("body", name, self.bodies)
@@ -148,6 +163,8 @@ class Mechanism:
 
     def with_positions(self, positions: dict[str, Array]) -> Mechanism:
         """The same mechanism with other stored joint coordinates."""
+        if not isinstance(positions, dict):
+            raise TypeError(f"positions are arrays by the names of joints; got {positions!r:.60}")
         joints = [
             replace(j, position=positions[j.name]) if j.name in positions else j
             for j in self.joints
@@ -207,8 +224,11 @@ Named = TypeVar("Named", Body, Joint, PrescribedMotion)
 
 
 def _find(what: str, name: str, entries: Sequence[Named]) -> Named:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a {what} is a string; got {name!r:.60}")
     for wanted in (name, displayed_name(name)):
         for entry in entries:
             if entry.name == wanted:
                 return entry
-    raise ModelError(f"there is no {what} {name!r} in {[entry.name for entry in entries]}")
+    known = did_you_mean(name, [entry.name for entry in entries])
+    raise ModelError(f"there is no {what} {name!r}{known}")

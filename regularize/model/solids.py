@@ -20,6 +20,7 @@ from regularize.errors import MissingExtra, ReadError
 from regularize.input_files import check_regular, read_bytes
 from regularize.lie.screw import Array
 from regularize.model.body import Inertia
+from regularize.model.trial import survives
 
 if TYPE_CHECKING:
     import trimesh
@@ -140,16 +141,30 @@ def stored_shape(data: bytes, name: str) -> CadShape:
     # OpenCASCADE itself goes astray in text that is cut off.
     if not binary and not (HEADING.match(data) and ENDING.search(data)):
         raise ReadError(name, "is empty or cut off: no shape can be read from it")
-    try:
+
+    def read() -> CadShape:
         if binary:
             _ocp("BinTools").BinTools.Read_s(shape, io.BytesIO(data))
         else:
             _ocp("BRepTools").BRepTools.Read_s(shape, io.BytesIO(data), _ocp("BRep").BRep_Builder())
+        return CadShape((shape.Located(_ocp("TopLoc").TopLoc_Location()),), (None,))
+
+    def use() -> None:
+        found = read()
+        found.elements()
+        found.inertia(1.0)
+
+    for module in ("BinTools", "BRep", "BRepAdaptor", "BRepGProp", "BRepTools", "TopExp"):
+        _ocp(module)  # a copy of this process finds them loaded
+    if not survives(use):
+        raise ReadError(name, "is damaged: OpenCASCADE ends the process that reads it")
+    try:
+        found = read()
     except Exception as error:  # exceptions of OpenCASCADE have no common base
         raise ReadError(name, f"is no shape that OpenCASCADE reads: {error}") from error
     if shape.IsNull():
         raise ReadError(name, "holds no shape")
-    return CadShape((shape.Located(_ocp("TopLoc").TopLoc_Location()),), (None,))
+    return found
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regularize.arguments import checked, checked_but_states
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.kernel.c_source import write_c
 from regularize.lie.screw import Array
@@ -111,6 +112,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             known[key] = self.actuation(names)
         return known[key]
 
+    @checked
     def position_index(self, velocity: int) -> int:
         """Index in q of the coordinate whose rate is an entry of v.
 
@@ -126,6 +128,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             )
         return int(model.idx_qs[j] + velocity - model.idx_vs[j])
 
+    @checked_but_states
     def counted(self, velocity: int) -> bool:
         """Whether an entry of v is the rate of a coordinate of its own."""
         j = self._joint_of(velocity)
@@ -146,6 +149,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         """The rows in the form that has derivatives."""
         return WorldRows(self.model, self.constraints.closures, self.constraints.coupling)
 
+    @checked
     def inverse_dynamics(
         self,
         q: Array,
@@ -178,6 +182,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         given = self.passive_forces(q, v) if passive else np.zeros(self.model.nv)
         return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
 
+    @checked_but_states
     def inverse_dynamics_derivatives(
         self,
         q: Array,
@@ -194,6 +199,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             if found is not None:
                 return found
             return inverse_dynamics_derivatives(CompiledMotionForces(self, q, v, a), actuation)
+        q, v, a = self._given(q=q, v=v, a=a)
         tree, lift = self.expanded, self.lift(q, v)
         actuation = tree.actuation(actuated, weights)
         if lift is not None:
@@ -201,6 +207,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         motion = MotionForces(tree, tree.world_rows, q, v, a)
         return inverse_dynamics_derivatives(motion, actuation)
 
+    @checked
     def actuator_jacobian(
         self,
         q: Array,
@@ -229,6 +236,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         self._check_determined(split, jacobian @ split.locked, f"frame {frame!r}")
         return np.asarray(jacobian @ split.motions())
 
+    @checked
     def actuator_motions(self, q: Array, actuated: Sequence[str] | None = None) -> Array:
         """Velocities of all joints per unit rate of each actuator, shape (nv, actuated).
 
@@ -252,6 +260,7 @@ class ActuatedTree(ConstrainedTree, ABC):
                 f"{', '.join(free)} can still move; count some of these as actuated"
             )
 
+    @checked_but_states
     def dynamics_derivatives(
         self, q: Array, v: Array, tau: Array, *, frequency: float = 0.0, damping: float = 1.0
     ) -> AccelerationDerivatives:
@@ -271,6 +280,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         found = self._compiled_derivatives(q, v, tau, frequency, damping)
         if found is not None:
             return found
+        q, v, tau = self._given(q=q, v=v, tau=tau)
         tree, lift = self.expanded, self.lift(q, v)
         errors = tree.residual(q if lift is None else lift.q) if frequency else None
         terms = None if errors is None else Stabilization(errors, frequency, damping)
@@ -294,6 +304,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             found = kernel.dynamics_derivatives(q, v, tau)
         return None if found is None else AccelerationDerivatives.of(found)
 
+    @checked
     def to_c(self, path: str | Path) -> Path:
         """Write C99 source for a controller, and a header beside it.
 

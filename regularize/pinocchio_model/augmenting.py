@@ -29,6 +29,7 @@ from regularize.pinocchio_model.series_closure import series_closure
 from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import PROXIMAL, joint_closure, row_covectors
 from regularize.pinocchio_model.tree import TreeJoint
+from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.cure import NoCure
 from regularize.statics.cures import cure, freeing
@@ -43,7 +44,7 @@ def augment(
     kinds: Mapping[str, str] | None = None,
     style: str = "rows",
     rtol: float = subalgebra.RTOL,
-    numerical: bool = False,
+    numerical: Numerical = False,
     seed: int = 0,
 ) -> Robot:
     """The caller's model with closed loops, without the rows that can never matter.

@@ -8,6 +8,8 @@ from concurrent.futures import Executor
 
 import numpy as np
 
+from regularize.arguments import numbers
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 
 
@@ -23,12 +25,15 @@ def batch(
         executor: Where tasks are computed; by default here, as one.
 
     Raises:
-        ValueError: The arguments are of different lengths.
+        ModelError: The arguments are of different lengths.
+        TypeError: One of them is none of numbers.
     """
-    arrays = [np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in arguments]
+    arrays = [np.atleast_1d(numbers(a)) for a in arguments]
     lengths = {len(a) for a in arrays if a.ndim > 1}
     if len(lengths) > 1:
-        raise ValueError(f"arguments of different lengths {sorted(lengths)}")
+        raise ModelError(f"arguments of different lengths {sorted(lengths)}")
+    if not lengths:
+        raise ModelError("scalars are no states; pass arrays")
     (N,) = lengths
     arrays = [a if a.ndim > 1 else np.broadcast_to(a, (N, *a.shape)) for a in arrays]
     if executor is None or N == 0:

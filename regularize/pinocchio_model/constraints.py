@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
 
-from regularize.errors import ClosureLost, NotClosed
+from regularize.errors import ClosureLost, NotClosed, NotFinite
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation
 from regularize.manifold.driving import drive
@@ -71,11 +71,17 @@ class RobotConstraints:
 
     def residual(self, state: Array) -> Array:
         """Errors of the rows, shape (N, m)."""
-        errors = [self._of_rows(self.robot.residual(self.configuration(x))) for x in state]
+        errors = [self._of_rows(self.robot.residual, (self.robot.rows,), x) for x in state]
         return np.array(errors).reshape(len(state), self._count)
 
-    def _of_rows(self, values: Array) -> Array:
-        """What combinations make of the values of all rows."""
+    def _of_rows(
+        self, function: Callable[..., Array], size: tuple[int, ...], x: Array, *rest: Array
+    ) -> Array:
+        """What a function of the rows is, or combinations of it; no numbers where x is none."""
+        try:
+            values = function(self.configuration(x), *rest)
+        except NotFinite:  # a step that went much too far
+            values = np.full(size, np.nan)
         return values if self.combined is None else self.combined @ values
 
     def residual_jacobian(self, state: Array) -> Array:
@@ -87,13 +93,14 @@ class RobotConstraints:
 
     def jacobian(self, state: Array) -> Array:
         """Rows on velocities, shape (N, m, nv)."""
-        rows = [self._of_rows(self.robot.jacobian(self.configuration(x))) for x in state]
+        size = (self.robot.rows, len(self.units))
+        rows = [self._of_rows(self.robot.jacobian, size, x) for x in state]
         return np.array(rows).reshape(len(state), self._count, len(self.units))
 
     def bias(self, state: Array, velocity: Array) -> Array:
         """What J a + bias = 0 adds for accelerations a along the manifold, shape (N, m)."""
         pairs = zip(state, velocity, strict=True)
-        rates = [self._of_rows(self.robot.bias(self.configuration(x), v)) for x, v in pairs]
+        rates = [self._of_rows(self.robot.bias, (self.robot.rows,), x, v) for x, v in pairs]
         return np.array(rates).reshape(len(state), self._count)
 
     def integrate(self, q: Array, velocity: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pinocchio as pin
 
+from regularize.displayed import did_you_mean
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import read_only
 from regularize.pinocchio_model.coordinates import ModelCoordinates
@@ -48,7 +49,7 @@ def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool =
         UnsupportedExport: The style is unknown or cannot express the rows.
     """
     if style not in STYLES:
-        raise UnsupportedExport(f"unknown style {style!r}; known: {', '.join(STYLES)}")
+        raise UnsupportedExport(f"unknown style {style!r}{did_you_mean(style, STYLES)}")
     if style == "rows":
         builder, closures = row_closures(reduction, composite=composite)
         models: Any = []

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from regularize.manifold.tolerances import EXACT
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph import coordinate_names
+from regularize.reduction.missed_rows import missed_rows
 from regularize.reduction.reduce import Reduction
 
 
@@ -23,8 +21,7 @@ def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
                 help=("drop them on numerical evidence: reduce(mechanism, numerical=True)",),
             )
         )
-    if reduction.numerical and any(cut.numerical.size for cut in reduction.cuts):
-        found += _weak(reduction)
+    found += missed_rows(reduction)
     if reduction.graph.couplings and style != "rows":
         names = ", ".join(f"`{c.name}`" for c in reduction.graph.couplings)
         found.append(
@@ -37,25 +34,6 @@ def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
             )
         )
     return found
-
-
-def _weak(reduction: Reduction) -> list[Diagnostic]:
-    """Where rows are missed that were removed on numerical evidence."""
-    place = reduction.weakest
-    if place is None or place.ratio > math.sqrt(EXACT.apart):
-        return []
-    pairs = zip(coordinate_names(reduction.mechanism), place.q, strict=True)
-    where = ", ".join(f"{name} = {value:.3g}" for name, value in list(pairs)[:4])
-    return [
-        Diagnostic(
-            "REG304",
-            "warning",
-            "rows that were removed on numerical evidence are missed elsewhere: near "
-            f"{where}{', …' * (len(place.q) > 4)} the kept rows depend on each other, while the "
-            f"mechanism is firm (smallest singular values 1 : {place.ratio:.1g})",
-            help=("stay away from there; reduction.condition(q) tells", "keep all rows instead"),
-        )
-    ]
 
 
 def opened(reduction: Reduction) -> list[Diagnostic]:

@@ -8,8 +8,9 @@ They never move, and they take exactly the redundant constraints away.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -19,10 +20,13 @@ from regularize.model.joint import joint_screws
 from regularize.model.mechanism import Coupling, JointDynamics, Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange, Isostatic
 from regularize.pinocchio_model.slack_joints import with_slack
+from regularize.reduction.missed_rows import missed_rows
 from regularize.reduction.reduce import Reduction, reduce
 
 
-def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> Isostatic:
+def isostatic(
+    mechanism: Mechanism, *, seed: int = 0, points: bool = False, coupled: int | None = None
+) -> Isostatic:
     """Make the constraints of a mechanism independent without changing its motion.
 
     Where motion algebras do not prove a redundancy (special dimensions), it is removed on the
@@ -33,6 +37,9 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
         seed: Seed of all random choices.
         points: Whether the engine closes loops by points and frames alone, as MuJoCo does, where
             a hinge would be two points and one equation too many.
+        coupled: Most joints that one linear relation can have in the engine; None: any number.
+            Where it cannot hold a body in its group, a fixed choice of constraints is removed
+            instead, and the findings say what it misses where.
 
     Raises:
         UnsupportedExport: The loops are open, or a cut runs through the inside of a joint.
@@ -45,21 +52,22 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
         )
     if original.redundant == 0:
         return Isostatic(mechanism, original, (), original, ())
-    if any(len(row.columns) != 2 for held in original.held for row in held.rows):
-        # Engines know relations of two joints at most.
-        original = reduce(mechanism, seed=seed, groups=False)
-    changed, changes, reduction = _lowered(mechanism, original, seed, points)
+    unheld = _beyond(original, coupled)
+    again = partial(reduce, seed=seed, groups=not unheld)
+    if unheld:
+        original = again(mechanism)
+    changed, changes, reduction = _lowered(mechanism, original, again, points)
     shaky = original.finite_mobility != original.mobility
     numerical = reduction.remaining > 0 and not shaky
     if numerical:
-        reduction = reduce(changed, seed=seed, numerical=True, groups=False)
-    findings = [*_lost(mechanism, changed)]
+        reduction = reduce(changed, seed=seed, numerical="anyway", groups=False)
+    findings = [*unheld, *_lost(mechanism, changed)]
     changed = with_slack(changed, reduction, changes, findings)
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
-    result = reduce(changed, seed=seed)
+    result = again(changed)
     basis = original
     if numerical:
-        basis = reduce(mechanism, seed=seed, numerical=True, groups=False)
+        basis = reduce(mechanism, seed=seed, numerical="anyway", groups=False)
     report = Isostatic(changed, basis, tuple(changes), result, tuple(findings))
     if numerical:
         findings.append(
@@ -71,6 +79,7 @@ def isostatic(mechanism: Mechanism, *, seed: int = 0, points: bool = False) -> I
                 "holds on this assembly mode",
             )
         )
+        findings += missed_rows(reduction)
     if not report.equivalent:
         reason = (
             f"the changed mechanism has mobility {result.mobility} instead of "
@@ -96,6 +105,25 @@ def _couplings(reduction: Reduction) -> Iterator[Coupling]:
         yield Coupling(row.name, "gear", tuple((*place[c], k) for c, k in terms), row.offset)
 
 
+def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
+    """The relations that would hold bodies in groups and have too many joints for an engine."""
+    found = []
+    for held in reduction.held:
+        for row in held.rows:
+            edges = reduction.graph.edges
+            joints = tuple(edge.name for edge in edges if {*edge.columns} & {*row.columns})
+            if coupled is None or len(joints) <= coupled:
+                continue
+            message = (
+                f"the target has no linear relation of {len(joints)} joints, so that "
+                f"{', '.join(f'`{name}`' for name in joints)} cannot be tied to hold "
+                f"`{reduction.graph.nodes[held.edge.child]}` in its group of motions: constraints "
+                "of a fixed choice of legs are removed instead"
+            )
+            found.append(Diagnostic("REG301", "warning", message, joints=joints))
+    return found
+
+
 def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:
     """What joints that became balls cannot have any more."""
     for joint, other in zip(before.joints, after.joints, strict=True):
@@ -111,7 +139,10 @@ def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:
 
 
 def _lowered(
-    mechanism: Mechanism, reduction: Reduction, seed: int, points: bool
+    mechanism: Mechanism,
+    reduction: Reduction,
+    again: Callable[[Mechanism], Reduction],
+    points: bool,
 ) -> tuple[Mechanism, list[ClosureChange], Reduction]:
     """Welds that close loops, and hinges for ``points``, made balls while the mobility stays."""
     removed = {"fixed": 3, "revolute": 2} if points else {"fixed": 3}
@@ -130,7 +161,7 @@ def _lowered(
         )
         joints = tuple(ball if j.name == joint.name else j for j in mechanism.joints)
         candidate = replace(mechanism, joints=joints)
-        found = reduce(candidate, seed=seed)
+        found = again(candidate)
         if (
             found.assembly.closed
             and found.mobility == reduction.mobility

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.reduce import Reduction
 
 
@@ -37,8 +38,8 @@ class ClosureChange:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Isostatic:
+@dataclass(frozen=True, eq=False, repr=False)
+class Isostatic(ShortRepr):
     """A mechanism with independent constraints and the motion of another.
 
     Attributes:

@@ -17,6 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from regularize.arguments import checked, checked_but_states
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
@@ -32,7 +33,6 @@ from regularize.pinocchio_model.joint_reading import series_of
 from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.massless_motion import naming, require_mass
 from regularize.pinocchio_model.passive_forces import PassiveForces
-from regularize.pinocchio_model.solvers import Acceleration
 from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
 from regularize.pinocchio_model.stabilization import Stabilization
@@ -82,6 +82,7 @@ class Robot(ActuatedTree):
             return self
         return self._made(composite=False)
 
+    @checked
     def lift(self, q: Array, v: Array) -> Lift | None:
         """The state in ``expanded`` where that has more coordinates, else None.
 
@@ -111,7 +112,8 @@ class Robot(ActuatedTree):
             found = self.kernel and self.kernel.residual(q)
             if found is not None:
                 return np.asarray(found)
-            data = self.data
+        (q,) = self._given(q=q)
+        data = self._data_of(data)
         return self.constraints.residual(data, q, self._coordinates.coupled(q))
 
     def forward_dynamics(
@@ -137,13 +139,14 @@ class Robot(ActuatedTree):
                 return found
         with self.massive_motion():
             if np.ndim(q) == np.ndim(v) == np.ndim(tau) == 1:
-                return self._accelerate(q, v, tau)
+                return self._accelerate(*self._given(q=q, v=v, tau=tau))
             return batch(self.accelerations, (q, v, tau), executor)
 
     def massive_motion(self) -> AbstractContextManager[None]:
         """``NoInertia`` with names in place of ``MasslessMotion``."""
         return naming(self.reduction, self._coordinates)
 
+    @checked_but_states
     def stabilized_dynamics(
         self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
     ) -> Array:
@@ -159,10 +162,12 @@ class Robot(ActuatedTree):
             damping: :math:`\zeta`; 1 lets errors decay without oscillation.
         """
         terms = Stabilization(self.residual(q), frequency, damping)
-        wanted = terms.of(self.jacobian(q) @ np.asarray(v))
+        (v,) = self._given(v=v)
+        wanted = terms.of(self.jacobian(q) @ v)
         found = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
         if found is not None:
             return np.asarray(found)
+        q, tau = self._given(q=q, tau=tau)
         jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
         bias = bias + wanted
         if self.massive and self.rank == self.rows:
@@ -173,6 +178,7 @@ class Robot(ActuatedTree):
         with self.massive_motion():
             return Split.of(jacobian, self.rank).response(M, force, -bias)
 
+    @checked
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
         """Forces at the cuts, in physical units; arguments as of ``forward_dynamics``.
 
@@ -181,6 +187,7 @@ class Robot(ActuatedTree):
         """
         return constraint_forces(self, q, v, self.forward_dynamics(q, v, tau), tau)
 
+    @checked
     def actuation(
         self, actuated: Sequence[str] | None = None, weights: ArrayLike | None = None
     ) -> Actuation:
@@ -200,6 +207,7 @@ class Robot(ActuatedTree):
         kinetic, potential = self.energies(q, v)
         return kinetic + potential
 
+    @checked
     def energies(self, q: Array, v: Array) -> tuple[float, float]:
         """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
         model, data = self.model, self.data
@@ -216,6 +224,7 @@ class Robot(ActuatedTree):
         """Damping, friction and springs of the mechanism's joints."""
         return PassiveForces.of(self._coordinates, self.constraints.closures)
 
+    @checked
     def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
 
@@ -229,10 +238,12 @@ class Robot(ActuatedTree):
         lost = self.passive.dissipative(self.data, q, v, slip)
         return lost + self.passive.springs(self.data, q)
 
+    @checked
     def split(self, q: Array) -> Split:
         """Constrained and free directions at a configuration."""
         return Split.of(self.jacobian(q), self.rank)
 
+    @checked
     def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
         """The configuration with closed loops that Newton steps reach from q, shape (nq,).
 
@@ -253,12 +264,14 @@ class Robot(ActuatedTree):
         found = self.kernel and self.kernel.project_velocity(q, v)
         if found is not None:
             return np.asarray(found)
+        q, v = self._given(q=q, v=v)
         free = self.split(q).free
         M = mass_matrix(self.model, self.data, q)
         with self.massive_motion():
             require_mass(M, free)
         return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ np.asarray(v))))
 
+    @checked
     def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
         """The velocity at which the named joints move at given rates, shape (nv,).
 
@@ -274,28 +287,7 @@ class Robot(ActuatedTree):
             raise ModelError(f"the loops do not let the joints {list(rates)} move at these rates")
         return np.asarray(v)
 
-    def acceleration_near(self, left: Array) -> Acceleration:
-        """``forward_dynamics`` in a form that is quick near a configuration.
-
-        Where rows depend on each other, as many combinations of them as are independent are chosen
-        at a configuration, and stand for all rows in its neighbourhood.
-
-        Args:
-            left: Left singular vectors of the Jacobian there, shape (m, m).
-        """
-        if self.rank == self.rows or self.style == "legacy" or not self.massive:
-            return self.forward_dynamics
-        combine = left[:, : self.rank].T
-
-        def accelerate(q: Array, v: Array, tau: Array) -> Array:
-            jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
-            jacobian, bias = combine @ jacobian, combine @ bias
-            return np.asarray(
-                pin.forwardDynamics(self.model, self.data, q, v, tau, jacobian, bias, 0.0)
-            )
-
-        return accelerate
-
+    @checked
     def follow(self, q: Array, targets: Mapping[str, float]) -> Array:
         """The configuration that is reached when some joints move to given values, shape (nq,).
 
@@ -313,10 +305,15 @@ class Robot(ActuatedTree):
         """
         return follow(self, q, targets)
 
+    @checked
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
+        wanted = (self.joint_map.shape[1],)
+        if np.shape(coordinates) != wanted:
+            raise ModelError(f"coordinates have shape {np.shape(coordinates)}; pass {wanted}")
         return self._coordinates.configuration(coordinates)
 
+    @checked
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
         result = self._coordinates.of_tree(q)
@@ -327,6 +324,7 @@ class Robot(ActuatedTree):
                 result[columns] = closure.position(self.data)
         return result
 
+    @checked
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
         """Index in v, a and tau of a joint's freedom.
 
@@ -335,6 +333,7 @@ class Robot(ActuatedTree):
         """
         return self._coordinates.velocity_index(joint, freedom)
 
+    @checked
     def velocity_indices(self, joints: Sequence[str]) -> NDArray[np.intp]:
         """Indices in v of all freedoms of the named joints, in the order of the names."""
         mechanism = self.reduction.mechanism

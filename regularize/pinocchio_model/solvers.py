@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from regularize.arguments import state
+from regularize.errors import ModelError
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
 from regularize.kernel.sections import Tables
@@ -99,13 +101,31 @@ class ConstrainedTree:
         found = None if self._step is None else self._step(q, v, tau)
         if found is not None:
             return found
-        each = [self._accelerate(*state) for state in zip(q, v, tau, strict=True)]
+        shapes = {np.shape(each)[:1] for each in (q, v, tau)}
+        if len(shapes) > 1 or () in shapes:
+            raise ModelError(f"states are rows of arrays of one length; got {sorted(shapes)}")
+        states = zip(q, v, tau, strict=True)
+        each = [self._accelerate(*self._given(q=q, v=v, tau=tau)) for q, v, tau in states]
         return np.array(each).reshape(len(q), self.model.nv)
 
     @property
     def data(self) -> Any:
         """Pinocchio's data of the model, of each thread its own."""
         return self._workspace.data
+
+    def _given(self, **states: Array) -> tuple[Array, ...]:
+        """States by name, checked: arrays of the model's lengths, of finite numbers."""
+        return tuple(state(self.model, name, value) for name, value in states.items())
+
+    def _data_of(self, given: Any) -> Any:
+        """The caller's ``pinocchio.Data``, or the thread's own where there is none.
+
+        Raises:
+            TypeError: It is something else.
+        """
+        if given is not None and not isinstance(given, pin.Data):
+            raise TypeError(f"data is a pinocchio.Data of the model; got {given!r:.60}")
+        return self.data if given is None else given
 
     def jacobian(self, q: Array, data: Any = None) -> Array:
         """Rows on velocities, shape (m, nv).
@@ -117,7 +137,7 @@ class ConstrainedTree:
         """
         if data is None and self.kernel is not None:
             return np.asarray(self.kernel.jacobian(q))
-        return self.constraints.jacobian(self.data if data is None else data, q)
+        return self.constraints.jacobian(self._data_of(data), *self._given(q=q))
 
     def bias(self, q: Array, v: Array, data: Any = None) -> Array:
         """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
@@ -126,7 +146,7 @@ class ConstrainedTree:
         """
         if data is None and self.kernel is not None:
             return np.asarray(self.kernel.bias(q, v))
-        return self.constraints.bias(self.data if data is None else data, q, v)
+        return self.constraints.bias(self._data_of(data), *self._given(q=q, v=v))
 
 
 def acceleration_of(tree: ConstrainedTree) -> Acceleration:

@@ -64,5 +64,5 @@ _EXACT: dict[Operation, Any] = {
     motion_spaces.brackets: lambda a, b: verifier.reduced(
         [verifier.bracket(z, x) for z in b for x in a]
     ),
-    motion_spaces.closure_of_sum: lambda a, b: verifier.closure([*a, *b]),
+    motion_spaces.closure_of_sum: lambda a, b: verifier.saturated(verifier.reduced([*a, *b])),
 }

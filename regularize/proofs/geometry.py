@@ -118,16 +118,49 @@ def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> 
 def with_parallel_bars(
     freedoms: dict[EdgeId, Space], loops: Sequence[Sequence[EdgeId]]
 ) -> dict[EdgeId, Space]:
-    """The same with the last hinge of some loops of four where it makes them parallelograms."""
+    """The same with some parallel hinges moved where that makes opposite sides equal.
+
+    Args:
+        freedoms: The span of every joint's screws.
+        loops: Four hinges each, in the order in which they are corners of a parallelogram; or two
+            that coincide.
+    """
+    rows = {e: _upright(freedoms[e][0]) for loop in loops for e in loop}
+    hinges = sorted(rows)
+    signs = [{e: (-1) ** i for i, e in enumerate(loop)} for loop in loops]
     found = dict(freedoms)
-    for loop in loops:
-        (one, two, three, four) = ([Fraction(x) for x in found[e][0]] for e in loop)
-        k = next(i for i in (3, 4, 5) if one[i])
-        if two[k] and three[k] and four[k]:
-            sides = zip(one, two, three, strict=True)
-            moved = [x / one[k] - y / two[k] + z / three[k] for x, y, z in sides]
-            found[loop[-1]] = integral([moved])
+    for equation in reduced([loop.get(e, 0) for e in hinges] for loop in signs):
+        at = next(i for i, x in enumerate(equation) if x)
+        others = [
+            (Fraction(-x, equation[at]), rows[hinges[i]]) for i, x in enumerate(equation) if x
+        ]
+        sums = zip(*([w * x for x in row] for w, row in others[1:]), strict=True)
+        found[hinges[at]] = integral([[sum(column, Fraction(0)) for column in sums]])
     return found
+
+
+def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeId, ...]]:
+    """Corners of parallelograms that hinges make, and hinges that coincide, to a tolerance."""
+    rows = {
+        e: np.array([float(x) for x in _upright(space[0])])
+        for e, space in freedoms.items()
+        if len(space) == 1 and any(space[0][3:])
+    }
+    apart = {(a, b): np.abs(rows[a] - rows[b]) for a, b in combinations(rows, 2)}
+    same = [pair for pair, off in apart.items() if off.max() <= within]
+    parallel = [pair for pair, off in apart.items() if off[3:].max() <= within]
+    sums = [(a, b, rows[a] + rows[b]) for a, b in parallel]
+    return same + [
+        (a, c, b, d)
+        for (a, b, one), (c, d, two) in combinations(sums, 2)
+        if len({a, b, c, d}) == 4 and np.abs(one - two).max() <= within
+    ]
+
+
+def _upright(row: Sequence[int]) -> list[Fraction]:
+    """A screw with its first angular component made 1; of hinges that are parallel they agree."""
+    lead = next(x for x in row[3:] if x)
+    return [Fraction(x, lead) for x in row]
 
 
 def integral(rows: Sequence[Sequence[Fraction]]) -> Space:

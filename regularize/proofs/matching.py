@@ -31,7 +31,7 @@ def match(document: dict[str, Any], verdict: Verdict, mechanism: Mechanism) -> V
     state = loops.state(assemble(graph).q)
     edges = {edge.name: edge for edge in graph.edges}
     in_loops = {graph.edges[e].name for block in graph.blocks for e in block}
-    for part in document["parts"]:
+    for part in (*document["parts"], *document["bounds"]):
         measured = loops.measured(part["unit_m"], np.array(part["origin_m"]))
         for joint in (joint for joint in part["joints"] if not joint.get("virtual")):
             edge = edges.get(joint["name"])

@@ -7,27 +7,21 @@ the reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
-from operator import mul
 from typing import Any
 
-import networkx as nx
-
-from regularize.model.cycles import Cycle
-from regularize.model.graph import Edge, EdgeId, Graph, NodeId
-from regularize.proofs.exact_spaces import ExactSpaces
+from regularize.model.graph import Graph
+from regularize.proofs.bounding import bound
+from regularize.proofs.document import PartDocument
+from regularize.proofs.families import families
 from regularize.proofs.geometry import Precision, exact_freedoms, with_parallel_bars
 from regularize.proofs.incidence import NotExact
-from regularize.proofs.verifier import Space, annihilator, distance, fingerprint, reduced
-from regularize.reduction.closing import loop_of
-from regularize.reduction.cuts import Cut
-from regularize.reduction.facts import Closing, Fact
-from regularize.reduction.held import Held, unsteady
+from regularize.proofs.motions import without_seen
+from regularize.proofs.verifier import fingerprint, verify
 from regularize.reduction.part import Part
-from regularize.reduction.propagation import Propagation
 from regularize.reduction.reduce import Reduction
+
+HEAD = {"format": "regularize proof", "version": 1}
 
 
 def prove(reduction: Reduction) -> dict[str, Any]:
@@ -42,21 +36,26 @@ def prove(reduction: Reduction) -> dict[str, Any]:
     """
     proved, undecided = [], []
     for part in reduction.parts:
-        if all(cut.kept == cut.constraints for cut in part.cuts):
-            continue
-        try:
-            proved.append(_part(reduction.graph, part, reduction.rtol))
-        except NotExact as error:
-            names = [reduction.graph.edges[e].name for e in part.order]
-            undecided.append({"cuts": names, "reason": str(error)})
+        rest = without_seen(part)
+        for make, some in ((moving, part), (_part, rest)) if rest is not part else ((_part, part),):
+            if all(cut.kept == cut.constraints for cut in some.cuts):
+                continue
+            try:
+                proved.append(make(reduction.graph, some, reduction.rtol))
+                break
+            except NotExact as error:
+                seen = sum(cut.numerical.shape[1] for cut in some.cuts)
+                reason = f"{seen} only seen to be redundant: {error}" if seen else str(error)
+                names = [reduction.graph.edges[e].name for e in part.order]
+                undecided.append({"cuts": names, "reason": reason})
     document = {
-        "format": "regularize proof",
-        "version": 1,
+        **HEAD,
         "model": reduction.mechanism.name,
         "parts": proved,
         "undecided": undecided,
+        "bounds": [bound(reduction.graph, part) for part in reduction.parts],
     }
-    return document | {"fingerprint": fingerprint(document)}
+    return _signed(document)
 
 
 def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
@@ -65,14 +64,14 @@ def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
     reason = NotExact("")
     for rounding in (1e-12, 1e-10, 1e-8, 1e-6):
         for everywhere in (False, True):
+            precision = Precision(max(rtol, 10.0 * rounding), rounding, everywhere)
             try:
-                precision = Precision(max(rtol, 10.0 * rounding), rounding, everywhere)
                 known = {held.edge.index: held.space for held in part.held}
                 freedoms = exact_freedoms(graph, part.screws | known, precision)
                 freedoms = with_parallel_bars(freedoms, part.parallelograms)
                 # Locked joints are made rigid where only that explains the reduction.
                 for lock in (False, True) if part.locked else (False,):
-                    document = _Document(graph, part, freedoms).whole(lock)
+                    document = PartDocument(graph, part, freedoms).whole(lock=lock)
                     if document is not None:
                         return document
                 reason = NotExact("the exact geometry has other relations than the loops")
@@ -81,236 +80,33 @@ def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
     raise reason
 
 
-class _Document:
-    """The steps of a proof, each written once, premises first."""
+def moving(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
+    """The proof of a part whose rows depend on each other along a motion of special lengths.
 
-    def __init__(self, graph: Graph, part: Part, freedoms: dict[EdgeId, Space]) -> None:
-        self.graph, self.part, self.freedoms = graph, part, freedoms
-        self.spaces = ExactSpaces()
-        numbers = {e: self.spaces.of(space) for e, space in freedoms.items()}
-        loops = frozenset(map(frozenset, part.parallelograms))
-        self.propagation = Propagation(graph, self.spaces, numbers, parallelograms=loops)
-        self.steps: list[dict[str, Any]] = []
-        self.kept: dict[EdgeId, Space] = {}
-        self._immobile = {e for e, space in freedoms.items() if not space}
-        self._number: dict[Fact, int] = {}
-        self._same: dict[Any, int] = {}
+    Args:
+        graph: The mechanism's graph.
+        part: The part, without these rows.
+        rtol: What relation is taken to be meant, radians and parts of the size.
 
-    def whole(self, lock: bool) -> dict[str, Any] | None:
-        """The document of the part, or None where the spaces are not those of the reduction."""
-        cuts = {cut.edge.index: cut for cut in self.part.cuts}
-        closed: list[Cycle] = []
-        for e, node, cycle in self._order(cuts):
-            closing = next(c for c in self.propagation.closings(cycle, e) if c.node == node)
-            space = self.spaces.dimension(closing.space)
-            if e in cuts and space != 6 - cuts[e].removed.shape[1]:
-                return None
-            self._cut(closing)
-            self.propagation.close(cycle)
-            closed.append(cycle)
-            if lock:
-                self.propagation.lock(closed)
-        for group in self._rigid_groups():
-            self._rigid(group)
-        held = sum(self._hold(each) for each in self.part.held)
-        rows = sum(6 - len(self.freedoms[e]) for e in self.part.order)
-        kept = sum(len(self.kept[e]) for e in self.part.order) + held
-        if kept != self.part.kept:
-            return None
-        joints = [self._joint(e) for e in self.part.edges]
-        joints += [self._virtual(each.edge) for each in self.part.held]
-        return {
-            "origin_m": [float(x) for x in self.part.center],
-            "unit_m": float(self.part.length),
-            "joints": joints,
-            "steps": self.steps,
-            **({"loops": self._loops()} if self.part.held else {}),
-            "conclusion": {"rows": rows, "kept": kept, "removed": rows - kept},
-        }
+    Returns:
+        The entry of ``parts`` in the document, accepted by the checker.
 
-    def _order(self, cuts: Mapping[EdgeId, Cut]) -> list[tuple[EdgeId, NodeId, Cycle]]:
-        """The cuts in the order in which their loops are closed, with bodies and loops."""
-        if self.part.held:
-            return [(c.edge, c.node, c.cycle) for c in self.part.held[0].closings]
-        return [(e, cuts[e].node, cuts[e].cycle) for e in self.part.order]
-
-    def _loops(self) -> dict[str, list[str]]:
-        """The loop of each cut over joints that are not cut."""
-        tree: Any = nx.MultiGraph()
-        for e in set(self.part.edges) - set(self.part.order):
-            edge = self.graph.edges[e]
-            tree.add_edge(edge.parent, edge.child, key=e)
-        cycles = {e: loop_of(self.graph, tree, e).edges for e in self.part.order}
-        return {self._name(e): [self._name(each) for each in cycles[e]] for e in cycles}
-
-    def _hold(self, held: Held) -> int:
-        """Write the rows that stand for a virtual joint; returns their number."""
-        closing = next(c for c in held.closings if held.edge.index in c.cycle.edges)
-        loop, spaces = closing.cycle.edges, self.spaces
-        free = {
-            e
-            for row in held.rows
-            for e in loop
-            if set(self.graph.edges[e].columns) & {*row.columns}
-        }
-        zero = spaces.exact(unsteady(self.propagation, loop, held.node, held.edge.index))
-        fixed = [z for e in loop if e not in free for z in self.freedoms[e]]
-        rows: list[Sequence[int]] = []
-        for row in annihilator(reduced([*zero, *fixed])):
-            seen = [
-                [sum(map(mul, r, z)) for e in free for z in self.freedoms[e]] for r in [*rows, row]
-            ]
-            if len(reduced(seen)) == len(seen):
-                rows.append(row)
-        if len(rows) != len(held.rows):
-            raise NotExact("no exact rows hold a body in its group")
-        self.steps.append(
-            {
-                "because": "held",
-                "joint": held.edge.name,
-                "instead of": self._name(closing.edge),
-                "seen from": self._body(held.node),
-                "loop": [self._name(e) for e in loop],
-                "of": [self._steady(held.node, e) for e in loop] if rows else [],
-                "rows": written(reduced(rows)),
-            }
-        )
-        return len(rows)
-
-    def _steady(self, node: NodeId, e: EdgeId) -> int | None:
-        """The step that says how a joint's screw is carried as a body sees it."""
-        edge, spaces = self.graph.edges[e], self.spaces
-        if node in (edge.parent, edge.child):
-            return None
-        facts = [self.propagation.fact(node, body) for body in (edge.parent, edge.child)]
-        known = [fact for fact in facts if fact is not None]
-        of = self.propagation.freedoms[e]
-        return self._premise(
-            min(known, key=lambda fact: spaces.dimension(spaces.carried(of, fact.space)))
-        )
-
-    def _virtual(self, edge: Edge) -> dict[str, Any]:
-        """A joint that the machine has not."""
-        return {
-            "name": edge.name,
-            "virtual": True,
-            "bodies": [self._body(edge.parent), self._body(edge.child)],
-            "space": written(self.freedoms[edge.index]),
-            "written": [],
-            "distance": 0.0,
-        }
-
-    def _name(self, e: EdgeId) -> str:
-        return self.graph.edges[e].name
-
-    def _rigid_groups(self) -> list[list[Cut]]:
-        """Cuts of loops of locked joints alone, those that share joints together."""
-        locked = set(self.part.locked)
-        still = [c for c in self.part.cuts if set(c.cycle.edges) <= locked | self._immobile]
-        together: Any = nx.Graph()
-        together.add_nodes_from(range(len(still)))
-        together.add_edges_from(
-            (i, j)
-            for i, j in combinations(range(len(still)), 2)
-            if set(still[i].cycle.edges) & set(still[j].cycle.edges)
-        )
-        groups = [[still[i] for i in sorted(g)] for g in nx.connected_components(together)]
-        return [group for group in groups if any(cut.thinned.shape[1] for cut in group)]
-
-    def _rigid(self, group: Sequence[Cut]) -> None:
-        """Write which rows of loops that cannot move are kept: as many as the reduction keeps."""
-        edges = sorted({e for cut in group for e in cut.cycle.edges})
-        columns = [(e, z) for e in edges for z in self.freedoms[e]]
-
-        def seen(cut: Cut, row: Sequence[int]) -> list[int]:
-            return [
-                cut.cycle.direction(self.graph, e) * sum(x * y for x, y in zip(row, z, strict=True))
-                for e, z in columns
-            ]
-
-        own = [seen(cut, row) for cut in group for row in self.freedoms[cut.edge.index]]
-        kept = {cut: list(self.kept[cut.edge.index]) for cut in group}
-        for cut in group:
-            for row in list(kept[cut]):
-                if len(kept[cut]) == cut.kept:
-                    break
-                kept[cut].remove(row)
-                rows = [*own, *(seen(c, r) for c in group for r in kept[c])]
-                if len(reduced(rows)) < len(columns):
-                    kept[cut].append(row)
-        if any(len(kept[cut]) != cut.kept for cut in group):
-            raise NotExact("the rows that lock the joints are no choice among the exact ones")
-        name = {cut: self.graph.edges[cut.edge.index].name for cut in group}
-        self.steps.append(
-            {
-                "because": "rigid",
-                "loops": {
-                    name[c]: [self.graph.edges[e].name for e in c.cycle.edges] for c in group
-                },
-                "kept": {name[c]: written(reduced(kept[c])) for c in group},
-            }
-        )
-        self.kept |= {cut.edge.index: reduced(kept[cut]) for cut in group}
-
-    def _joint(self, e: EdgeId) -> dict[str, Any]:
-        edge, screws = self.graph.edges[e], self.part.screws[e].T
-        return {
-            "name": edge.name,
-            "bodies": [self._body(edge.parent), self._body(edge.child)],
-            "space": written(self.freedoms[e]),
-            "written": [[float(x) for x in row] for row in screws],
-            "distance": max((distance(row, self.freedoms[e]) for row in screws), default=0.0),
-        }
-
-    def _body(self, node: NodeId) -> str:
-        return self.graph.nodes[node]
-
-    def _cut(self, closing: Closing) -> None:
-        """Write how a loop is closed."""
-        edge = self.graph.edges[closing.edge]
-        of = [[self._premise(P), self._premise(Q)] for P, Q in closing.of]
-        removed = annihilator(self.spaces.exact(closing.space))
-        kept = annihilator(reduced([*self.freedoms[closing.edge], *removed]))
-        self.steps.append(
-            {
-                "because": "cut",
-                "joint": edge.name,
-                "seen from": self._body(closing.node),
-                "of": of,
-                "kept": written(kept),
-                "removed": written(removed),
-            }
-        )
-        self.kept[closing.edge] = kept
-
-    def _premise(self, fact: Fact | None) -> int | None:
-        """Number of the step that states a fact, written first where it is not there yet."""
-        if fact is None:
-            return None
-        if fact not in self._number:
-            bodies = [self._body(node) for node in fact.bodies]
-            space = self.spaces.exact(fact.space)
-            # A walk is seen from its first body; everything else is said of both alike.
-            group = fact.rule != "walk" and all(self._is_group(premise) for premise in fact.of)
-            key = (group, tuple(sorted(bodies) if group else bodies), space)
-            if key not in self._same:
-                step: dict[str, Any] = {"because": fact.rule, "bodies": bodies}
-                if fact.loop:
-                    step["loop"] = [self._name(e) for e in fact.loop]
-                if fact.edge is not None:
-                    step["joint"] = self.graph.edges[fact.edge].name
-                if fact.of:
-                    step["of"] = [self._premise(premise) for premise in fact.of]
-            if key not in self._same:
-                self.steps.append(step | {"space": written(space)})
-                self._same[key] = len(self.steps) - 1
-            self._number[fact] = self._same[key]
-        return self._number[fact]
-
-    def _is_group(self, fact: Fact) -> bool:
-        return fact.rule != "walk" and all(map(self._is_group, fact.of))
+    Raises:
+        NotExact: No exact mechanism near the part was found that moves so.
+    """
+    reason = NotExact("they are of no family that is known")
+    for rounding in (1e-10, 1e-8):
+        within = max(rtol, 10.0 * rounding)
+        for family, freedoms in families(graph, part, within, rounding):
+            try:
+                found = PartDocument(graph, part, freedoms, family).whole()
+            except NotExact as error:
+                reason = error
+                continue
+            if found is not None and verify(_signed({**HEAD, "parts": [found]})).holds:
+                return found
+    raise reason
 
 
-def written(space: Space) -> list[list[str]]:
-    """A space as the document has it: integers as strings, for they can be long."""
-    return [[str(x) for x in row] for row in space]
+def _signed(document: dict[str, Any]) -> dict[str, Any]:
+    return document | {"fingerprint": fingerprint(document)}

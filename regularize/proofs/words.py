@@ -13,8 +13,8 @@ def theorem(*names: str) -> str:
         'Rigid'
     """
     found = []
-    for paragraph in (verifier.__doc__ or "").split("\n\n"):
-        heading, _, text = paragraph.removeprefix("**").partition(".**")
+    for paragraph in (verifier.__doc__ or "").split("\n**"):
+        heading, _, text = paragraph.partition(".**")
         if text and (not names or heading in names):
             items = f"{heading}. {text.strip()}".split("\n- ")
             found += [" ".join(item.replace("*", "").split()) for item in items]

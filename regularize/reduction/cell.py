@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from regularize.model.graph import EdgeId
 from regularize.reduction.certificate import Certificate, Certifier
 from regularize.reduction.cuts import Cut
 from regularize.reduction.groups import grouped, with_rows
+from regularize.reduction.margins import weakest
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
+from regularize.reduction.numerical import Numerical, numerically_reduced
 from regularize.reduction.part import (
     Part,
-    numerically_reduced,
     reduce_part,
     searched,
     thinned,
@@ -42,7 +43,7 @@ class Cell:
 
 
 def reduce_cell(
-    setting: Setting, edges: Sequence[EdgeId], *, numerical: bool, configurations: int
+    setting: Setting, edges: Sequence[EdgeId], *, numerical: Numerical, configurations: int
 ) -> Cell:
     """Reduce all parts of a cell.
 
@@ -52,7 +53,7 @@ def reduce_cell(
     Args:
         setting: The assembled mechanism and the options.
         edges: Edges of the cell.
-        numerical: Whether to remove rows on numerical evidence as well.
+        numerical: Whether to remove rows on numerical evidence as well, and where they are missed.
         configurations: Number of configurations for the certificate.
     """
     setting = setting.of_cell(edges)
@@ -74,13 +75,16 @@ def reduce_cell(
             final = [thinned(setting, with_rigid_joints(setting, part)) for part in found]
             if numerical and mobility.finite == mobility.actual:
                 # What depends on other rows to first order only holds a shaky mechanism.
-                final = [numerically_reduced(setting, part, mobility) for part in final]
+                final = numerically_reduced(setting, final, mobility, anyway=numerical == "anyway")
             if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
                 known = with_rows(setting, final)
                 also = certify if known is setting else Certifier(known, edges, configurations)
                 _, certificate = also(_cuts(final))
-            if certificate.holds:
-                return Cell(mobility, tuple(final), certificate)
+            place = weakest(setting, final, mobility, thorough=_seen(final))
+            # What is seen and not proved is measured by what was asked for.
+            firm = place is None or place.ratio > setting.rtol or _seen(final)
+            if certificate.holds and firm:
+                return Cell(mobility, tuple(final), replace(certificate, nearest=place))
     return _unreduced(setting, edges, blocks)
 
 
@@ -105,6 +109,11 @@ def _unreduced(
 
 def _cuts(parts: Sequence[Part]) -> list[Cut]:
     return [cut for part in parts for cut in part.cuts]
+
+
+def _seen(parts: Sequence[Part]) -> bool:
+    """Whether rows were removed on numerical evidence."""
+    return any(cut.numerical.size for cut in _cuts(parts))
 
 
 def _closed(setting: Setting, edges: Sequence[EdgeId]) -> bool:

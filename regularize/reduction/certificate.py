@@ -10,7 +10,7 @@ velocities that the kept rows allow are compared with those that all equations a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -26,6 +26,7 @@ from regularize.manifold.tolerances import Tolerances
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId
 from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.descent import Lowest
 from regularize.reduction.setting import Sampler, Setting
 from regularize.reduction.short_loops import ShortLoops
 
@@ -53,6 +54,8 @@ class Certificate:
         distinct: How many of the configurations are different ones.
         travelled: Largest way of a joint, in metres, and largest turn of a body, in radians, from
             the assembled pose to any of them.
+        nearest: The place nearest to one where kept rows let go what all equations hold; None where
+            none was looked for, since nothing was removed or nothing moves, or for many loops.
     """
 
     configurations: int
@@ -61,6 +64,7 @@ class Certificate:
     solved: int = 0
     distinct: int = 0
     travelled: tuple[float, float] = (0.0, 0.0)
+    nearest: Lowest | None = field(default=None, compare=False)
 
     @classmethod
     def of_all(cls, found: Sequence[Certificate], counted: Sequence[Certificate]) -> Certificate:
@@ -79,6 +83,11 @@ class Certificate:
             (
                 max((c.travelled[0] for c in found), default=0.0),
                 max((c.travelled[1] for c in found), default=0.0),
+            ),
+            min(
+                (c.nearest for c in found if c.nearest is not None),
+                key=lambda place: place.ratio,
+                default=None,
             ),
         )
 

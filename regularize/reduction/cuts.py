@@ -141,6 +141,23 @@ class ReducedLoops:
         coupling = np.broadcast_to(self.loops.coupling, (len(state.q), *self.loops.coupling.shape))
         return self._rows(state, (signs * twists for signs in self.loops.incidence), coupling)
 
+    def wrenches(self, state: State, multipliers: Array) -> Array:
+        """What multipliers of the kept rows are as wrenches around the loops, shape (N, L, 6).
+
+        Args:
+            state: State of the loops.
+            multipliers: One per row, shape (N, m); those of couplings are left out.
+        """
+        ends = np.cumsum([len(kept) for kept in self._projections])
+        own = np.split(multipliers, ends, axis=1)
+        found = [
+            (part @ kept)[:, None] @ to_cut
+            for kept, part, to_cut in zip(
+                self._projections, own, np.moveaxis(self.to_cuts(state), 1, 0), strict=False
+            )
+        ]
+        return np.concatenate([np.zeros((len(state.q), 0, 6)), *found], axis=1)
+
     def loop_rows(self, state: State, twists: Array) -> Array:
         """Kept components of given twists around the loops, shape (N, m, k), couplings zero.
 

@@ -4,37 +4,97 @@ A machine's configurations are closed; on them the smallest singular value of th
 followed downhill, relative to that of all closure equations of the same rank. Where it comes near
 zero while all equations keep their rank, the kept rows let something go that the machine holds.
 Random walks seldom meet such surfaces.
+
+Near such a surface the ratio goes to zero linearly, so to first order it is as far away as one over
+the slope of its logarithm. That chooses where to begin and how far to step, and tells where there
+is none in reach.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.tolerances import Tolerances
+from regularize.manifold.kinematics import LoopKinematics, State
+from regularize.manifold.least_norm import decomposed
+from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.graph import EdgeId, Graph
 from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.slopes import slope_of_all, slope_of_kept
 
 
 @dataclass(frozen=True, eq=False)
 class Lowest:
-    """The place that a descent came to.
+    """The lowest place that descents came to.
 
     Attributes:
-        q: Coordinates of the cell, shape (n,).
+        q: Its coordinates, shape (n,).
         ratio: Smallest singular value of the kept rows over that of all equations.
-        smallest: The latter, over its value where the descent began.
+        firm: The latter, over its median where descents could begin.
     """
 
     q: Array
     ratio: float
-    smallest: float
+    firm: float
+
+    @property
+    def missing(self) -> bool:
+        """Whether rows are missing there, or nearly so."""
+        return self.ratio < math.sqrt(EXACT.apart)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is done to find the lowest place.
+
+    Attributes:
+        descents: Number of descents; they begin where the ratio may be zero the nearest.
+        steps: Largest number of steps of each.
+        hopeless: Distance of the next zero, in radians and lengths, at which a descent ends.
+    """
+
+    descents: int = 3
+    steps: int = 8
+    hopeless: float = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """What is seen at N configurations.
+
+    Attributes:
+        q: The configurations, shape (N, n).
+        height: Logarithm of the ratio, infinite where nothing is firm, shape (N,).
+        every: Smallest singular values of all equations, shape (N,).
+        flat: The least by which a parallelogram keeps its rank, shape (N,).
+        slope: Derivatives of the height by scaled velocities of the machine, shape (N, n).
+    """
+
+    q: Array
+    height: Array
+    every: Array
+    flat: Array
+    slope: Array
+
+    @property
+    def away(self) -> Array:
+        """How far away the ratio is zero, to first order, in radians and lengths, shape (N,)."""
+        return np.asarray(1.0 / np.maximum(np.linalg.norm(self.slope, axis=1), 1e-300))
+
+    def __getitem__(self, chosen: NDArray[np.intp]) -> _Look:
+        return _Look(*(a[chosen] for a in (self.q, self.height, self.every, self.flat, self.slope)))
+
+    def __setitem__(self, chosen: NDArray[np.intp], other: _Look) -> None:
+        for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[chosen] = new
 
 
 class Descent:
@@ -46,6 +106,7 @@ class Descent:
         plain: The same kinematics without these rows.
         rank: Rank of all closure equations.
         tolerances: What counts as closed.
+        parallelograms: Loops of four hinges that must not go flat: the proof ends there.
     """
 
     def __init__(
@@ -55,11 +116,14 @@ class Descent:
         plain: LoopKinematics,
         rank: int,
         tolerances: Tolerances,
+        parallelograms: Iterable[Sequence[EdgeId]] = (),
     ) -> None:
         """Remember the equations."""
         self.rows, self.plain, self.rank = ReducedLoops(loops, cuts), plain, rank
         # Steps keep all equations: they are the machine's own motions.
         self.machine = Continuation(plain, tolerances)
+        columns = [[c for e in loop for c in plain.local(e)] for loop in parallelograms]
+        self._parallelograms = np.array(columns, dtype=int).reshape(-1, 4)
 
     @classmethod
     def of(
@@ -67,10 +131,9 @@ class Descent:
         graph: Graph,
         coupled: Graph,
         q: Array,
-        edges: Sequence[EdgeId],
+        cell: CellMobility,
         cuts: Iterable[Cut],
-        rank: int,
-        rtol: float,
+        parallelograms: Iterable[Sequence[EdgeId]] = (),
     ) -> Descent:
         """The descent over a cell.
 
@@ -78,65 +141,120 @@ class Descent:
             graph: The mechanism's graph.
             coupled: The same with rows that hold bodies in groups among its couplings.
             q: Assembled coordinates of the mechanism, shape (n,).
-            edges: Edges of the cell.
+            cell: The cell.
             cuts: Cuts of the mechanism.
-            rank: Rank of all closure equations of the cell.
-            rtol: Tolerance of ranks.
+            parallelograms: Loops of the mechanism that must not go flat.
         """
-        cut = {c.edge.index: c for c in cuts}
-        tree = [e for e in edges if e not in cut]
-        loops, plain = (sized_loops(g, q, edges, tree) for g in (coupled, graph))
-        return cls(loops, [cut[c] for c in loops.chords], plain, rank, Tolerances.of(rtol))
+        cut, inside = {c.edge.index: c for c in cuts}, set(cell.edges)
+        tree = [e for e in cell.edges if e not in cut]
+        loops, plain = (sized_loops(g, q, cell.edges, tree) for g in (coupled, graph))
+        own = [loop for loop in parallelograms if inside.issuperset(loop)]
+        ordered = [cut[c] for c in loops.chords]
+        return cls(loops, ordered, plain, cell.generic.rank, cell.tolerances, own)
 
     def smallest(self, q: Array) -> tuple[Array, Array]:
         """Smallest singular values of the kept rows and of all equations, shape (N,) each."""
-        units = self.plain.units
-        lost = np.isnan(q.sum(axis=1))
-        state = self.plain.state(np.where(lost[:, None], 0.0, q))
-        kept = self.rows.residual_jacobian(state) * units
-        every = self.plain.jacobian(state) * units
-        values = [np.linalg.svd(J, compute_uv=False)[:, self.rank - 1] for J in (kept, every)]
-        return np.where(lost, np.nan, values[0]), np.where(lost, np.nan, values[1])
+        found = [np.linalg.svd(rows, compute_uv=False) for rows in self._both(self.plain.state(q))]
+        kept, every = (np.asarray(values[:, self.rank - 1]) for values in found)
+        return kept, every
 
-    def ratio(self, q: Array) -> Array:
-        """Quotient of the two, shape (N,)."""
-        kept, every = self.smallest(q)
-        return np.asarray(kept / np.where(every > 0.0, every, np.nan))
-
-    def from_start(self, q: Array, steps: int = 40, largest: float = 0.15) -> Lowest:
-        """Where a descent from a closed configuration ends.
+    def lowest(
+        self,
+        starts: Array,
+        effort: Effort,
+        *,
+        largest: float = 0.25,
+        firm: float = 0.2,
+        alone: bool = False,
+    ) -> Lowest | None:
+        """The lowest place that descents from some closed configurations come to.
 
         Args:
-            q: Coordinates, shape (n,).
-            steps: Largest number of steps.
-            largest: Largest step, in radians and parts of the size.
+            starts: Configurations, shape (N, n).
+            effort: How much to do.
+            largest: Largest step, in radians and lengths.
+            firm: Part of the median at the starts below which the machine itself is near a
+                singular configuration, or a parallelogram nearly flat; no descent goes there.
+            alone: Whether the kept rows are followed by themselves, to where the machine itself
+                becomes singular.
+
+        Returns:
+            The place; None where all equations are dependent at every start.
         """
-        apart = self.machine.tolerances.apart
-        begin = float(self.smallest(q[None])[1][0])
-        value, size = float(self.ratio(q[None])[0]), largest
-        for _ in range(steps):
-            free = self._tangents(q)
-            ahead = self._closed(np.repeat(q[None], free.shape[1], axis=0), apart * free.T)
-            slope = (np.log(self.ratio(ahead)) - np.log(value)) / apart
-            if not np.all(np.isfinite(slope)) or np.linalg.norm(slope) * size < apart:
+        seen = self._look(starts, alone)
+        full = seen.every > self.machine.tolerances.same
+        if not full.any():
+            return None
+        median, flat = (float(np.median(found[full])) for found in (seen.every, seen.flat))
+        firmest, flattest = 0.0 if alone else firm * median, firm * flat
+        seen.height[(seen.every < firmest) | (seen.flat < flattest)] = np.inf
+        seen = seen[self._beginning(seen, effort)]
+        sizes = np.full(len(seen.q), largest)
+        going = np.arange(len(seen.q))
+        for _ in range(effort.steps):
+            low = seen.height < np.log(EXACT.same) + (np.log(median) if alone else 0.0)
+            still = ~low & (seen.away < effort.hopeless) & (sizes > self.machine.tolerances.apart)
+            going = going[(still & np.isfinite(seen.height))[going]]
+            if not len(going):
                 break
-            way = -(free @ slope) / np.linalg.norm(slope)
-            sizes = size * 0.5 ** np.arange(6)
-            tried = self._closed(np.repeat(q[None], 6, axis=0), sizes[:, None] * way)
-            values = self.ratio(tried)
-            best = int(np.nanargmin(np.where(np.isfinite(values), values, np.inf)))
-            if not values[best] < value:
-                break
-            q, value = tried[best], float(values[best])
-            size = min(2.0 * sizes[best], largest)
-        return Lowest(q, value, float(self.smallest(q[None])[1][0]) / max(begin, 1e-300))
+            here = seen[going]
+            tried, first = self._ahead(here, sizes[going], firmest, flattest, alone)
+            best = np.argmin([each.height for each in tried], axis=0)
+            for k, each in enumerate(tried):
+                better = (best == k) & (each.height < here.height)
+                seen[going[better]] = each[np.flatnonzero(better)]
+                sizes[going[better]] = np.minimum(largest, 2.5 * 0.4**k * first[better])
+                sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
+        lowest = seen.q[int(np.argmin(seen.height))]
+        kept, every = (float(values[0]) for values in self.smallest(lowest[None]))
+        return Lowest(lowest, kept / max(every, 1e-300), every / median)
 
-    def _tangents(self, q: Array) -> Array:
-        """Orthonormal velocities in units that keep all loops closed, shape (n, mobility)."""
-        every = self.plain.jacobian(self.plain.state(q[None]))[0] * self.plain.units
-        return np.asarray(np.linalg.svd(every)[2][self.rank :].T)
+    @staticmethod
+    def _beginning(seen: _Look, effort: Effort) -> NDArray[np.intp]:
+        """Where to begin: the lowest place, and those that are the nearest to a zero."""
+        away = np.where(np.isfinite(seen.height), seen.away, np.inf)
+        nearest = np.argsort(away, kind="stable")[: effort.descents]
+        return np.unique([int(np.argmin(seen.height)), *nearest])
 
-    def _closed(self, q: Array, steps: Array) -> Array:
-        """Configurations after steps in units, closed again; NaN where that fails."""
-        reached = self.machine.step(q, steps, np.full(len(q), self.rank))
-        return np.where(reached.good[:, None], reached.q, np.nan)
+    def _ahead(
+        self, here: _Look, largest: Array, firm: float, flat: float, alone: bool
+    ) -> tuple[list[_Look], Array]:
+        """What three steps of different lengths downhill lead to, and the longest of them, (N,)."""
+        norm = np.linalg.norm(here.slope, axis=1)
+        first = np.minimum(largest, 1.0 / norm)
+        way = -here.slope * (first / norm)[:, None]
+        steps = np.concatenate([way, 0.4 * way, 0.16 * way])
+        begin = np.tile(here.q, (3, 1))
+        reached = self.machine.step(begin, steps, np.full(len(begin), self.rank))
+        tried = self._look(np.where(reached.good[:, None], reached.q, begin), alone)
+        lost = ~reached.good | (tried.every < firm) | (tried.flat < flat)
+        tried.height[lost] = np.inf
+        return [tried[part] for part in np.split(np.arange(len(begin)), 3)], first
+
+    def _both(self, state: State) -> tuple[Array, Array]:
+        """Kept rows and all equations on scaled velocities, shape (N, m, n) each."""
+        units = self.plain.units
+        return self.rows.residual_jacobian(state) * units, self.plain.jacobian(state) * units
+
+    def _look(self, q: Array, alone: bool) -> _Look:
+        """Heights and slopes at configurations (N, n)."""
+        state, units, last = self.plain.state(q), self.plain.units, self.rank - 1
+        kept, every = (decomposed(rows) for rows in self._both(state))
+        least, other = (np.maximum(s[:, last], 1e-300) for _, s, _ in (kept, every))
+        height = np.log(least)
+        down = slope_of_kept(self.rows, state, kept[0][..., last], kept[2][:, last] * units)
+        down /= least[:, None]
+        if not alone:
+            height -= np.log(other)
+            along = slope_of_all(self.plain, state, every[0][..., last], every[2][:, last] * units)
+            down -= along / other[:, None]
+        down *= units
+        rows = every[2][:, : self.rank]
+        down -= np.einsum("nrk,nr->nk", rows, np.einsum("nrk,nk->nr", rows, down))
+        return _Look(np.array(q), height, other, self._flatness(state), down)
+
+    def _flatness(self, state: State) -> Array:
+        """Smallest singular value of the hinges of a parallelogram, three of whose four count."""
+        hinges = self.plain.scaled(state.screws)[:, self._parallelograms]
+        found = np.linalg.svd(hinges, compute_uv=False)[..., 2]
+        return np.asarray(found.min(axis=1, initial=1.0))

@@ -21,9 +21,9 @@ from regularize.model.graph import Edge, EdgeId, Graph, NodeId, breadth_first, n
 from regularize.reduction.closing import ClosedPart, close_at, close_in_order, loop_of, orders
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.held import Held, hold, with_virtual_joints
-from regularize.reduction.mobility import CellMobility
+from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
-from regularize.reduction.part import Part, cut_at, reduce_part
+from regularize.reduction.part import Part, Ungrouped, cut_at, reduce_part
 from regularize.reduction.propagation import Propagation
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting
@@ -35,23 +35,41 @@ Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
 def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     """The part with fewer rows where bodies of it are proved to move in groups.
 
+    The theorem is about the loops of the part. Couplings only stop some of its motions, so that it
+    holds with them as well, as long as the rank is that of the loops alone.
+
     Args:
         setting: The assembled mechanism and the options.
         part: The part as its motion spaces alone reduce it.
         mobility: Of its cell.
     """
-    if setting.tolerances.closed > EXACT.same:
-        return part  # bars that are equal but for noise go flat in ways of their own
-    singular = mobility.here.rank != mobility.generic.rank
     if part.dimension == part.rank or not part.proved or not setting.groups:
         return part
-    if singular or mobility.finite != mobility.actual or setting.graph.couplings:
-        return part
+    reason: Ungrouped | None = None
+    if setting.tolerances.closed > EXACT.same:
+        reason = "noise"  # bars that are equal but for noise go flat in ways of their own
+    elif mobility.finite != mobility.actual:
+        reason = "shaky"
+    elif _rank_here(setting, part) != part.rank:
+        reason = "singular"
     loops = _parallelograms(setting.graph, part)
+    if reason is not None:
+        # Which groups there might be noise does not tell.
+        legs = _pairs(setting.graph, part)
+        possible = legs if reason == "noise" else [*_candidates(setting.graph, part)]
+        return replace(part, ungrouped=reason) if loops or possible else part
     if loops:
         found = reduce_part(setting, part.edges, part.rtol, part.rank, parallelograms=loops)
         part = replace(found, rank=part.rank) if found.dimension < part.dimension else part
     return _held(setting, part, loops) if part.dimension > part.rank else part
+
+
+def _rank_here(setting: Setting, part: Part) -> int:
+    """Rank of the part's own loop equations at the assembled pose."""
+    loops, _ = setting.loops(part.edges, part.cuts)
+    q = setting.assembly.q[None, loops.columns]
+    values = singular_values(loops, q, part.cycles, couplings=False)[0]
+    return decide_rank(values, setting.rtol).rank
 
 
 def _parallelograms(graph: Graph, part: Part) -> frozenset[frozenset[EdgeId]]:
@@ -74,13 +92,23 @@ def _held(setting: Setting, part: Part, loops: frozenset[frozenset[EdgeId]]) -> 
     for wanted in [*([one] for one in candidates), *([candidates] if candidates[1:] else [])]:
         for closed, held in _closed(setting, part, wanted, loops):
             better = _without_virtual_joints(setting, part, closed, held)
-            if _full(with_rows(setting, [better]), better):
+            if _full(setting, better):
                 return better
     return part
 
 
-def _candidates(graph: Graph, part: Part, most: int = 6) -> Iterator[Wanted]:
-    """Pairs of bodies that three chains join at least, and the algebras of their velocities.
+def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
+    """Pairs of bodies that three chains join at least, and the algebras of their velocities."""
+    pairs = _pairs(graph, part)
+    twists = _twists(graph, part) if pairs else {}
+    for i, j in pairs:
+        algebra = subalgebra.lie_closure(subalgebra.span(twists[j] - twists[i], part.rtol))
+        if 0 < algebra.shape[1] < 6:
+            yield i, j, algebra
+
+
+def _pairs(graph: Graph, part: Part, most: int = 6) -> list[tuple[NodeId, NodeId]]:
+    """Pairs of bodies that three chains join at least.
 
     Args:
         graph: The mechanism's graph.
@@ -98,12 +126,7 @@ def _candidates(graph: Graph, part: Part, most: int = 6) -> Iterator[Wanted]:
         rest = bodies.copy()
         rest.remove_nodes_from((i, j))
         legs[i, j] = nx.number_connected_components(rest) + bodies.number_of_edges(i, j)
-    pairs = sorted((pair for pair in legs if legs[pair] > 2), key=lambda pair: -legs[pair])
-    twists = _twists(graph, part)
-    for i, j in pairs[:most]:
-        algebra = subalgebra.lie_closure(subalgebra.span(twists[j] - twists[i], part.rtol))
-        if 0 < algebra.shape[1] < 6:
-            yield i, j, algebra
+    return sorted((pair for pair in legs if legs[pair] > 2), key=lambda pair: -legs[pair])[:most]
 
 
 def _twists(graph: Graph, part: Part) -> dict[NodeId, Array]:
@@ -210,7 +233,8 @@ def _without_virtual_joints(
 
 def _full(setting: Setting, part: Part) -> bool:
     """Whether the rows are as many as the rank, and independent at the reference pose."""
-    loops, cuts = setting.loops(part.edges, part.cuts)
+    alone = replace(setting, graph=replace(setting.graph, couplings=()))
+    loops, cuts = with_rows(alone, [part]).loops(part.edges, part.cuts)
     state = loops.state(setting.assembly.q[loops.columns])
     rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
     values = np.linalg.svd(rows, compute_uv=False)

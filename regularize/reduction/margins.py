@@ -9,10 +9,17 @@ import numpy as np
 
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import Graph
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.descent import Descent, Lowest
+from regularize.reduction.descent import Descent, Effort, Lowest
+from regularize.reduction.groups import with_rows
 from regularize.reduction.mobility import CellMobility
+from regularize.reduction.part import Part
+from regularize.reduction.setting import Setting
+
+#: Of a second look, where a first one came near or nothing is proved.
+THOROUGH = Effort(8, 60, 20.0)
 
 
 def condition(graph: Graph, cells: Sequence[CellMobility], cuts: Sequence[Cut], q: Array) -> Array:
@@ -39,29 +46,40 @@ def condition(graph: Graph, cells: Sequence[CellMobility], cuts: Sequence[Cut], 
 
 
 def weakest(
-    graph: Graph,
-    coupled: Graph,
-    q: Array,
-    cells: Sequence[CellMobility],
-    cuts: Sequence[Cut],
-    rtol: float,
+    setting: Setting, parts: Sequence[Part], mobility: CellMobility, *, thorough: bool = False
 ) -> Lowest | None:
-    """The lowest place of descents from where walks ended, in every cell that moves.
+    """The lowest place of descents from where walks ended, in a cell that moves.
 
     Args:
-        graph: The mechanism's graph.
-        coupled: The same with rows that hold bodies in groups among its couplings.
-        q: Assembled coordinates, shape (n,).
-        cells: Its cells.
-        cuts: Its cuts.
-        rtol: Tolerance of ranks.
+        setting: The assembled mechanism and the options.
+        parts: The parts of the cell.
+        mobility: Of the cell.
+        thorough: Whether to look longer; that is done too where a first look comes near.
+
+    Returns:
+        The place, in coordinates of the mechanism; None where nothing was removed or nothing moves,
+        and for very many loops, whose matrices are too large.
     """
-    found = []
-    for cell in cells:
-        down = Descent.of(graph, coupled, q, cell.edges, cuts, cell.generic.rank, rtol)
-        for start in cell.configurations[-2:] if cell.finite and cell.generic.rank else ():
-            place = down.from_start(start)
-            whole = np.array(q)
-            whole[graph.columns(cell.edges)] = place.q
-            found.append(replace(place, q=read_only(whole)))
-    return min(found, key=lambda place: place.ratio, default=None)
+    removed = any(part.kept < part.constraints or part.held for part in parts)
+    loops = sum(len(part.cuts) for part in parts)
+    if not removed or mobility.finite == 0 or not mobility.generic.rank or loops > MANY_LOOPS:
+        return None
+    down = Descent.of(
+        setting.graph,
+        with_rows(setting, parts).graph,
+        setting.assembly.q,
+        mobility,
+        [cut for part in parts for cut in part.cuts],
+        [loop for part in parts for loop in part.parallelograms],
+    )
+    # Large matrices are decomposed at fewer places.
+    stride = -(-len(mobility.configurations) * loops // 200)
+    starts = mobility.configurations[::-stride]
+    place = down.lowest(starts, THOROUGH if thorough else Effort())
+    if not thorough and place is not None and place.missing:
+        place = down.lowest(starts, THOROUGH)
+    if place is None:
+        return None
+    q = np.array(setting.assembly.q)
+    q[setting.graph.columns(mobility.edges)] = place.q
+    return replace(place, q=read_only(q))

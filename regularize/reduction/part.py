@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -23,12 +24,16 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
+from regularize.reduction.descent import Lowest
 from regularize.reduction.facts import Closing
 from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting
+
+#: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
+Ungrouped: TypeAlias = Literal["noise", "shaky", "singular"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +62,10 @@ class Part:
         parallelograms: Loops that are taken for parallelograms, which must not go flat.
         held: Bodies held in a group by rows of their own.
         alone: The part without these rows, all rows of cuts kept that it needs then.
+        needed_at: Where rows are needed that were to be removed on numerical evidence, and are
+            kept.
+        ungrouped: Why it was not tried to explain rows that are left over by groups of motions,
+            where there are legs or parallelograms that might.
     """
 
     edges: tuple[EdgeId, ...]
@@ -77,6 +86,8 @@ class Part:
     parallelograms: tuple[tuple[EdgeId, ...], ...] = ()
     held: tuple[Held, ...] = ()
     alone: Part | None = None
+    needed_at: Lowest | None = None
+    ungrouped: Ungrouped | None = None
 
     @property
     def constraints(self) -> int:
@@ -267,17 +278,6 @@ def _self_locking(setting: Setting, part: Part) -> Iterator[list[int]]:
         values = np.linalg.svd(own, compute_uv=False)
         if decide_rank(values, setting.rtol).rank == int(columns.sum()):
             yield chosen
-
-
-def numerically_reduced(setting: Setting, part: Part, mobility: CellMobility) -> Part:
-    """The part without rows that depend on the others at a configuration far along the walk."""
-    kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
-    if kept <= part.rank:
-        return part
-    q = np.array(setting.assembly.q)
-    q[setting.graph.columns(mobility.edges)] = mobility.configurations[-1]
-    everywhere = range(len(part.cuts))
-    return _without(setting, part, everywhere, kept - part.rank, "numerical", q)
 
 
 def _without(

@@ -25,6 +25,7 @@ from regularize.model.graph import (
 )
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.pivoting import choose, columns_of
 from regularize.reduction.reduce import Reduction
 
@@ -39,8 +40,8 @@ COMPONENTS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Partition:
+@dataclass(frozen=True, eq=False, repr=False)
+class Partition(ShortRepr):
     """Independent and dependent coordinates of a mechanism.
 
     Attributes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regularize.displayed import did_you_mean
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array, read_only
@@ -179,5 +180,5 @@ def columns_of(known: Sequence[str], names: Iterable[str]) -> list[int]:
     names = tuple(names)
     for name in names:
         if name not in known:
-            raise ModelError(f"there is no coordinate {name!r} in {list(known)}")
+            raise ModelError(f"there is no coordinate {name!r}{did_you_mean(name, known)}")
     return [known.index(name) for name in names]

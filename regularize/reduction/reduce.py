@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from regularize.arguments import checked, numbers, place_of
 from regularize.errors import ModelError
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
@@ -24,13 +25,14 @@ from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
+from regularize.model.named_columns import table_html
 from regularize.reduction.cell import reduce_cell
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut
-from regularize.reduction.descent import Lowest
 from regularize.reduction.held import Held
-from regularize.reduction.margins import condition, weakest
+from regularize.reduction.margins import condition
 from regularize.reduction.mobility import CellMobility
+from regularize.reduction.numerical import Numerical
 from regularize.reduction.part import Part
 from regularize.reduction.prescribed import prescribed_cuts
 from regularize.reduction.setting import Sampler, Setting
@@ -69,6 +71,12 @@ class Reduction:
             f"{self.kept} kept, {self.redundant} redundant, mobility {self.mobility}>"
         )
 
+    def _repr_html_(self) -> str:
+        """A small table for notebooks."""
+        kept, redundant = f"{self.constraints}, {self.kept} kept", f"{self.redundant}"
+        counts = {"equations": kept, "redundant": redundant, "mobility": self.mobility}
+        return table_html(f"Reduction of {shortened(self.mechanism.name)}", counts)
+
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism that was reduced."""
@@ -92,7 +100,7 @@ class Reduction:
 
     def cycles(self, cell: CellMobility) -> list[Cycle]:
         """Short independent loops of a cell."""
-        inside = set(cell.edges)
+        inside = set(self.cells[place_of(cell, self.cells)].edges)
         return [c for part in self.parts if part.edges[0] in inside for c in part.cycles]
 
     @cached_property
@@ -119,11 +127,6 @@ class Reduction:
         return replace(self, parts=parts) if self.held else self
 
     @cached_property
-    def weakest(self) -> Lowest | None:
-        """Where kept rows come nearest to letting go what all hold, by descents; None: rigid."""
-        return weakest(self.graph, self.coupled, self.q, self.cells, self.cuts, self.rtol)
-
-    @cached_property
     def loops(self) -> LoopKinematics:
         """Kinematics of the whole mechanism, cut at the cuts, in metres."""
         return LoopKinematics(self.graph, self.graph.every_edge, self.tree)
@@ -133,13 +136,16 @@ class Reduction:
         """State at the assembled configuration, world frame."""
         return self.loops.state(self.q)
 
+    @checked
     def condition(self, configurations: Array | None = None) -> Array:
         """Condition number of the kept rows, to monitor a numerical reduction; shape (N,).
 
         Args:
             configurations: Joint coordinates, shape (N, n); by default the assembled ones.
         """
-        q = np.atleast_2d(self.q if configurations is None else configurations)
+        q = np.atleast_2d(self.q if configurations is None else numbers(configurations))
+        if q.ndim != 2 or q.shape[1] != len(self.q):
+            raise ModelError(f"configurations have shape {q.shape}; pass (N, {len(self.q)})")
         return condition(self.coupled, self.cells, self.cuts, q)
 
     @property
@@ -220,10 +226,11 @@ class Reduction:
 
     def branch_numbers(self, cell: CellMobility) -> range:
         """Numbers for ``on_branch`` of a cell's components, with the first ones of other cells."""
-        after = self.cells[self.cells.index(cell) + 1 :]
+        after = self.cells[place_of(cell, self.cells) + 1 :]
         stride = math.prod(len(other.components) for other in after)
         return range(1, 1 + stride * len(cell.components), stride)
 
+    @checked
     def on_branch(self, number: int) -> Array:
         """Coordinates of a configuration near the assembled pose on one of the components there.
 
@@ -273,7 +280,7 @@ def reduce(
     length_scale: float | None = None,
     keep_cuts: bool = False,
     cuts: Sequence[str] | None = None,
-    numerical: bool = False,
+    numerical: Numerical = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
     sampler: Sampler | None = None,
@@ -289,7 +296,9 @@ def reduce(
         keep_cuts: Close every loop where the file itself closes it.
         cuts: Names of the joints at which to close the loops.
         numerical: Also remove rows that are dependent at the configurations visited although the
-            motion algebras do not prove it. Valid on this assembly mode only.
+            motion algebras do not prove it. Valid on this assembly mode only. Rows that a descent
+            finds to be needed somewhere are kept, and ``Part.needed_at`` says where; with
+            ``"anyway"`` they are removed all the same, and ``certificate.nearest`` says where.
         configurations: Number of configurations for the certificate. Many of them are taken from
             the sampler, all others walked to.
         seed: Seed of all random choices.
@@ -325,7 +334,7 @@ def reduce(
         certificate=Certificate.of_all(certificates, mobile or certificates),
         rtol=rtol,
         seed=seed,
-        numerical=numerical,
+        numerical=bool(numerical),
     )
 
 

@@ -61,7 +61,7 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
     if not reduction.assembly.closed:
         return ()
     found: list[DrivenMotion] = []
-    for drive in _drives(reduction):
+    for drive in drivers(reduction):
         if len(found) >= most:
             break
         motion = drive.run(reduction)
@@ -72,17 +72,18 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
 
 def on_branches(reduction: Reduction, frames: int) -> tuple[DrivenMotion, ...]:
     """A few frames each way of the motions on every branch, where several meet at the pose."""
-    found = (drive.run(reduction, frames) for drive in _drives(reduction) if drive.branch)
+    found = (drive.run(reduction, frames) for drive in drivers(reduction) if drive.branch)
     return tuple(motion for motion in found if motion is not None)
 
 
 @dataclass(frozen=True, eq=False)
-class _Drive:
+class Driver:
     """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``.
 
-    Where motions branch at the assembled pose, ``ends`` are configurations on one of them, the
-    second on the other side if there are two, and ``branch`` is its number. Where loops allow
-    velocities that no motion follows, ``heading`` is one that a motion follows, (n,).
+    ``slides`` is whether it is a length. Where motions branch at the assembled pose, ``ends`` are
+    configurations on one of them, the second on the other side if there are two, and ``branch`` is
+    its number. Where loops allow velocities that no motion follows, ``heading`` is one that a
+    motion follows, (n,).
     """
 
     loops: LoopKinematics
@@ -92,6 +93,16 @@ class _Drive:
     ends: Array | None = None
     branch: int = 0
     heading: Array | None = None
+
+    @property
+    def column(self) -> int:
+        """The coordinate's position among all coordinates of the mechanism."""
+        return int(self.loops.columns[self.driver])
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """Positions of the held ones among all coordinates of the mechanism."""
+        return tuple(int(self.loops.columns[i]) for i in self.held)
 
     def run(self, reduction: Reduction, frames: int = FRAMES) -> DrivenMotion | None:
         """Go both ways from the assembled configuration, or once around."""
@@ -108,11 +119,10 @@ class _Drive:
         way = np.array([*reversed(behind), start, *ahead])
         whole = np.repeat(reduction.q[None], len(way), axis=0)
         whole[:, columns] = way
-        column = int(columns[self.driver])
         label = f"branch {self.branch}: " if self.branch else ""
-        name = label + coordinate_names(reduction.mechanism)[column]
+        name = label + coordinate_names(reduction.mechanism)[self.column]
         q, first = read_only(whole), len(behind)
-        return DrivenMotion(name, column, self.slides, q, first, cyclic, self.branch)
+        return DrivenMotion(name, self.column, self.slides, q, first, cyclic, self.branch)
 
     def _from(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
         """Configurations one way from the assembled pose, along the branch if there are some."""
@@ -178,7 +188,7 @@ def _frame(along: Continuation, q: Array, heading: Array) -> tuple[Array, Array,
     return q, heading, True
 
 
-def _drives(reduction: Reduction) -> Iterator[_Drive]:
+def drivers(reduction: Reduction) -> Iterator[Driver]:
     """Everything that can be driven: the loops first."""
     inside: set[int] = set()
     for cell in reduction.cells:
@@ -198,12 +208,12 @@ def _drives(reduction: Reduction) -> Iterator[_Drive]:
         loops = LoopKinematics(reduction.graph, [edge.index], [edge.index], length=length)
         for k in range(edge.freedoms):
             others = tuple(i for i in range(edge.freedoms) if i != k)
-            yield _Drive(loops, k, others, not np.any(edge.screws[3:, k]))
+            yield Driver(loops, k, others, not np.any(edge.screws[3:, k]))
 
 
 def _cell_drives(
     reduction: Reduction, cell: CellMobility, branch: LocalBranch | None = None
-) -> Iterator[_Drive]:
+) -> Iterator[Driver]:
     """Independent coordinates of a cell, motors first, then single-freedom joints."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     weight, slides = np.ones(loops.freedoms), np.zeros(loops.freedoms, dtype=bool)
@@ -234,4 +244,4 @@ def _cell_drives(
         others = tuple(i for i in independent if i != driver)
         heading = headings[independent.index(driver)] if count < loops.freedoms - rank else None
         ends = None if branch is None else branch.ends
-        yield _Drive(loops, driver, others, bool(slides[driver]), ends, heading=heading)
+        yield Driver(loops, driver, others, bool(slides[driver]), ends, heading=heading)

@@ -36,13 +36,29 @@ def traces(reduction: Reduction, shortest: float, frames: int = 6) -> Iterator[T
         shortest: Length of ways that are not drawn, in metres.
         frames: How many of them are looked at each way.
     """
-    mobilities = [mobility for mobility, _ in reduction.components]
     met = on_branches(reduction, frames)
     for number, motions in itertools.groupby(met, key=lambda motion: motion.branch):
-        mobility = mobilities[number - 1]
-        name = f"branch {number}: mobility {'not known' if mobility is None else mobility}"
+        name = branch_name(reduction, number)
         ways = [way for motion in motions for way in _ways(reduction, motion, shortest)]
         yield Trace(number, name, tuple(sorted(ways, key=length_of, reverse=True)))
+
+
+def branch_name(reduction: Reduction, number: int) -> str:
+    """Number and mobility of a branch, such as ``branch 1: mobility 2``."""
+    rest = number - 1
+    outside = reduction.freedoms - sum(cell.freedoms for cell in reduction.cells)
+    found: list[int | None] = [outside]
+    for cell in reversed(reduction.cells):
+        rest, which = divmod(rest, len(cell.components))
+        found.append(cell.components[which][0])
+    known = [mobility for mobility in found if mobility is not None]
+    return f"branch {number}: mobility {sum(known) if len(known) == len(found) else 'not known'}"
+
+
+def branch_numbers(reduction: Reduction) -> list[int]:
+    """Branches that differ from the first in one cell at most, the first included; none if one."""
+    met = [cell for cell in reduction.cells if len(cell.branches) > 1]
+    return sorted({number for cell in met for number in reduction.branch_numbers(cell)})
 
 
 def _ways(

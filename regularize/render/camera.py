@@ -8,8 +8,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Mechanism
-from regularize.report.analysis import Analysis
+from regularize.render.drawing import Drawing, upwards
 
 #: Up to this angle between a common normal and the vertical the view is from above.
 STEEP = np.cos(np.radians(30))
@@ -35,8 +34,9 @@ class Camera:
         return np.vstack([self.right, self.up, self.back])
 
 
-def camera(report: Analysis) -> Camera:
+def camera(drawing: Drawing) -> Camera:
     """A camera that looks at planar mechanisms almost along their normal, else from a corner."""
+    report = drawing.report
     normals = [
         loop.motion.direction
         for loop in report.loops
@@ -46,27 +46,38 @@ def camera(report: Analysis) -> Camera:
     if len(normals) < max(1, len(report.loops)) or any(
         abs(float(n @ normals[0])) < 0.99 for n in normals
     ):
-        return _best_corner(report, vertical)
+        return _best_corner(drawing, vertical)
     normal = normals[0]
     if abs(float(normal @ vertical)) > STEEP:
         normal = normal * np.sign(float(normal @ vertical))
         up = np.cross(normal, _helper(normal))
         return _looking(normal - 0.45 * up + 0.25 * np.cross(up, normal), up)
-    # Planes are seen from the side on which the other axes run as in textbooks: X to the right.
+    # Planes are seen from the side on which the other axes run as in textbooks: X to the right;
+    # but not through the ground.
     normal = normal if float(np.cross(vertical, normal)[0]) >= -1e-9 else -normal
+    if float(_in_front(drawing) @ normal) < -0.01 * drawing.length:
+        normal = -normal
     right = np.cross(vertical, normal)
     return _looking(normal + 0.35 * right + 0.3 * vertical, vertical)
 
 
-def upwards(mechanism: Mechanism) -> Array:
-    """Direction against gravity, along Z where there is none, shape (3,)."""
-    gravity = mechanism.gravity
-    return np.asarray(-screw.unit(gravity) if np.any(gravity) else [0.0, 0.0, 1.0])
+def _in_front(drawing: Drawing) -> Array:
+    """Where moving shapes are as seen from those of the ground, shape (3,); zero without these."""
+    r = drawing.report.reduction
+    places: dict[bool, list[Array]] = {True: [], False: []}
+    for piece in drawing.pieces:
+        if piece.kind == "shape":
+            T = r.reference.T_world_node[0, r.loops.row(piece.node)]
+            middle = T[:3, :3] @ piece.mesh.bounds.mean(axis=0) + T[:3, 3]
+            places[piece.node == r.graph.ground].append(middle)
+    if not all(places.values()):
+        return np.zeros(3)
+    return np.asarray(np.mean(places[False], axis=0) - np.mean(places[True], axis=0))
 
 
-def _best_corner(report: Analysis, vertical: Array) -> Camera:
+def _best_corner(drawing: Drawing, vertical: Array) -> Camera:
     """Of some directions slightly from above, the one that sees the joints spread out best."""
-    r = report.reduction
+    r = drawing.report.reduction
     points = np.array(
         [
             (r.reference.T_world_node[0, r.loops.row(edge.parent)] @ edge.T_parent)[:3, 3]

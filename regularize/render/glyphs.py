@@ -94,3 +94,22 @@ def ring(center: Array, axis: Array, radius: float, thickness: float) -> Any:
             creation.cone(2.6 * thickness, 6 * thickness, sections=SECTIONS, transform=tip)
         )
     return trimesh.util.concatenate(parts)
+
+
+def force(center: Array, direction: Array, size: float) -> Any:
+    """A straight double arrow of a length: a force that nothing determines."""
+    return arrow(center, direction, size, 0.021 * size, both=True)
+
+
+def moment(center: Array, axis: Array, size: float) -> Any:
+    """A ring that fits with room into a sphere of a diameter: a moment that nothing determines."""
+    return ring(center, axis, 0.36 * size, 0.0173 * size)
+
+
+def pedestal(tip: Array, up: Array, height: float) -> Any:
+    """What a joint on the ground stands on: a pyramid on a plate."""
+    foot = screw.transform(along(up), tip - height * screw.unit(up))
+    plate = creation.box((2.2 * height, 2.2 * height, 0.15 * height), transform=foot)
+    return trimesh.util.concatenate(
+        [creation.cone(0.6 * height, 0.95 * height, sections=4, transform=foot), plate]
+    )

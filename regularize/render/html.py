@@ -8,58 +8,84 @@ from html import escape
 from importlib.resources import files
 from pathlib import PurePath
 
-import regularize
-from regularize.model.diagnostic import Diagnostic
-from regularize.render import loop_view, misfit_view, view
-from regularize.render.drawing import Drawing, draw
-from regularize.render.loop_view import Group
-from regularize.render.picture import picture, svg
-from regularize.render.scene_data import scene_data
+from regularize.render import view
+from regularize.render.artist import draw
+from regularize.render.drawing import Drawing
+from regularize.render.page_data import page_data
+from regularize.render.played_motion import PlayedMotion
+from regularize.render.references import References
+from regularize.render.report_rows import footer, report_rows
+from regularize.render.schematic import schematic
 from regularize.render.summary import SummaryLine
 from regularize.report.analysis import Analysis
-from regularize.report.rules import rule
-from regularize.report.words import LISTED, listed
+from regularize.report.words import counted
 
-#: Kinds of loops that get a table, nearly all of them folded.
-MOST_LOOPS = 10 * loop_view.SHOWN
-#: Names in a list before the rest is only counted: two lines of a page.
-MOST_NAMES = 2 * LISTED
+#: Scripts of a page, those that others need first.
+SCRIPTS = (
+    *("bus", "kinematics", "camera", "scene", "labels", "furniture", "stage"),
+    *("motion", "trajectory", "report", "page"),
+)
 
 
-def render(report: Analysis) -> str:
-    """The page of one model."""
-    drawing = draw(report)
-    scene = scene_data(drawing)
+def render(
+    report: Analysis,
+    *,
+    meshes: bool = True,
+    budget: int = 3_000_000,
+    trajectory: PlayedMotion | None = None,
+    panel: str = "",
+    script: str = "",
+) -> str:
+    """The page of one model.
+
+    Args:
+        report: What to show.
+        meshes: Whether to show shapes that are files.
+        budget: Bytes that shapes may take; larger ones lose detail.
+        trajectory: A motion to play.
+        panel: HTML that stands before the report's rows.
+        script: What brings it to life; it may speak to ``regularize.page``.
+    """
+    drawing, references = draw(report, meshes=meshes), References(report)
+    data = page_data(drawing, references, budget=budget, trajectory=trajectory)
     name, counts = view.headline(report)
     level, sentence = view.verdict(report)
     body = [
         f"<header><h1>{escape(PurePath(name).name)}</h1>",
         f'<p class="meta">{escape(name)} · {escape(counts)}</p>',
         f'<p class="verdict {level}">{escape(sentence)}</p>',
-        f"<p>{escape(view.counts(report))}</p></header><main>",
-        *_figure(report, drawing, [motion["name"] for motion in scene["motions"]]),
-        *_numbers(report),
-        *_findings(report),
-        *_loops(report, drawing),
-        *_pairs("What moves", ("body", "motion"), view.moves(report, most=MOST_NAMES)),
-        *_pairs("Why", ("what", "reason"), view.why(report)),
-        *_pairs(
-            "Reactions that cannot be trusted",
-            ("joint", "undetermined"),
-            view.untrusted(report, most=MOST_NAMES),
-        ),
-        *_pairs(
-            misfit_view.title(report), ("redundant direction", "misfit"), misfit_view.rows(report)
-        ),
-        misfit_view.bars(report),
-        *_remedies(report),
-        "</main>",
-        *_footer(report),
+        f"<p>{escape(view.counts(report))}</p></header>",
+        '<div class="page"><div class="view">',
+        *_figure(report, drawing),
+        '</div><main id="report-rows">',
+        panel,
+        *report_rows(report, drawing, references),
+        "</main></div>",
+        *footer(report),
         f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
-        f'<script type="application/json" id="scene">{_json(scene)}</script>',
-        f"<script>{_asset('viewer.js')}</script>",
+        f'<script type="application/json" id="scene">{_json(data)}</script>',
+        f"<script>{scripts()}</script>",
+        *([f"<script>{script}</script>"] if script else ()),
     ]
     return _page(f"{PurePath(name).name}: {sentence}", body)
+
+
+def frame(report: Analysis, *, height: int = 720) -> str:
+    """The page as a frame of another one, such as a notebook.
+
+    Args:
+        report: What to show.
+        height: Of the frame in pixels.
+    """
+    page = escape(render(report, budget=1_000_000), quote=True)
+    style = f"width:100%;height:{height}px;border:0"
+    return f'<iframe srcdoc="{page}" style="{style}" title="{escape(repr(report))}"></iframe>'
+
+
+def scripts() -> str:
+    """All scripts of the page as one, which keeps its names to itself."""
+    inside = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    return f'(function () {{\n"use strict";\n{inside}}})();'
 
 
 def index(lines: Mapping[str, SummaryLine]) -> str:
@@ -101,7 +127,7 @@ def _page(title: str, body: Iterable[str]) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("regularize.render").joinpath(name).read_text(encoding="utf-8")
+    return files("regularize.render").joinpath("page", name).read_text(encoding="utf-8")
 
 
 def _json(data: object) -> str:
@@ -110,25 +136,38 @@ def _json(data: object) -> str:
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 
 
-def _figure(report: Analysis, drawing: Drawing, drivers: list[str]) -> Iterator[str]:
-    flat = picture(report, ghosts=0, drawing=drawing)
-    label = escape(flat.title, quote=True)
+def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
+    label = escape(f"{report.mechanism.name} with {counted(len(report.loops), 'loop')}", quote=True)
     yield f'<figure><div class="stage" id="stage" data-label="{label}">'
-    yield svg(flat, background=None)
-    yield '</div><div class="controls" id="motion" hidden>'
-    yield '<button type="button" id="play" aria-pressed="false">Play</button>'
-    yield '<label>driven by <select id="driver">'
-    yield from (f"<option>{escape(driver)}</option>" for driver in drivers)
-    yield '</select></label><label><span class="quiet">motion</span>'
-    yield '<input type="range" id="time" min="0" max="1" step="any" value="0"></label>'
-    yield '<output id="value" for="time"></output></div>'
-    yield '<div class="controls" id="layers" hidden>'
-    layers = {"bodies": "bodies", "joints": "joints and axes", "redundant": "redundant directions"}
+    yield schematic(drawing)
+    yield '<div class="tools" hidden>'
+    for name in ("fit", "home", "front", "side", "top", "iso"):
+        act = 'data-act="fit"' if name == "fit" else f'data-view="{name}"'
+        yield f'<button type="button" {act}>{name.capitalize()}</button>'
+    yield '<button type="button" data-act="image">PNG</button>'
+    yield '<details><summary>Show</summary><div class="layers">'
+    layers = {
+        "bodies": "bodies",
+        "joints": "joints",
+        "axes": "axes",
+        "redundant": "redundant directions",
+        "ground": "ground, axes, scale",
+        "names": "names",
+    }
     if drawing.branch_colors:
         layers["branches"] = "branches"
-    for value, words in (layers | {"names": "names"}).items():
+    for value, words in layers.items():
         yield f'<label><input type="checkbox" value="{value}" checked>{words}</label>'
-    yield "</div><figcaption>Arrows are joint axes. "
+    yield '</div></details></div><div class="card" role="status" hidden></div></div>'
+    yield '<div class="controls" id="motion" hidden><div class="freedoms"></div><div class="line">'
+    yield '<label hidden>assembled <select class="ways"></select></label>'
+    yield '<label hidden>on <select class="branches"></select></label>'
+    yield '<button type="button" class="search">Other ways to assemble</button>'
+    yield '<button type="button" class="reset">Reset</button>'
+    yield '<output class="closure quiet"></output></div></div>'
+    yield '<div class="controls" id="trajectory" hidden><div class="line">'
+    yield '<button type="button">Play</button><label>time <input type="range" step="any"></label>'
+    yield '<output></output></div><div class="plots"></div></div><figcaption>Arrows are axes. '
     if report.reduction.removed:
         yield (
             '<span class="swatch" style="background:#cc1448"></span>Redundant equations at the '
@@ -143,132 +182,3 @@ def _figure(report: Analysis, drawing: Drawing, drivers: list[str]) -> Iterator[
         )
         yield "."
     yield "</figcaption></figure>"
-
-
-def _numbers(report: Analysis) -> Iterator[str]:
-    r = report.reduction
-    entries = [
-        ("true mobility", view.mobility_words(report) if r.assembly.closed else "?"),
-        ("Grübler count", r.gruebler),
-        ("loops", r.graph.loops),
-        ("constraint equations", r.constraints),
-        ("kept", r.kept),
-        ("redundant", r.redundant if r.assembly.closed else "?"),
-    ]
-    cells = "".join(f"<div><dt>{term}</dt><dd>{value}</dd></div>" for term, value in entries)
-    yield f'<dl class="numbers">{cells}</dl>'
-
-
-def _findings(report: Analysis) -> Iterator[str]:
-    yield f"<section><h2>Findings</h2><p>{escape(view.found(report).capitalize())}.</p>"
-    yield '<ul class="findings">'
-    for first, others in view.merged(report):
-        yield f"<li>{_finding(first)}"
-        if others:
-            closing = listed([str(d.loop) for d in others], most=MOST_NAMES)
-            yield f'<p class="quiet">Likewise {escape(closing)}.</p>'
-        yield "</li>"
-    yield "</ul></section>"
-
-
-def _finding(diagnostic: Diagnostic) -> str:
-    parts = [
-        f'<p><span class="badge {diagnostic.severity}">{diagnostic.code} {diagnostic.severity}'
-        f"</span> {_marked(diagnostic.message)}</p>"
-    ]
-    if diagnostic.source is not None:
-        where = " ".join(filter(None, [str(diagnostic.source), diagnostic.source.element]))
-        parts.append(f'<p class="quiet"><code>{escape(where)}</code></p>')
-    parts += [f"<p>→ {escape(line)}</p>" for line in diagnostic.help]
-    known = rule(diagnostic.code)
-    if known is not None:
-        parts.append(
-            f"<details><summary>What {diagnostic.code} means</summary>"
-            f"<p>{escape(known.what)}</p><p>{escape(known.why)}</p>"
-            f"<p>What to do: {escape(known.fix)}</p></details>"
-        )
-    return "".join(parts)
-
-
-def _marked(message: str) -> str:
-    """A message with what stands in backquotes as code."""
-    pieces = escape(message).split("`")
-    return "".join(p if i % 2 == 0 else f"<code>{p}</code>" for i, p in enumerate(pieces))
-
-
-def _loops(report: Analysis, drawing: Drawing) -> Iterator[str]:
-    groups = loop_view.groups(report.loops)
-    if not groups:
-        return
-    yield "<section><h2>Loops</h2>"
-    for i, group in enumerate(groups[:MOST_LOOPS]):
-        yield from _loop(report, drawing, group, is_open=i < loop_view.SHOWN)
-    if len(groups) > MOST_LOOPS:
-        yield f'<p class="quiet">{len(groups) - MOST_LOOPS} more are in the embedded data.</p>'
-    yield "</section>"
-
-
-def _loop(report: Analysis, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
-    loop = group.first
-    red, green, blue, _ = drawing.loop_colors[loop.name]
-    kind = "" if loop.category == "regular" else f", {loop.category}"
-    yield f'<details class="loop"{" open" if is_open else ""}><summary><h3>'
-    yield f'<span class="swatch" style="background:rgb({red},{green},{blue})"></span>'
-    yield f"{escape(group.name)}</h3> <span class='quiet'>{escape(loop_view.motion(loop))}{kind}; "
-    yield f"{loop.redundant} of {loop.cut.constraints} equations redundant</span></summary>"
-    links = " ".join(
-        f'<span class="{kind}">{escape(name)}</span>'
-        for kind, name in loop_view.chain(loop, report.mechanism.ground)
-    )
-    yield f'<p class="chain">{links}</p>'
-    yield (
-        f'<div class="scroll"><table><caption>Constraint equations at {escape(loop.closing)}'
-        '</caption><thead><tr><th scope="col">direction</th><th scope="col">status</th>'
-        '<th scope="col">already fixed by</th><th scope="col">residual</th></tr></thead><tbody>'
-    )
-    for row in loop_view.rows(loop):
-        yield (
-            f'<tr><th scope="row">{escape(row.direction)}</th>'
-            f'<td class="status-{row.status}">{row.status}</td>'
-            f"<td>{escape(row.because)}</td><td>{escape(row.residual)}</td></tr>"
-        )
-    yield "</tbody></table></div>"
-    yield from (f"<p>Why: {escape(sentence)}.</p>" for sentence in loop_view.reasons(loop))
-    choice = loop_view.choices(loop)
-    if choice is not None:
-        yield f"<p>Choice: {escape(choice)}.</p>"
-    yield "</details>"
-
-
-def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> Iterator[str]:
-    if not pairs:
-        return
-    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
-    yield f'<section><h2>{title}</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
-    rows = "".join(
-        f'<tr><th scope="row">{escape(left)}</th><td>{escape(right)}</td></tr>'
-        for left, right in pairs
-    )
-    yield f"<tbody>{rows}</tbody></table></div></section>"
-
-
-def _remedies(report: Analysis) -> Iterator[str]:
-    remedies = view.remedies(report)
-    if remedies:
-        yield "<section><h2>What to do</h2>"
-        for words, command in remedies:
-            text = escape(words[0].upper() + words[1:])
-            if command:
-                yield f"<p>{text}:</p><pre><code>{escape(command)}</code></pre>"
-            else:
-                yield f"<p>{text}.</p>"
-        yield "</section>"
-
-
-def _footer(report: Analysis) -> Iterator[str]:
-    r = report.reduction
-    sentences = [f"regularize {regularize.__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
-    for text in (view.kinds(report), view.evidence(report)):
-        if text:
-            sentences.append(text)
-    yield f'<footer class="quiet"><p>{escape("; ".join(sentences))}.</p></footer>'

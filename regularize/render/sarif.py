@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import regularize
 from regularize.model.diagnostic import Diagnostic
 from regularize.proofs.words import theorem
 from regularize.report.analysis import Analysis
 from regularize.report.rules import RULES, Rule
 from regularize.report.suppression import Suppressed, fingerprint
+from regularize.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -36,7 +36,7 @@ def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     index = {rule.code: i for i, rule in enumerate(rules)}
     driver = {
         "name": "regularize",
-        "semanticVersion": regularize.__version__,
+        "semanticVersion": __version__,
         "rules": [_rule(rule) for rule in rules],
     }
     run = {

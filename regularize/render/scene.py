@@ -14,23 +14,27 @@ import trimesh
 from regularize.lie.screw import Array
 from regularize.reduction.reduce import Reduction
 from regularize.render.animation import motions
-from regularize.render.drawing import Drawing, draw
+from regularize.render.artist import draw
+from regularize.render.drawing import Drawing
 from regularize.report.analysis import Analysis
 
 
-def scene(report: Analysis, q: Array | None = None, *, ghosts: int = 0) -> Any:
+def scene(
+    report: Analysis, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
+) -> Any:
     """The mechanism at a configuration.
 
     Args:
         report: From ``regularize.check``.
         q: Coordinates of all joints, shape (n,); by default the assembled ones.
         ghosts: Number of further poses of the first motion to show faintly.
+        drawing: The drawing of the same report, if there is one already.
 
     Returns:
         A ``trimesh.Scene`` whose geometry is named after ``Piece.name``; those of ghosts are
         prefixed by ``ghost1/``, ``ghost2/``, ….
     """
-    drawing, r = draw(report), report.reduction
+    drawing, r = drawing or draw(report), report.reduction
     result = trimesh.Scene(base_frame="ground")
     _add(result, drawing, r.loops.state(r.q if q is None else q).T_world_node[0], "", 1.0)
     for number, ghost in enumerate(ghost_poses(r, ghosts), start=1):
@@ -60,7 +64,7 @@ def _add(result: Any, drawing: Drawing, poses: Array, prefix: str, opacity: floa
     ground = r.graph.ground
     framed = set()
     for piece in drawing.pieces:
-        if prefix and (piece.kind in ("axis", "redundant") or piece.node == ground):
+        if prefix and (piece.kind in ("axis", "redundant", "pedestal") or piece.node == ground):
             continue
         frame = f"{prefix}body/{r.graph.nodes[piece.node]}"
         if frame not in framed:

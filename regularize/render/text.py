@@ -106,7 +106,7 @@ def _findings(report: Analysis, top: int, verbosity: int) -> Iterator[Renderable
         if loop is not None and drawn:
             shown += 1
             yield Padding(_loop(loop, report.mechanism.ground), INDENT)
-        if first.code not in ("REG201", "REG202"):
+        if first.code not in ("REG201", "REG202", "REG230"):
             yield from _help(first)
         yield Text()
 
@@ -144,7 +144,8 @@ def _loop(loop: LoopReport, ground: str) -> Group:
     if loop.claims and loop.claims != (f"cut {loop.closing}",):
         # That its rows rest on the step of its own cut goes without saying.
         claims = listed([f"`{claim}`" for claim in loop.claims], most=2)
-        reasons.append(("proof   ", f"{claims}; in words: regularize explain REG201"))
+        code = "REG230" if f"motion {loop.closing}" in loop.claims else "REG201"
+        reasons.append(("proof   ", f"{claims}; in words: regularize explain {code}"))
     choice = loop_view.choices(loop)
     if choice is not None:
         reasons.append(("choice  ", choice))

@@ -20,6 +20,7 @@ from regularize.report.words import (
     directions_words,
     listed,
     model_argument,
+    noise_words,
     plural,
 )
 from regularize.statics.cure import Cure
@@ -106,7 +107,12 @@ def _signed(number: int) -> str:
 
 
 def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
-    """Bodies, a number of them by name, and the kind of motion that they make, rest last.
+    """Bodies, a number of them by name, and the kind of motion that they make, rest last."""
+    return [(listed(bodies, most=most), words) for bodies, words in moving_together(report)]
+
+
+def moving_together(report: Analysis) -> list[tuple[list[str], str]]:
+    """Bodies and the kind of motion that they make, rest last.
 
     Many bodies that turn about axes of their own make one kind.
     """
@@ -117,10 +123,7 @@ def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
         found.setdefault(words, []).append(body.body)
     rest = found.pop("stays at rest", None)
     entries = [*found.items(), *([("stays at rest", rest)] if rest else [])]
-    return [
-        (listed(bodies, most=most), words if len(bodies) == 1 else plural(words))
-        for words, bodies in entries
-    ]
+    return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
 
 def why(report: Analysis) -> list[tuple[str, str]]:
@@ -132,12 +135,17 @@ def why(report: Analysis) -> list[tuple[str, str]]:
 
 def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
     """Joints, a number of them by name, and what is not determined of their reactions."""
+    return [(listed(joints, most=most), words) for joints, words in untrusted_together(report)]
+
+
+def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
+    """Joints and what is not determined of their reactions."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
         if not reaction.unique:
             words = directions_words(reaction.indeterminate, "force", "moment", short=True)
             found.setdefault(words, []).append(reaction.joint)
-    return [(listed(joints, most=most), words) for words, joints in found.items()]
+    return [(joints, words) for words, joints in found.items()]
 
 
 def remedies(report: Analysis) -> list[tuple[str, str]]:
@@ -157,8 +165,12 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
     if r.remaining > 0 and r.assembly.closed and not r.numerical and not shaky:
         found.append(
             (
-                f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')} on "
-                "numerical evidence, for this assembly mode only",
+                f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')}"
+                + (
+                    " that the motion of these dimensions makes redundant"
+                    if sum(each.rows for each in report.special) == r.remaining
+                    else " on numerical evidence, for this assembly mode only"
+                ),
                 "regularize.reduce(mechanism, numerical=True)",
             )
         )
@@ -215,9 +227,16 @@ def kinds(report: Analysis) -> str:
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
         "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
-        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'})",
+        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
+        + (f"; {_proved(report)})" if report.special else ")"),
     }
     return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
+
+
+def _proved(report: Analysis) -> str:
+    """``3 proved by family: Bennett``."""
+    count = sum(each.rows for each in report.special)
+    return f"{count} proved by family: {listed([each.family for each in report.special])}"
 
 
 def evidence(report: Analysis) -> str:
@@ -226,10 +245,11 @@ def evidence(report: Analysis) -> str:
     if not certificate.configurations or not report.reduction.removed:
         return ""
     worst = "0" if certificate.worst < 1e-9 else f"{certificate.worst:.1e} of its size"
+    noise = noise_words(report.reduction.tolerances)
     if certificate.distinct <= 1:
         return (
             "no configuration but the assembled one was found; every loop is closed there "
-            f"(largest error {worst})"
+            f"(largest error {worst}){noise}"
         )
     walked = min(certificate.distinct, certificate.configurations - certificate.solved)
     more = ""
@@ -237,8 +257,16 @@ def evidence(report: Analysis) -> str:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
         f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
-        f"(largest error {worst})"
+        f"(largest error {worst}){_nearest(report)}{noise}"
     )
+
+
+def _nearest(report: Analysis) -> str:
+    """How near the kept equations come to depending on each other; nothing if not looked for."""
+    place = report.reduction.certificate.nearest
+    if place is None or place.missing:
+        return ""
+    return f"; descents found them nowhere weaker than {place.ratio:.1g} of all equations"
 
 
 def found(report: Analysis) -> str:

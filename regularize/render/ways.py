@@ -5,6 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from regularize.assembly_modes.body_pose import COORDINATES
 from regularize.assembly_modes.closed_form import ClosedForm
 from regularize.assembly_modes.configurations import configurations
 from regularize.assembly_modes.table import AssemblyModes
@@ -12,12 +16,9 @@ from regularize.lie.screw import Array
 from regularize.model.graph import coordinate_names
 from regularize.report.words import counted, listed
 
-#: Ways to assemble that are printed unless all are asked for.
-MOST = 8
 
-
-def described(solution: ClosedForm) -> Iterator[str]:
-    """How every loop is solved, or why not."""
+def described(solution: ClosedForm, *, most: int = 8) -> Iterator[str]:
+    """How every loop is solved, or why not; ways up to so many are named."""
     name, given = solution.graph.mechanism.name, listed(list(solution.inputs))
     given = f"given {given}" if solution.inputs else "without inputs"
     if solution.solved:
@@ -31,25 +32,41 @@ def described(solution: ClosedForm) -> Iterator[str]:
         if loop.reason:
             yield f"    {loop.reason}"
     if solution.solved:
-        if 1 < len(solution.branches) <= MOST:
-            yield from (f"  way {branch.index}: {branch.name}" for branch in solution.branches)
+        stored = solution.stored_branch if len(solution.branches) > 1 else None
+        if 1 < len(solution.branches) <= most:
+            for k, branch in enumerate(solution.branches):
+                yield f"  way {k}: {branch.name}{', as the model stands' if k == stored else ''}"
+        elif stored is not None:
+            yield f"  the model stands on way {stored}: {solution.branches[stored].name}"
         yield f"  {solution.operations}"
 
 
-def ways_at(solution: ClosedForm, values: Sequence[float], *, every: bool = False) -> Iterator[str]:
+def ways_at(
+    solution: ClosedForm,
+    values: Sequence[float],
+    *,
+    every: bool = False,
+    own: bool = False,
+    width: int = 100,
+    most: int = 8,
+) -> Iterator[str]:
     """The ways to assemble at some inputs, one column each.
 
     Args:
         solution: The formulas; where there are none the ways are looked for numerically.
         values: The inputs in radians and metres, shape (s,).
         every: Whether to print more ways than fit on a screen.
+        most: Ways that are printed unless all are asked for.
+        own: Whether the way on which the model stands is enough.
+        width: Columns of the terminal.
     """
     at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
+    stored = solution.stored_branch if own and solution.solved else None
     if solution.solved:
         found = solution.solve(values)
-        q, named = found.q[found.assembled], [str(branch.index) for branch in solution.branches]
-        labels = [label for label, there in zip(named, found.assembled, strict=True) if there]
-        told = f"{counted(len(q), 'way')} of {len(named)} can be assembled"
+        order = sorted(np.flatnonzero(found.assembled), key=lambda k: (own and k != stored, k))
+        q, labels = found.q[order], list(map(str, order))
+        told = f"{counted(len(q), 'way')} of {len(found.assembled)} can be assembled"
     else:
         q, told = _searched(solution, values)
         labels = [str(k) for k in range(len(q))]
@@ -57,11 +74,35 @@ def ways_at(solution: ClosedForm, values: Sequence[float], *, every: bool = Fals
     every_name = coordinate_names(solution.graph.mechanism)
     columns = [c for c in range(len(every_name)) if c not in solution.columns]
     names = [every_name[c] for c in columns]
-    shown = len(q) if every else min(MOST, len(q))
+    few = 1 if own and labels[:1] == [str(stored)] else most
+    shown = len(q) if every else min(few, len(q))
     if shown:
-        yield from _table(["way", *names], labels[:shown], q[:shown, columns])
+        yield from _table(["way", *names], labels[:shown], q[:shown, columns], width)
     if shown < len(q):
         yield f"  and {len(q) - shown} more: --all prints them"
+
+
+def poses_at(
+    solution: ClosedForm, values: Sequence[float], body: str, *, width: int = 100
+) -> Iterator[str]:
+    """The poses of a body at some inputs, one column each, and how many ways lead to each.
+
+    Args:
+        solution: The formulas; where there are none the poses are looked for numerically.
+        values: The inputs in radians and metres, shape (s,).
+        body: Name of the body.
+        width: Columns of the terminal.
+    """
+    at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
+    progress = sys.stderr.isatty()
+    found = configurations(solution.graph, solution.inputs, values, by=body, progress=progress)
+    T = found.pose(body)[found.found]
+    sure = "no others" if found.complete else "there may be others"
+    yield f"at {at}: {counted(len(T), 'pose')} of {body} by {found.method}; {sure}"
+    if len(T):
+        angles = Rotation.from_matrix(T[:, :3, :3]).as_euler("xyz")
+        rows = np.hstack([T[:, :3, 3], angles])
+        yield from _table(["pose", *COORDINATES], [str(k) for k in range(len(T))], rows, width)
 
 
 def _searched(solution: ClosedForm, values: Sequence[float]) -> tuple[Array, str]:
@@ -74,9 +115,12 @@ def _searched(solution: ClosedForm, values: Sequence[float]) -> tuple[Array, str
     return found.q[found.found], f"{counted(int(found.counts), 'way')} by {found.method}; {sure}"
 
 
-def _table(head: Sequence[str], labels: Sequence[str], rows: Array) -> Iterator[str]:
-    """One column of numbers, in radians and metres, for every label."""
+def _table(head: Sequence[str], labels: Sequence[str], rows: Array, screen: int) -> Iterator[str]:
+    """One column of numbers, in radians and metres, for every label; as many blocks as needed."""
     width = max(map(len, head))
-    for name, cells in zip(head, [labels, *rows.T], strict=True):
-        texts = (c if isinstance(c, str) else f"{c + 0.0:.5f}" for c in cells)
-        yield f"  {name.ljust(width)}" + "".join(text.rjust(11) for text in texts)
+    fit = max(1, (screen - 2 - width) // 11)
+    for k in range(0, len(labels), fit):
+        block = [labels[k : k + fit], *rows[k : k + fit].T]
+        for name, cells in zip(head, block, strict=True):
+            texts = (c if isinstance(c, str) else f"{c + 0.0:.5f}" for c in cells)
+            yield f"  {name.ljust(width)}" + "".join(text.rjust(11) for text in texts)

@@ -13,9 +13,12 @@ from regularize.lie.directions import SLIGHT
 from regularize.manifold.tolerances import positive
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
+from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.idle import IdleBody, idle_bodies
+from regularize.reduction.missed_rows import nearest_entry
 from regularize.reduction.other_lengths import with_other_lengths
 from regularize.reduction.reduce import Reduction
+from regularize.report.binding import BindingJoint, binding_joints
 from regularize.report.component import Component
 from regularize.report.designed import as_designed
 from regularize.report.findings import by_severity, findings
@@ -64,11 +67,14 @@ class Analysis:
         cures: Changes of joint types after which nothing is redundant, the best first; where
             closures lock the mechanism, those that free it.
         meant: The mechanism that the numbers were meant to be, where one near them moves more.
+        binding: Joints that give way for that where it is built as it is written, the most strained
+            first.
         diagnostics: The findings.
         seconds: How long the analysis took.
         misfit: What given tolerances leave open in redundant directions; None without them, and
             where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
+        special: Parts whose special dimensions are proved to make rows redundant.
     """
 
     reduction: Reduction
@@ -83,6 +89,8 @@ class Analysis:
     seconds: float
     misfit: Misfit | None = None
     suppressed: tuple[Suppressed, ...] = ()
+    binding: tuple[BindingJoint, ...] = ()
+    special: tuple[SpecialLengths, ...] = ()
 
     @classmethod
     def of(
@@ -110,7 +118,8 @@ class Analysis:
         positive("near", near)
         began = time.perf_counter() if began is None else began
         reduction = with_other_lengths(reduction)
-        loops = tuple(loop_reports(reduction))
+        special = special_lengths(reduction)
+        loops = tuple(loop_reports(reduction, special))
         found = reactions(reduction) if reduction.assembly.closed else ()
         passive = tuple(idle_bodies(reduction))
         # More changes than a list names are no help.
@@ -118,9 +127,9 @@ class Analysis:
         search = cures if few else freeing
         ways = search(reduction, limit=CURES, tries=TRIES)
         meant = idealise(reduction, near=near, seed=reduction.seed)
-        diagnostics = by_severity(
-            [*findings(reduction, loops, found, ways, passive, near), *as_designed(meant)]
-        )
+        binding = tuple(binding_joints(meant, stiffness))
+        own = findings(reduction, loops, found, ways, passive, near, special)
+        diagnostics = by_severity([*own, *as_designed(meant, binding)])
         return cls(
             reduction=reduction,
             loops=loops,
@@ -133,6 +142,8 @@ class Analysis:
             diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
             misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
+            binding=binding,
+            special=special,
         )
 
     def __repr__(self) -> str:
@@ -153,13 +164,15 @@ class Analysis:
     def redundancy(self) -> dict[str, int]:
         """Redundant equations by name; the counts add up to all redundant equations."""
         r = self.reduction
-        trivial = min(r.removed, sum(part.trivial for part in r.parts if part.proved))
-        topological = min(max(r.remaining, 0), sum(p.topological for p in r.parts if p.proved))
+        seen = sum(cut.numerical.shape[1] for cut in r.cuts)
+        proved, left = r.removed - seen, r.remaining + seen
+        trivial = min(proved, sum(part.trivial for part in r.parts if part.proved))
+        topological = min(max(left, 0), sum(p.topological for p in r.parts if p.proved))
         return {
             "trivial": trivial,
-            "exceptional": r.removed - trivial,
+            "exceptional": proved - trivial,
             "topological": topological,
-            "paradoxical": r.remaining - topological,
+            "paradoxical": left - topological,
         }
 
     @cached_property
@@ -232,6 +245,7 @@ class Analysis:
                 "closed": r.assembly.closed,
                 "residual_before": _gap(*r.assembly.worst_before),
                 "residual_after": _gap(*r.assembly.worst_after),
+                "noise": r.tolerances.closed,
             },
             "mobility": {
                 "gruebler": r.gruebler,
@@ -251,7 +265,9 @@ class Analysis:
                     "singular": here < r.rank,
                 },
             },
-            "as_designed": None if self.meant is None else self.meant.as_dict(),
+            "as_designed": None
+            if self.meant is None
+            else self.meant.as_dict() | {"binding": [each.as_dict() for each in self.binding]},
             "misfit": None if self.misfit is None else self.misfit.as_dict(),
             "stress": None if self.misfit is None else self.misfit.stress(),
             "redundancy": self.redundancy,
@@ -266,7 +282,9 @@ class Analysis:
                 "distinct_configurations": r.certificate.distinct,
                 "travelled": _gap(*r.certificate.travelled),
                 "worst_closure_error": r.certificate.worst,
+                "nearest": nearest_entry(r),
                 "numerical": r.numerical,
+                "special_lengths": [each.as_dict() for each in self.special],
                 **held_entries(r),
             },
             "components": [component.as_dict() for component in self.components],

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
 from regularize.model.graph import Graph
 from regularize.model.slack_names import is_slack
+from regularize.proofs.families import UNNAMED
+from regularize.proofs.special import SpecialLengths
 from regularize.reduction.idle import IdleBody
+from regularize.reduction.missed_rows import missed_rows
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
-from regularize.report.held_bodies import limits
+from regularize.report.held_bodies import limits, untried
 from regularize.report.loop_report import LoopReport
 from regularize.report.mobility_findings import mobility_findings
 from regularize.report.nearly import in_world, nearly_special
@@ -40,8 +43,10 @@ def findings(
     cures: Sequence[Cure],
     passive: Sequence[IdleBody],
     near: float,
+    special: Sequence[SpecialLengths],
 ) -> list[Diagnostic]:
     """All findings, errors first, then warnings, then notes."""
+    known = frozenset(name for each in special for name in each.cuts)
     found = [
         *_assembly(reduction, loops),
         *(diagnostic for loop in loops for diagnostic in _loop(reduction, loop)),
@@ -49,10 +54,13 @@ def findings(
             diagnostic
             for part in reduction.parts
             for diagnostic in _part(
-                reduction, part, [loop for loop in loops if loop.part is part], near
+                reduction, part, [loop for loop in loops if loop.part is part], near, known
             )
         ),
+        *(diagnostic for each in special for diagnostic in _special(reduction, loops, each)),
         *limits(reduction),
+        *untried(reduction),
+        *missed_rows(reduction),
         *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
         *_reactions(reactions),
@@ -64,6 +72,29 @@ def findings(
 def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Findings with the errors first, then warnings, then notes."""
     return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
+
+
+def _special(
+    reduction: Reduction, loops: Sequence[LoopReport], special: SpecialLengths
+) -> Iterator[Diagnostic]:
+    """What is proved of a part that moves for its lengths."""
+    own = [loop for loop in loops if loop.closing in special.cuts]
+    verb = "is" if special.rows == 1 else "are"
+    family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"
+    yield Diagnostic(
+        "REG230",
+        "warning",
+        f"{counted(special.rows, 'equation')} of {names([loop.name for loop in own])} {verb} "
+        f"redundant for these dimensions{family}: proved by the motion, for joints within "
+        f"{special.distance:.0e} of these, up to where the other rows lose their rank; "
+        + ("removed" if reduction.numerical else "kept"),
+        loop=own[0].name if len(own) == 1 else None,
+        joints=tuple(dict.fromkeys(name for loop in own for name in loop.joints)),
+        source=own[0].cut.edge.joint.source if own else None,
+        help=()
+        if reduction.numerical
+        else ("remove them: regularize.reduce(mechanism, numerical=True)",),
+    )
 
 
 def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
@@ -104,6 +135,8 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         return
     if loop.locked:
         kind = "is locked"
+    elif loop.category == "paradoxical":
+        kind = "moves for its special dimensions"
     elif loop.category == "trivial":
         kind = f"is {loop.motion.name}"
     elif all(len(equation.fixed_by) == 1 for equation in loop.removed):
@@ -127,8 +160,13 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
 
 
 def _part(
-    reduction: Reduction, part: Part, loops: Sequence[LoopReport], near: float
+    reduction: Reduction,
+    part: Part,
+    loops: Sequence[LoopReport],
+    near: float,
+    known: frozenset[str],
 ) -> Iterator[Diagnostic]:
+    """Findings about a part; what special lengths do at known cuts is said elsewhere."""
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
     left = part.surplus
@@ -153,7 +191,7 @@ def _part(
             help=(numerical,) if part.lengths_tried else (),
         )
     paradoxical = left - part.topological
-    if part.proved and paradoxical > 0:
+    if part.proved and paradoxical > 0 and not {loop.closing for loop in loops} & known:
         noun = "more equation" if part.topological else "equation"
         tried = counted(part.lengths_tried, "other set")
         reason = f"not with {tried} of lengths and the same relations of the axes"

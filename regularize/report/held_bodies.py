@@ -12,7 +12,7 @@ from regularize.reduction.held import Held
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
-from regularize.report.words import listed, motion_words, names
+from regularize.report.words import counted, listed, motion_words, names
 
 
 def limits(reduction: Reduction) -> Iterator[Diagnostic]:
@@ -36,6 +36,30 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
                         for name in joints(graph, loop)
                     )
                 ),
+            )
+
+
+def untried(reduction: Reduction) -> Iterator[Diagnostic]:
+    """Where legs or parallelograms might explain rows that are left, and it was not tried."""
+    reasons = {
+        "noise": "the numbers are off by more than rounding, and bars that are equal but for that "
+        "prove nothing",
+        "shaky": "the mechanism is shaky, and ranks do not tell what moves",
+        "singular": "the assembled pose is singular",
+    }
+    for part in reduction.parts:
+        if part.ungrouped is not None and part.surplus > 0:
+            exact = part.ungrouped == "noise"
+            yield Diagnostic(
+                "REG234",
+                "note",
+                f"{counted(part.surplus, 'dependent equation')} may be owed to legs that hold a "
+                "body in a group of motions together, or to parallelograms: that was not tried, "
+                f"for {reasons[part.ungrouped]}",
+                joints=tuple(joints(reduction.graph, part.edges)),
+                help=("analyse the mechanism as designed: --as-designed",)
+                if exact
+                else ("assemble it at another pose",) * (part.ungrouped == "singular"),
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, directions
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
+from regularize.model.short_repr import ShortRepr
+from regularize.proofs.special import SpecialLengths
 from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
 from regularize.reduction.part import Part
@@ -44,8 +46,8 @@ class Equation:
         return self.direction.words("translation", "rotation")
 
 
-@dataclass(frozen=True, eq=False)
-class LoopReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class LoopReport(ShortRepr):
     """One loop and what became of its constraint equations.
 
     Attributes:
@@ -142,16 +144,25 @@ def _from_cut(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*values[position:], *values[:position])
 
 
-def loop_reports(reduction: Reduction) -> Iterator[LoopReport]:
-    """All loops, in the order of the cuts."""
+def loop_reports(
+    reduction: Reduction, special: Sequence[SpecialLengths] = ()
+) -> Iterator[LoopReport]:
+    """All loops, in the order of the cuts.
+
+    Args:
+        reduction: The reduction.
+        special: What is proved of parts that move for their lengths.
+    """
+    known = {name for each in special for name in each.cuts}
     part_of = {c.edge.index: (i, p) for i, p in enumerate(reduction.parts, 1) for c in p.cuts}
     for number, cut in enumerate(reduction.cuts, start=1):
         i, part = part_of[cut.edge.index]
-        yield _loop_report(reduction, part, cut, f"L{number}", f"component {i}")
+        moves = cut.edge.name in known
+        yield _loop_report(reduction, part, cut, f"L{number}", f"component {i}", moves)
 
 
 def _loop_report(
-    reduction: Reduction, part: Part, cut: Cut, name: str, component: str
+    reduction: Reduction, part: Part, cut: Cut, name: str, component: str, moves: bool
 ) -> LoopReport:
     graph, rtol = reduction.graph, reduction.rtol
     edges = _from_cut(cut, cut.cycle.edges)
@@ -179,7 +190,7 @@ def _loop_report(
     for direction in directions(never):
         own = np.linalg.solve(to_point, direction.covector)
         why = causes(graph, part, cut, edges[:-1], own / np.linalg.norm(own), rtol)
-        claim = _claim(part, cut, own / np.linalg.norm(own))
+        claim = _claim(part, cut, own / np.linalg.norm(own), moves)
         removed.append(Equation(direction, _residual(direction, error, part.length), why, claim))
     joints = tuple(graph.edges[e].joint.name for e in edges)
     trivial = removed and len(removed) == 6 - algebra.shape[1]
@@ -209,11 +220,12 @@ def _loop_report(
     )
 
 
-def _claim(part: Part, cut: Cut, covector: Array) -> str:
+def _claim(part: Part, cut: Cut, covector: Array, moves: bool) -> str:
     """The step of a proof that says of a covector of the part that it is not needed."""
     if not part.proved:
         return ""
-    for rule, covectors in (("cut", cut.removed), ("rigid", cut.thinned)):
+    steps = [("cut", cut.removed), ("rigid", cut.thinned), ("motion", cut.numerical)]
+    for rule, covectors in steps if moves else steps[:-1]:
         known = subalgebra.span(np.hstack([cut.removed, covectors]))
         if subalgebra.contains(known, covector[:, None]):
             return f"{rule} {cut.edge.name}"
@@ -241,9 +253,12 @@ def _about(part: Part, point: Array) -> Array:
 
 
 def _category(part: Part, cut: Cut, algebra: Array) -> str:
-    removed = cut.constraints - cut.kept
+    seen = cut.numerical.shape[1]
+    removed = cut.constraints - cut.kept - seen
     if removed:
         return "trivial" if removed <= 6 - algebra.shape[1] else "exceptional"
+    if seen:
+        return "paradoxical"
     left = part.dimension - part.rank
     if left <= 0 or not part.proved:
         return "regular"

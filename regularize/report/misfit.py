@@ -17,12 +17,13 @@ from regularize.errors import ModelError, NotClosed
 from regularize.lie.directions import Direction
 from regularize.lie.screw import Array
 from regularize.model.mechanism import Mechanism
+from regularize.model.quantity import STIFFNESS, TOLERANCE
 from regularize.reduction.reduce import Reduction
 from regularize.report.loop_report import LoopReport, loop_reports
 from regularize.report.redundant_directions import closing_directions, covector_in_metres
 from regularize.solving import reduce
 from regularize.statics.joint_errors import StressedJoints, stressed_joints
-from regularize.statics.per_joint import STIFFNESS, TOLERANCE, PerJoint, per_joint
+from regularize.statics.per_joint import OWN, PerJoint, per_joint, stated_tolerances
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +152,7 @@ class Misfit:
 
 def misfit(
     model: Mechanism | Reduction,
-    tolerance: PerJoint | Iterable[PerJoint],
+    tolerance: PerJoint | Iterable[PerJoint] = OWN,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
 ) -> Misfit:
     """What tolerances of joints leave open in redundant directions, and the forces that close it.
@@ -164,14 +165,14 @@ def misfit(
     Args:
         model: The mechanism, or its reduction.
         tolerance: A pair for all joints, metres and radians or texts with units as in
-            ``"0.05mm,0.1deg"``; a file or mapping of pairs by joint; or several of these. Joints
-            without a tolerance are exact.
+            ``"0.05mm,0.1deg"``; a file or mapping of pairs by joint; ``"file"`` for what the model
+            itself states, as by default; or several of these. Joints without one are exact.
         stiffness: The same in N/m and N m/rad, of each joint in the directions that it holds.
             Joints without one, and bodies, are rigid.
 
     Raises:
         ModelError: A number is not positive, a unit or a joint unknown; or what is rigid leaves no
-            way to close a loop.
+            way to close a loop, or nothing states a tolerance.
         NotClosed: A loop is open as it is.
     """
     reduction = model if isinstance(model, Reduction) else reduce(model)
@@ -192,7 +193,9 @@ def misfit_where_asked(
     tolerance: PerJoint | Iterable[PerJoint] | None,
     stiffness: PerJoint | Iterable[PerJoint] | None,
 ) -> Misfit | None:
-    """The misfit where tolerances are given and all loops are closed as they are."""
+    """The misfit where tolerances are given or stated and all loops are closed as they are."""
+    if tolerance is None and stated_tolerances(reduction.mechanism):
+        tolerance = OWN
     if tolerance is None:
         if stiffness is not None:
             raise ModelError("stiffness needs a tolerance: there are no errors to give way to")

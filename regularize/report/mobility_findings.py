@@ -10,7 +10,7 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.reduction.idle import IdleBody
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
-from regularize.report.words import counted, names
+from regularize.report.words import counted, names, noise_words
 
 
 def mobility_findings(reduction: Reduction, passive: Sequence[IdleBody]) -> Iterator[Diagnostic]:
@@ -33,7 +33,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[IdleBody]) -> Iter
                 "REG217",
                 "warning",
                 f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions follow "
-                f"them is not known ({names(joints)})",
+                f"them is not known ({names(joints)}){noise_words(cell.tolerances)}",
                 joints=joints,
             )
         yield from _shaky(reduction, cell, joints)

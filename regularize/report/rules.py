@@ -140,6 +140,15 @@ RULES: tuple[Rule, ...] = (
         "On the line of the finding or the line before it; ignore-file holds for the whole file.",
     ),
     Rule(
+        "REG021",
+        "files-elsewhere",
+        "note",
+        "Files outside of the model's folder belong to the model: what it includes, or its meshes.",
+        "What you read or pass on is more than the folder, and another machine may not have it.",
+        "A mesh at /home/somebody/part.stl, or an include that begins with ../..",
+        "Make sure that you mean these files, and pass them on with the model.",
+    ),
+    Rule(
         "REG101",
         "loop-open",
         "error",
@@ -456,6 +465,59 @@ RULES: tuple[Rule, ...] = (
         "a flat parallelogram can turn into an antiparallelogram; the kept rows do not know.",
         "A platform on four legs R-U-U whose horizontal axes all become parallel.",
         "Reduce the mechanism again on the other side, or stay away from the pose.",
+    ),
+    Rule(
+        "REG229",
+        "gaps-absorbed-otherwise",
+        "warning",
+        "Gaps were absorbed, and the loops move less than they may have been meant to.",
+        "Other equations are so weak that noise may be all that makes them count, but the gaps are "
+        "too small to tell. Closing them by the least change leaves these equations in force.",
+        "A four-bar whose axes are off by 0.03 degrees, and whose loop is open by a tenth of that.",
+        "If it is meant to move: --absorb-gaps --as-designed; else nothing.",
+    ),
+    Rule(
+        "REG230",
+        "redundant-along-a-motion",
+        "warning",
+        "Equations are redundant for these dimensions: the joints are those of a mechanism that is "
+        "known to move, up to rounding, and its motion was put into the closure equations of the "
+        "loops exactly.",
+        "Theorem: let half-angle tangents of the joints be functions on a curve with which all "
+        "loops stay closed, and let the kept rows leave one velocity at the assembled pose. Then "
+        "they imply all others as far as the machine moves while they keep their rank. The "
+        "mechanism moves only as long as the dimensions are met exactly; nothing is removed "
+        "unless asked for.",
+        "Linkages of Bennett, Goldberg, Waldron and Bricard; a parallelogram with a third equal "
+        "crank.",
+        "Keep all rows, or remove those: reduce(..., numerical=True). `regularize check --proof` "
+        "writes the motion and `regularize verify` checks it.",
+        "Hegedüs, Schicho and Schröcker, Mechanism and Machine Theory 69 (2013)",
+        ("Setting", "Motion", "Theorem"),
+    ),
+    Rule(
+        "REG233",
+        "needed-elsewhere",
+        "warning",
+        "Rows depend on the others at all configurations visited, and yet the others let something "
+        "go at another one that the mechanism can move to.",
+        "Without them a simulation leaves the motion of the mechanism there: which rows can be "
+        "spared may change with the configuration.",
+        "Bricard's linkage, where every fixed choice of five rows fails on the way round.",
+        "Keep them; solvers then need damping for one row too many. Each place was found by going "
+        "down the smallest singular value of the kept rows, relative to that of all equations.",
+    ),
+    Rule(
+        "REG234",
+        "groups-not-tried",
+        "note",
+        "Legs or parallelograms might explain equations that are left over; that they do was not "
+        "tried.",
+        "The theorem needs a regular pose, a mechanism that is not shaky, and numbers that are "
+        "exact but for rounding.",
+        "A platform on four legs R-U-U whose axes were saved with four digits.",
+        "Write the numbers with all their digits or analyse the mechanism as designed "
+        "(`--as-designed`); assemble it at a pose that is not singular.",
     ),
     Rule(
         "REG301",

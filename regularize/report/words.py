@@ -11,6 +11,7 @@ from regularize.displayed import displayed
 from regularize.lie.directions import Direction, axis_words
 from regularize.lie.motion_type import MotionType
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.mechanism import Mechanism
 
 #: Entries that a list names before the rest is only counted: what one line holds.
@@ -87,6 +88,13 @@ def _three(value: float, factor: float) -> str:
         text = f"{scaled:.{digits}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{scaled:.2g}"
+
+
+def noise_words(tolerances: Tolerances) -> str:
+    """What errors are taken for noise, where numbers are off; empty for exact ones."""
+    if tolerances.closed <= EXACT.closed:
+        return ""
+    return f"; closure errors up to {tolerances.closed:.1g} of the size are noise of the numbers"
 
 
 def gap_words(translation: float, rotation: float) -> str:

@@ -12,14 +12,15 @@ from regularize.manifold.assembly import assemble, with_coordinates
 from regularize.manifold.extent import sized_loops
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.idle import idle_bodies, spinning
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange, own_freedom
 
 
-@dataclass(frozen=True, eq=False)
-class Cure:
+@dataclass(frozen=True, eq=False, repr=False)
+class Cure(ShortRepr):
     """A verified set of changes.
 
     Attributes:
@@ -57,8 +58,8 @@ class Cure:
         return [word for change in self.changes for word in ("--joint", change.argument)]
 
 
-@dataclass(frozen=True, eq=False)
-class NoCure:
+@dataclass(frozen=True, eq=False, repr=False)
+class NoCure(ShortRepr):
     """Changes that are no cure; false where a truth value is asked for.
 
     Attributes:

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regularize.arguments import vector
 from regularize.errors import ModelError
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.model.graph import coordinate_names
 from regularize.model.passive_joints import PassiveJoints
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.pivoting import columns_of
 from regularize.reduction.reduce import Reduction
 from regularize.statics.elastic import Stiffness, compliance_roots, settle
@@ -26,7 +28,7 @@ from regularize.statics.equilibrium import Equilibrium
 from regularize.statics.reactions import Reaction
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JointForce(Reaction):
     """The wrench that a joint transmits, and in which directions equilibrium leaves it open.
 
@@ -58,8 +60,8 @@ class EliminatedForce:
     value: float
 
 
-@dataclass(frozen=True, eq=False)
-class JointForces:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointForces(ShortRepr):
     """Wrenches in all joints in balance with motion, gravity, motors and loads.
 
     Attributes:
@@ -115,7 +117,12 @@ def joint_forces(
         ModelError: A name is unknown, or forces and accelerations do not fit each other.
     """
     graph = reduction.graph
-    q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
+    rest = np.zeros(graph.freedoms)
+    given_or_rest = {"q": reduction.q if q is None else q, "v": v, "a": a}
+    q, v, a = (
+        rest if value is None else vector(name, value, len(rest))
+        for name, value in given_or_rest.items()
+    )
     equilibrium = Equilibrium(reduction, q)
     known = coordinate_names(graph.mechanism)
     forces = np.zeros(graph.freedoms)
@@ -128,8 +135,7 @@ def joint_forces(
     given = np.ones(graph.freedoms, dtype=bool)
     for cut in reduction.cuts:
         given[list(cut.edge.columns)] = False
-    rest = np.zeros(graph.freedoms)
-    v, a = equilibrium.complete(rest if v is None else v, rest if a is None else a, given)
+    v, a = equilibrium.complete(v, a, given)
     passive = PassiveJoints.of(graph)
     within = passive.dissipative(v) + passive.springs(q) - passive.armature * a
     tree = equilibrium.open_tree(equilibrium.needed(v, a, applied))

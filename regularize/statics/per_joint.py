@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
-import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,79 +18,15 @@ import yaml
 
 from regularize.errors import ModelError, ReadError
 from regularize.model.mechanism import Mechanism
+from regularize.model.quantity import COLUMNS, TOLERANCE, Quantity
+from regularize.model.units import parts
 
 #: A translational and a rotational value, in SI units or as texts with units.
 Pair: TypeAlias = "Sequence[float | str]"
 #: A pair for all joints, pairs by the names of joints, a text of these, a file of them; or several.
 PerJoint: TypeAlias = "str | PathLike[str] | Pair | Mapping[str, Pair | Mapping[str, float | str]]"
-
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan)\s*([^,]*?)\s*")
-_COLUMNS = ("translation", "rotation")
-_METRES = {"": 1.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "µm": 1e-6, "in": 0.0254}
-_RADIANS = {"": 1.0, "rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180, "°": math.pi / 180}
-
-
-@dataclass(frozen=True, eq=False)
-class Quantity:
-    """What is given for every joint.
-
-    Attributes:
-        name: What it is called.
-        units: SI value of every unit, of the translational and of the rotational one.
-        example: How it may be written.
-    """
-
-    name: str
-    units: tuple[Mapping[str, float], Mapping[str, float]]
-    example: str
-
-    def value(self, given: object, column: int) -> float:
-        """One value in SI units.
-
-        Raises:
-            ModelError: It is no positive number with a known unit.
-        """
-        text = str(given) if isinstance(given, (str, int, float, np.number)) else ""
-        found = _NUMBER.fullmatch(text)
-        if found is None or isinstance(given, bool):
-            raise ModelError(f"{self.name} {given!r} is no number; write it as {self.example}")
-        number, unit = float(found[1]), found[2].replace("μ", "µ")
-        if unit not in self.units[column]:
-            known = ", ".join(name for name in self.units[column] if name)
-            raise ModelError(
-                f"{self.name} {given!r}: the unit {unit!r} of a {_COLUMNS[column]} is unknown; "
-                f"known are {known}"
-            )
-        value = number * self.units[column][unit]
-        if not 0.0 < value < math.inf:
-            raise ModelError(f"{self.name} {given!r} is not a positive number")
-        return value
-
-    def pair(self, given: object) -> tuple[float, float]:
-        """A translational and a rotational value in SI units."""
-        if isinstance(given, str):
-            given = given.split(",")
-        if isinstance(given, Mapping) and set(given) == set(_COLUMNS):
-            given = [given[column] for column in _COLUMNS]
-        if not isinstance(given, (Sequence, np.ndarray)) or len(given) != len(_COLUMNS):
-            raise ModelError(
-                f"{self.name} {given!r}: expected one of translation and one of rotation, as in "
-                f"{self.example}"
-            )
-        return self.value(given[0], 0), self.value(given[1], 1)
-
-
-#: How far a joint may be off: one standard deviation, or the most, of its place and its frame.
-TOLERANCE = Quantity("tolerance", (_METRES, _RADIANS), "0.05mm,0.1deg")
-#: How stiff a joint is against displacement in the directions that it holds.
-STIFFNESS = Quantity(
-    "stiffness",
-    (
-        {"": 1.0, "N/m": 1.0, "N/mm": 1e3, "kN/mm": 1e6, "N/um": 1e6, "N/µm": 1e6},
-        {"": 1.0, "Nm/rad": 1.0, "Nm/mrad": 1e3, "Nm/deg": 180 / math.pi},
-    ),
-    "50N/um,2000Nm/rad",
-)
+#: Stands for the tolerances that the model itself gives its joints.
+OWN = "file"
 
 
 def per_joint(
@@ -102,20 +35,28 @@ def per_joint(
     """The values of every joint that has some, in SI units.
 
     Args:
-        given: A pair for all joints, a table for some, or several of these in any order.
+        given: A pair for all joints, a table for some, ``file`` for what the model's own joints
+            state, or several of these in any order: a table counts before the model, and the model
+            before a pair for all.
         quantity: What they are.
         mechanism: Whose joints they are.
 
     Raises:
         ModelError: A value is no positive number with a known unit; a joint is unknown or named
-            twice.
+            twice; the model states nothing.
         ReadError: A table cannot be read.
     """
     several = isinstance(given, (list, tuple)) and not _is_pair(given)
     every: dict[str, tuple[float, float]] = {}
     named: dict[str, tuple[float, float]] = {}
+    own: dict[str, tuple[float, float]] = {}
     names = [joint.name for joint in mechanism.joints]
     for one in given if several else [given]:  # type: ignore[union-attr]
+        if isinstance(one, str) and one == OWN and quantity is TOLERANCE:
+            own = stated_tolerances(mechanism)
+            if not own:
+                raise ModelError("no joint of the model states a tolerance")
+            continue
         if not _is_table(one):
             if every:
                 raise ModelError(f"{quantity.name} {one!r}: one for all joints is given already")
@@ -130,14 +71,19 @@ def per_joint(
                 named[name] = quantity.pair(pair)
             except ModelError as error:
                 raise ModelError(f"{place}joint {name!r}: {error}") from error
-    return every | named
+    return every | own | named
+
+
+def stated_tolerances(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
+    """The tolerances that the model itself gives its joints."""
+    return {j.name: j.tolerance for j in mechanism.joints if j.tolerance is not None}
 
 
 def _is_pair(given: Sequence[Any]) -> bool:
     """Whether two entries are a length and an angle, and not two tables or texts of pairs."""
-    return len(given) == len(_COLUMNS) and all(
+    return len(given) == len(COLUMNS) and all(
         isinstance(each, (int, float, np.number))
-        or (isinstance(each, str) and _NUMBER.fullmatch(each) is not None)
+        or (isinstance(each, str) and parts(each) is not None)
         for each in given
     )
 
@@ -171,8 +117,8 @@ def _entries(given: Any) -> Iterator[tuple[str, str, Any]]:
     if not isinstance(rows, list):
         raise ReadError(str(path), "expected one entry for each joint")
     for row in rows:
-        if isinstance(row, dict) and set(row) == {"joint", *_COLUMNS}:
-            yield f"{path}: ", str(row["joint"]), [row[column] for column in _COLUMNS]
+        if isinstance(row, dict) and set(row) == {"joint", *COLUMNS}:
+            yield f"{path}: ", str(row["joint"]), [row[column] for column in COLUMNS]
         elif isinstance(row, tuple):
             yield f"{path}: ", str(row[0]), row[1]
         else:
@@ -185,7 +131,7 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
     separator = ";" if lines and ";" in lines[0] else ","
     table = csv.DictReader(lines, delimiter=separator, skipinitialspace=True)
     heads = [str(head).strip() for head in table.fieldnames or ()]
-    if sorted(heads) != sorted(("joint", *_COLUMNS)):
+    if sorted(heads) != sorted(("joint", *COLUMNS)):
         raise ReadError(
             str(path), "expected the columns joint, translation, rotation in the first line", line=1
         )
@@ -193,4 +139,4 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
     for row in table:
         if None in row or None in row.values():
             raise ReadError(str(path), "expected three columns", line=table.line_num)
-        yield f"{path}:{table.line_num}: ", row["joint"].strip(), [row[c] for c in _COLUMNS]
+        yield f"{path}:{table.line_num}: ", row["joint"].strip(), [row[c] for c in COLUMNS]

@@ -17,14 +17,15 @@ from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 
 
-@dataclass(frozen=True, eq=False)
-class Reaction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Reaction(ShortRepr):
     """What is known of the wrench that a joint transmits.
 
     Attributes:

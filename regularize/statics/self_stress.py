@@ -11,17 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regularize.arguments import vector
 from regularize.lie import screw
 from regularize.lie.directions import TOLERANCE, Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.model.cycles import Cycle
+from regularize.model.short_repr import ShortRepr
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
 
 
-@dataclass(frozen=True, eq=False)
-class SelfStress:
+@dataclass(frozen=True, eq=False, repr=False)
+class SelfStress(ShortRepr):
     """One state of self-stress.
 
     Attributes:
@@ -53,7 +55,7 @@ def self_stress(reduction: Reduction, q: Array | None = None) -> tuple[SelfStres
     """
     if not reduction.redundant:
         return ()
-    q = np.asarray(reduction.q if q is None else q, dtype=np.float64)
+    q = reduction.q if q is None else vector("q", q, len(reduction.q))
     equilibrium = Equilibrium(reduction, q)
     fields = equilibrium.fields(equilibrium.self_stress)
     if not fields.shape[2]:

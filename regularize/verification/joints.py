@@ -47,6 +47,7 @@ def _place(comparison: Comparison, joint: Joint) -> Iterator[Diagnostic]:
 
 def freedom_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     """Freedoms that count from another zero, or whose limits or forces are not the same."""
+    yield from _tolerances(comparison)
     for joint in comparison.comparable():
         shifts = comparison.shifts(joint)
         if np.any(shifts):
@@ -54,6 +55,19 @@ def freedom_differences(comparison: Comparison) -> Iterator[Diagnostic]:
             yield comparison.find("REG323", message, joint.name)
         for k in range(joint.freedoms):
             yield from _freedom(comparison, joint, k, float(shifts[k]))
+
+
+def _tolerances(comparison: Comparison) -> Iterator[Diagnostic]:
+    """Joints that do not say any more how far they may be off."""
+    parts = comparison.pairing.joints
+    lost = [
+        joint.name
+        for joint in comparison.pairing.before.joints
+        if joint.tolerance is not None
+        and not any(comparison.same(joint.tolerance, p.tolerance or 0.0) for p in parts[joint.name])
+    ]
+    if lost:
+        yield comparison.find("REG329", f"tolerances of {listed_all(lost)} are lost", *lost)
 
 
 def _freedom(comparison: Comparison, joint: Joint, k: int, shift: float) -> Iterator[Diagnostic]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.assembly_modes.closed_form.plan import Step
+from regularize.assembly_modes.found_poses import Configurations
 from regularize.lie.screw import Array
+from regularize.model.graph import Graph
 
 Entries = TypeVar("Entries", Array, NDArray[np.bool_])
 
@@ -63,20 +65,39 @@ def branches_of(steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> tupl
     return tuple(found)
 
 
+def branch_words(steps: Sequence[Step], few: int = 8) -> Iterator[str]:
+    """What the index of a branch means, a line each: names of few, bits of many."""
+    if 2 ** len(steps) <= few:
+        for branch in branches_of(steps, [WORDS[step.role] for step in steps]):
+            yield f"branch {branch.index}: {branch.name}"
+        return
+    for k, step in enumerate(steps):
+        first, second = WORDS[step.role]
+        bit = 1 << (len(steps) - 1 - k)
+        words = f" {first}, {second}" if first else " one or the other"
+        yield f"branch & {bit}: {step.role} {step.joint}, 0 or {bit}:{words}"
+
+
 @dataclass(frozen=True, eq=False)
-class Solutions:
+class Solutions(Configurations):
     """Branches at some inputs; leading axes are those of the inputs.
 
     Attributes:
+        graph: The mechanism's graph.
         q: Coordinates of all joints, NaN where not assembled, shape (..., branches, n).
         assembled: Which branches can be assembled, shape (..., branches).
         margin: Scaled discriminant of every step with two solutions; it is zero where the two
             branches meet and negative beyond, shape (..., branches, steps).
     """
 
+    graph: Graph
     q: Array
     assembled: NDArray[np.bool_]
     margin: Array
+
+    def __repr__(self) -> str:
+        """How many can be assembled."""
+        return f"<Solutions: {int(np.sum(self.assembled))} of {self.assembled.size} assembled>"
 
 
 def spread(array: Entries, shape: tuple[int, ...]) -> Entries:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from regularize.assembly_modes.closed_form import runtime
+from regularize.assembly_modes.closed_form.branches import branch_words
 from regularize.assembly_modes.closed_form.function_names import (
     c_name,
     in_comment,
@@ -69,6 +70,7 @@ class Listing:
             "",
             f"    x: {given or 'nothing'}.",
             f"    branch: 0 to {2**self.plan.tape.signs - 1}.",
+            *(f"        {in_docstring(line)}" for line in branch_words(self.plan.choices)),
             "",
             f"    Operations: {self.operations}.",
             '    """',
@@ -105,6 +107,7 @@ class Listing:
         lines = [
             f"/* x: {in_comment(', '.join(self.inputs)) or 'nothing'}",
             f"   branch: 0 to {2**self.plan.tape.signs - 1}",
+            *(f"      {in_comment(line)}" for line in branch_words(self.plan.choices)),
             f"   q: {in_comment(', '.join(self.names))}",
             f"   Operations: {self.operations}.",
             "   Returns 1 where the branch can be assembled, else 0. */",

@@ -69,7 +69,7 @@ class Evaluation:
             near = True
         if near:
             found = self.many(np.array([x]), branch)
-            return Solutions(found.q[0], found.assembled[0], found.margin[0])
+            return Solutions(found.graph, found.q[0], found.assembled[0], found.margin[0])
         results, n = np.array(rows), self._n
         if all(assembled):
             known = self._every[: len(rows)]
@@ -78,7 +78,7 @@ class Evaluation:
             results[~known, :n] = np.nan
             known.setflags(write=False)
         results.setflags(write=False)
-        return Solutions(results[:, :n], known, results[:, n:])
+        return Solutions(self._graph, results[:, :n], known, results[:, n:])
 
     def many(self, x: Array, branch: Branch | None) -> Solutions:
         """All branches, or one, at many inputs of shape (N, inputs)."""
@@ -89,7 +89,7 @@ class Evaluation:
             assembled[:, part] = self._solved(x[part], branch, results[..., part])
         results.setflags(write=False)
         assembled.setflags(write=False)
-        return Solutions(results[: self._n].T, assembled.T, self._margin(results).T)
+        return Solutions(self._graph, results[: self._n].T, assembled.T, self._margin(results).T)
 
     def _solved(self, x: Array, branch: Branch | None, results: Array) -> NDArray[np.bool_]:
         """Enter the results of some inputs, (results, branches, N); which are assembled."""

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regularize.assembly_modes.body_pose import BodyPose, with_pose
 from regularize.assembly_modes.closed_form.branch_continuation import BranchContinuation
 from regularize.assembly_modes.closed_form.branches import (
     WORDS,
@@ -28,7 +29,6 @@ from regularize.assembly_modes.closed_form.verification import unclosed_branch
 from regularize.assembly_modes.inputs import (
     Inputs,
     at_least_zero,
-    graph_of,
     index_of,
     inputs_of,
     together,
@@ -37,6 +37,7 @@ from regularize.assembly_modes.loop_system import LoopSystem
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph, coordinate_names
 from regularize.model.mechanism import Mechanism
 
@@ -100,8 +101,27 @@ class ClosedForm:
         if x.ndim == 2:
             return found
         return Solutions(
-            spread(found.q, shape), spread(found.assembled, shape), spread(found.margin, shape)
+            self.graph,
+            spread(found.q, shape),
+            spread(found.assembled, shape),
+            spread(found.margin, shape),
         )
+
+    @cached_property
+    def stored_branch(self) -> int | None:
+        """Index of the branch on which the mechanism stands as it is stored, None if on none.
+
+        Raises:
+            ModelError: Some loop has no closed form.
+        """
+        found = self.solve(self.graph.position[list(self.columns)])
+        branches, closure = np.flatnonzero(found.assembled), self.closure
+        stored, closed = closure.projected(self.graph.position[None])
+        if not len(branches) or not closed[0]:
+            return None
+        away = closure.away(stored[0], found.q[branches])
+        nearest = int(np.argmin(away))
+        return int(branches[nearest]) if away[nearest] <= EXACT.apart else None
 
     def velocities(
         self,
@@ -222,7 +242,11 @@ class ClosedForm:
 
 
 def closed_form(
-    mechanism: Mechanism | Graph, inputs: Sequence[str], *, rtol: float = 1e-9
+    mechanism: Mechanism | Graph,
+    inputs: Sequence[str] = (),
+    *,
+    pose: BodyPose | str | None = None,
+    rtol: float = 1e-9,
 ) -> ClosedForm:
     """Find the closed-form solution of a mechanism's loops.
 
@@ -232,6 +256,8 @@ def closed_form(
         mechanism: The mechanism, or its graph.
         inputs: Names of the joints whose coordinates are given, or of single coordinates of joints
             with several, such as ``wrist[1]``.
+        pose: A body whose pose is given too, by its name or with the coordinates that are wanted;
+            they come after the other inputs, named as ``platform.x``.
         rtol: Angles, and distances relative to the size of a loop, that count as none when axes
             are compared. Solutions are as exact as this geometry.
 
@@ -239,7 +265,7 @@ def closed_form(
         ModelError: An input is unknown, or the inputs contradict each other.
     """
     rtol = at_least_zero(rtol, "rtol")
-    graph = graph_of(mechanism)
+    graph, inputs = with_pose(mechanism, inputs, pose)
     chosen = inputs_of(graph, inputs)
     plan = Planner(graph, chosen.columns, rtol).plan()
     if plan.inconsistent:

@@ -8,6 +8,7 @@ from numpy import bool_, intp
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
+from regularize.model.short_repr import ShortRepr
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +33,8 @@ class Meeting:
     crosses: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Track:
+@dataclass(frozen=True, eq=False, repr=False)
+class Track(ShortRepr):
     """One way of moving along a path; where branches touch and cross, it goes on smoothly.
 
     Along stretches on which links may turn freely about joints that coincide, they do not turn.

@@ -32,6 +32,7 @@ from regularize.manifold.extent import sized_loops
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import actuated_coordinates, coordinate_names
 from regularize.model.massless import no_inertia
+from regularize.model.short_repr import ShortRepr
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.massless_motion import idle_motion
 from regularize.pinocchio_model.robot import Robot
@@ -39,8 +40,8 @@ from regularize.reduction.pivoting import Choice, NotIndependent, columns_of
 from regularize.reduction.reduce import Reduction
 
 
-@dataclass(frozen=True, eq=False)
-class MinimalDynamics(PartitionedKinematics):
+@dataclass(frozen=True, eq=False, repr=False)
+class MinimalDynamics(ShortRepr, PartitionedKinematics):
     """Dynamics of a closed-loop mechanism in independent coordinates.
 
     Damping, friction and springs within the joints are part of the equations.

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.dynamics.inputs import Actuation, JointForces, checked_array, joint_forces
+from regularize.arguments import state
+from regularize.dynamics.inputs import Actuation, JointForces, joint_forces
 from regularize.dynamics.loads import style_with_rotors
 from regularize.dynamics.minimal.dynamics import minimal_dynamics
 from regularize.dynamics.minimal.findings import jumps, passed
@@ -50,8 +51,8 @@ def simulate_minimal(
     if plain and (style := style_with_rotors(dynamics.robot)) != "rows":
         dynamics = minimal_dynamics(reduction, locked, slip=slip, style=style)
     robot = dynamics.robot
-    q = None if q is None else checked_array(q, robot.model.nq, "q")
-    v = None if v is None else checked_array(v, robot.model.nv, "v")
+    q = None if q is None else np.array(state(robot.model, "q", q))
+    v = None if v is None else np.array(state(robot.model, "v", v))
     applied = joint_forces(robot, torques or {}, forces) if torques or forces else None
     given = Drives.of(robot, drives)
     if given:

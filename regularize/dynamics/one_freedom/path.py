@@ -13,10 +13,11 @@ from regularize.dynamics.one_freedom.motion import PathMotion
 from regularize.dynamics.simulation import Simulation, recorded_times
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
+from regularize.model.short_repr import ShortRepr
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Path(PathFunctions):
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Path(ShortRepr, PathFunctions):
     """All motions that a mechanism with one freedom can make, as functions of one coordinate.
 
     The path coordinate s is zero at the reference configuration and grows by 2 pi per round.

@@ -35,6 +35,9 @@ static size_t workspace_length(const Tables *t) {
     return length;
 }
 
+/* ModelError and NotFinite of regularize.errors. */
+static PyObject *refused, *not_finite;
+
 /* Where the arrays of one call are. */
 typedef struct {
     const Entry *entry;
@@ -169,6 +172,13 @@ static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
     return failed;
 }
 
+/* Whether all numbers are finite: what is left of each without itself is zero. */
+static int are_finite(const double *numbers, Py_ssize_t count) {
+    double rest = 0.0;
+    for (Py_ssize_t i = 0; i < count; ++i) rest += numbers[i] - numbers[i];
+    return rest == 0.0;
+}
+
 /* Check the inputs' shapes, and find the number of states; -2 if one is wrong. */
 static Py_ssize_t states_of(const Tables *t, const Entry *entry, Py_buffer *views, Call *call) {
     Py_ssize_t N = -1;
@@ -176,12 +186,19 @@ static Py_ssize_t states_of(const Tables *t, const Entry *entry, Py_buffer *view
         const Py_ssize_t length = length_of(t, &entry->in[i]);
         const int batch = views[i].ndim == 2;
         if (views[i].ndim < 1 || views[i].ndim > 2 || views[i].shape[batch] != length) {
-            PyErr_Format(PyExc_ValueError, "%s: argument %d must have shape (%zd,) or (N, %zd)",
+            PyErr_Format(refused, "%s: argument %d must have shape (%zd,) or (N, %zd)",
                          entry->name, i + 1, length, length);
             return -2;
         }
+        /* Numbers that are not of the machine, such as a bound, may be infinite. */
+        const int of_machine = entry->in[i].rows != one_size;
+        if (of_machine && !are_finite(views[i].buf, views[i].len / (Py_ssize_t)sizeof(double))) {
+            PyErr_Format(not_finite, "%s: argument %d must consist of finite numbers", entry->name,
+                         i + 1);
+            return -2;
+        }
         if (batch && N >= 0 && views[i].shape[0] != N) {
-            PyErr_Format(PyExc_ValueError, "%s: arguments of different lengths %zd and %zd",
+            PyErr_Format(refused, "%s: arguments of different lengths %zd and %zd",
                          entry->name, N, views[i].shape[0]);
             return -2;
         }
@@ -199,13 +216,18 @@ static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t
     Call call;
     int viewed = 0, made = 0, threads = 1, failed = 1;
     call.entry = entry, call.tables = &self->tables;
-    if (count == entry->inputs + 1) threads = (int)PyLong_AsLong(arguments[count - 1]);
-    if (PyErr_Occurred()) return NULL;
+    if (count == entry->inputs + 1) {
+        PyObject *given = arguments[count - 1];
+        if (!PyLong_Check(given)) return PyErr_Format(PyExc_TypeError, "threads is a whole number");
+        int beyond;
+        const long wanted = PyLong_AsLongAndOverflow(given, &beyond);
+        threads = beyond || wanted > MOST_THREADS ? MOST_THREADS + 1 : wanted < 1 ? 0 : (int)wanted;
+    }
     if (count != entry->inputs && count != entry->inputs + 1) {
         return PyErr_Format(PyExc_TypeError, "%s takes %d arrays", entry->name, entry->inputs);
     }
     if (threads < 1 || threads > MOST_THREADS) {
-        return PyErr_Format(PyExc_ValueError, "threads must be 1 to %d", MOST_THREADS);
+        return PyErr_Format(refused, "threads must be 1 to %d", MOST_THREADS);
     }
     for (; viewed < entry->inputs; ++viewed) {
         if (view_numbers(self, arguments[viewed], &views[viewed]) < 0) goto end;
@@ -292,6 +314,12 @@ static PyTypeObject kernel_type = {
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_compiled", .m_size = -1};
 
 PyMODINIT_FUNC PyInit__compiled(void) {
+    PyObject *errors = PyImport_ImportModule("regularize.errors");
+    if (errors == NULL) return NULL;
+    refused = PyObject_GetAttrString(errors, "ModelError");
+    not_finite = PyObject_GetAttrString(errors, "NotFinite");
+    Py_DECREF(errors);
+    if (refused == NULL || not_finite == NULL) return NULL;
     PyObject *made = PyModule_Create(&module);
     if (made == NULL || PyType_Ready(&kernel_type) < 0) return NULL;
     if (PyModule_AddObjectRef(made, "Kernel", (PyObject *)&kernel_type) < 0) {

@@ -1,0 +1,91 @@
+"""The process that expands one xacro file: a question on standard input, an answer on its output.
+
+xacro evaluates expressions of the file by Python's own ``eval``, with few names. Here no
+expression gets at more than those: no underscores, no frames, no ``type`` or ``vars``. This module
+stands on its own, so that it is quick to start.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from contextlib import suppress
+from typing import Any
+
+#: CPU seconds and bytes that a file may take.
+SECONDS = 10
+MEMORY = 2**31
+#: Beginnings of attributes that lead from a function or a generator to all that there is.
+INNER = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_", "mro")
+
+
+def limit() -> None:
+    """Bound time and memory of this process, where the system can."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        for which, most in ((resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEMORY)):
+            hard = resource.getrlimit(which)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(which, (most, hard))
+
+
+def check_expression(expression: str) -> None:
+    """Refuse an expression that reaches for more than values.
+
+    Raises:
+        ValueError: Naming what it reaches for.
+    """
+    for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
+        name = getattr(node, "attr", getattr(node, "id", getattr(node, "arg", None)))
+        if isinstance(name, str) and (
+            name.startswith("__") or (isinstance(node, ast.Attribute) and name.startswith(INNER))
+        ):
+            raise ValueError(f"`{name}` is not allowed in an expression")
+
+
+def expanded(
+    path: str, arguments: dict[str, str], packages: dict[str, str]
+) -> tuple[str, list[str]]:
+    """The expanded text, and the files that it includes."""
+    import xacro
+    from xacrodoc import packages as finding
+
+    evaluate = xacro.safe_eval
+
+    def safely(expression: str, known: Any, local: Any = None) -> Any:
+        check_expression(expression)
+        return evaluate(expression, known, local)
+
+    xacro.safe_eval = safely
+    for name in ("type", "vars"):
+        xacro._global_symbols["python"].pop(name, None)
+    finding.walk_up_from(path)
+    finding.update_package_cache(packages)
+    # Not by xacrodoc itself: it would look for included files in the working directory.
+    text = xacro.process_file(path, mappings=arguments).toprettyxml(indent="  ")
+    return text, [str(name) for name in dict.fromkeys(xacro.all_includes)]
+
+
+def main() -> None:
+    """Answer the question on standard input."""
+    asked = json.load(sys.stdin)
+    sys.path[:] = asked["modules"]
+    out, sys.stdout = sys.stdout, sys.stderr  # xacro prints what the file asks it to print
+    limit()
+    try:
+        text, files = expanded(asked["path"], asked["arguments"], asked["packages"])
+        answer: dict[str, Any] = {"text": text, "files": files}
+    except RecursionError:
+        answer = {"error": "macros or expressions are nested too deeply"}
+    except MemoryError:
+        answer = {"error": "it takes more memory than it may"}
+    # xacro raises plain Exceptions of its own making, and whatever its expressions raise.
+    except Exception as error:
+        answer = {"error": str(error) or type(error).__name__}
+    json.dump(answer, out)
+
+
+if __name__ == "__main__":
+    main()

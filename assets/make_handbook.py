@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Writes the pages of the handbook that follow from the code, and notebooks from its pages.
+
+    python assets/make_handbook.py
+
+``codes.md`` comes from the rules, ``api.md`` from the docstrings of the public names, and
+``assets/examples/*.ipynb`` from pages that are as good to run as to read.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import regularize as rg
+from regularize.report.rules import RULES
+from regularize.report.snippets.dialects import TITLES, written
+from regularize.report.snippets.table import SNIPPETS
+
+HANDBOOK = Path(__file__).resolve().parent / "handbook"
+EXAMPLES = HANDBOOK.parent / "examples"
+#: Pages that are notebooks as well.
+NOTEBOOKS = ("first-hour", "four-bar-in-pinocchio", "parallel-robots")
+_MADE = "<!-- Written by assets/make_handbook.py. -->"
+_SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises")
+
+
+def codes() -> str:
+    """What the codes mean."""
+    lines = [
+        "# What the codes mean",
+        "",
+        _MADE,
+        "",
+        "Every finding has a code that is never used for anything else. `regularize explain CODE "
+        "MODEL` prints what stands here with its piece of a model in your own format; here it is "
+        "URDF. Accepted findings are written down with a reason: [Models in continuous "
+        "integration](continuous-integration.md).",
+    ]
+    for rule in RULES:
+        lines += ["", f"## {rule.code} {rule.name}", ""]
+        lines += [*_filled(f"*{rule.severity}* — {rule.what} {rule.why}"), ""]
+        lines += [*_filled(f"For example: {rule.example}"), ""]
+        lines += [*_filled(f"What to do: {rule.fix}"), ""]
+        snippet = SNIPPETS[rule.code]
+        for title, pieces in (("Bad", snippet.bad), ("Good", snippet.good)):
+            text, dialect = written(pieces, "urdf")
+            lines += [f"{title}, in {TITLES[dialect]}:", "", "```text", text, "```", ""]
+        lines.pop()
+    return "\n".join(lines) + "\n"
+
+
+def api() -> str:
+    """The public names."""
+    lines = [
+        "# Python reference",
+        "",
+        _MADE,
+        "",
+        "`import regularize as rg`. Functions take a path, a `Mechanism`, a `Reduction` or a "
+        "`Report` first, wherever one follows from the other; SI units, radians.",
+    ]
+    objects = {name: getattr(rg, name) for name in rg.__all__ if name != "__version__"}
+    kinds = (
+        ("Functions", {k: v for k, v in objects.items() if inspect.isfunction(v)}),
+        ("Values", {k: v for k, v in objects.items() if inspect.isclass(v) and not _error(v)}),
+        ("Errors", {k: v for k, v in objects.items() if inspect.isclass(v) and _error(v)}),
+    )
+    for title, entries in kinds:
+        lines += ["", f"## {title}"]
+        for name, entry in entries.items():
+            lines += ["", f"### {name}", ""]
+            if title == "Functions":
+                lines += [*_filled(f"`rg.{name}({_arguments(entry)})`"), ""]
+            lines += _documented(entry)
+            if title == "Values":
+                lines += _members(entry)
+    return "\n".join(lines) + "\n"
+
+
+def notebook(page: str) -> str:
+    """A page as a notebook: its text and its blocks of code, in order."""
+    text = (HANDBOOK / f"{page}.md").read_text(encoding="utf-8")
+    cells = [_cell("code", 'import os\n\nwhile not os.path.isdir("assets"):\n    os.chdir("..")')]
+    for part in re.split(r"^(```(?:python|bash)\n.*?^```)$", text, flags=re.S | re.M):
+        block = re.fullmatch(r"```(python|bash)\n(.*?)\n?```", part, re.S)
+        if block is not None:
+            code = block[2]
+            if block[1] == "bash":
+                code = "\n".join(f"!{line}" for line in code.splitlines() if line)
+            cells.append(_cell("code", code))
+        elif part.strip():
+            cells.append(_cell("markdown", part.strip()))
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def made() -> dict[Path, str]:
+    """All files and what belongs in them."""
+    return {
+        HANDBOOK / "codes.md": codes(),
+        HANDBOOK / "api.md": api(),
+        **{EXAMPLES / f"{page}.ipynb": notebook(page) for page in NOTEBOOKS},
+    }
+
+
+def _cell(kind: str, source: str) -> dict[str, object]:
+    lines = [f"{line}\n" for line in source.split("\n")]
+    lines[-1] = lines[-1].rstrip("\n")
+    cell: dict[str, object] = {"cell_type": kind, "metadata": {}, "source": lines}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+
+
+def _error(entry: type) -> bool:
+    return issubclass(entry, Exception)
+
+
+def _arguments(function: object) -> str:
+    """Names and defaults of the arguments of a function."""
+    signature = inspect.signature(function)  # type: ignore[arg-type]
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))[1:-1]
+
+
+def _documented(entry: object) -> Iterator[str]:
+    """A docstring in Markdown: its words, then lists of its sections."""
+    text = inspect.cleandoc(getattr(entry, "__doc__", None) or "")
+    parts = re.split(rf"^({'|'.join(_SECTIONS)}|Example|Examples):\n", text, flags=re.M)
+    for paragraph in parts[0].strip().split("\n\n"):
+        yield from _filled(" ".join(paragraph.split()).replace("``", "`"))
+        yield ""
+    for title, body in zip(parts[1::2], parts[2::2], strict=True):
+        if title not in _SECTIONS:
+            continue
+        yield f"{title}:"
+        yield ""
+        for item in re.split(r"\n(?=    \S)", body.rstrip()):
+            words = " ".join(item.split()).replace("``", "`")
+            name, colon, rest = words.partition(": ")
+            told = f"`{name}`: {rest}" if colon and re.fullmatch(r"[\w*, ]+", name) else words
+            yield from _filled(f"- {told}", "  ")
+        yield ""
+
+
+def _members(entry: type) -> Iterator[str]:
+    """Methods and properties that belong to users, each with its first sentence."""
+    found = []
+    for name in sorted(dir(entry)):
+        if name.startswith("_"):
+            continue
+        member = inspect.getattr_static(entry, name)
+        words = getattr(getattr(member, "func", member), "__doc__", None)
+        home = getattr(
+            getattr(member, "fget", None) or getattr(member, "func", member), "__module__", ""
+        )
+        if words and str(home).startswith("regularize"):
+            call = "()" if inspect.isfunction(member) else ""
+            first = " ".join(inspect.cleandoc(words).split("\n\n")[0].split()).replace("``", "`")
+            found += [*_filled(f"- `.{name}{call}`: {first}", "  ")]
+    if found:
+        yield from ["Members:", "", *found]
+
+
+def _escaped(text: str) -> str:
+    """Words in which nothing is taken for a tag, but for what stands in backquotes."""
+    parts = text.split("`")
+    return "`".join(p if i % 2 else p.replace("<", "\\<") for i, p in enumerate(parts))
+
+
+def _filled(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        _escaped(text),
+        140,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def main() -> None:
+    """Write all files."""
+    for path, text in made().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A bench for one model: its joints made other kinds, what follows, and the file saved."""

@@ -1,0 +1,139 @@
+"""A session at the bench: the model in its file, what is tried, and what was tried before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regularize.bench.trial import Trial, trial
+from regularize.checking import Report, check
+from regularize.errors import ModelError, RegularizeError
+from regularize.files import load
+from regularize.watching import stamps
+
+#: Kinds that a joint can be tried as.
+TRIED = ("fixed", "revolute", "prismatic", "cylindrical", "universal", "spherical", "planar")
+
+
+class Session:
+    """One model on the bench.
+
+    Attributes:
+        path: The model file, or its folder.
+        version: Grows with every change of what is to be seen.
+        written: Report of the model as it is written.
+        trial: What is tried now.
+        error: Why the file cannot be read as it is now; empty where it can.
+    """
+
+    def __init__(self, path: str, **options: Any) -> None:
+        """Read the model; ``options`` are those of the reader.
+
+        Raises:
+            RegularizeError: The file cannot be read.
+        """
+        self.path, self._options = path, options
+        self.version, self.error = 0, ""
+        self._before: list[Mapping[str, str] | None] = []
+        self.written = self._read()
+        self.trial = Trial({}, self.written)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All files that the model was read from."""
+        return self._files(self.written)
+
+    @property
+    def current(self) -> bool:
+        """Whether the files are as they were when they were read."""
+        return stamps(self.files) == self._stamps
+
+    @property
+    def undoable(self) -> bool:
+        """Whether something was tried before."""
+        return bool(self._before)
+
+    def change(self, name: str, kind: str) -> None:
+        """Try a joint as another kind; its own kind takes the trial back."""
+        joints = {**(self.trial.kinds if self.trial.joints is None else self.trial.joints)}
+        joint = next((each for each in self.written.mechanism.joints if each.name == name), None)
+        if joint is None:
+            raise ModelError(f"there is no joint {name!r}")
+        joints.pop(name, None)
+        if kind != joint.kind:
+            joints[name] = kind
+        self._try(joints)
+
+    def cure(self, number: int) -> None:
+        """Try the changes that the report of the written model proposes, the first being 0."""
+        cures = self.written.cures
+        if not 0 <= number < len(cures):
+            raise ModelError(f"there is no proposal {number}: there are {len(cures)}")
+        self._try(dict(change.argument.rpartition("=")[::2] for change in cures[number].changes))
+
+    def isostatic(self) -> None:
+        """Try the smallest changes that the file can hold after which nothing is redundant."""
+        self._try(None)
+
+    def undo(self) -> None:
+        """Go back to what was tried before."""
+        if not self._before:
+            raise ModelError("nothing was tried before")
+        joints = self._before[-1]
+        self.trial = trial(self.path, self.written, joints, self._options)
+        self._before.pop()
+        self.version += 1
+
+    def reset(self) -> None:
+        """Take everything back."""
+        self._try({})
+
+    def save(self, path: str | None = None) -> str:
+        """Write what is tried: into its own place, or elsewhere.
+
+        Returns:
+            The file or folder that was written.
+
+        Raises:
+            RegularizeError: Nothing is tried, the file cannot hold it, or cannot be written.
+        """
+        change = self.trial.change
+        if change is None:
+            raise RegularizeError(
+                self.trial.refused or "nothing is tried: there is nothing to save"
+            )
+        written = str(change.write(self.path if path is None else path))
+        if path is None:
+            self._before.clear()
+            self.trial = Trial({}, self.written)
+            self.read_again()
+        return written
+
+    def read_again(self) -> None:
+        """Take the files as they are now; what is tried stays where its joints are still there."""
+        self.version += 1
+        try:
+            self.written = self._read()
+            names = {joint.name for joint in self.written.mechanism.joints}
+            joints = self.trial.joints
+            if joints is not None:
+                joints = {name: kind for name, kind in joints.items() if name in names}
+            self.trial = trial(self.path, self.written, joints, self._options)
+            self.error = ""
+        except RegularizeError as error:
+            self.error = str(error)
+
+    def _try(self, joints: Mapping[str, str] | None) -> None:
+        found = trial(self.path, self.written, joints, self._options)
+        self._before.append(self.trial.joints)
+        self.trial = found
+        self.version += 1
+
+    def _files(self, report: Report) -> tuple[str, ...]:
+        mechanism = report.mechanism
+        return tuple(dict.fromkeys([str(mechanism.path or self.path), *mechanism.files]))
+
+    def _read(self) -> Report:
+        report = check(load(self.path, **self._options))
+        self._stamps = stamps(self._files(report))
+        return report

@@ -1,0 +1,128 @@
+"""`regularize workspace`: map where a mechanism can go, and how far it is from singularities."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regularize.commands.columns import fitted
+from regularize.commands.files import add_model, load_model
+from regularize.commands.solve import pose_with
+from regularize.commands.values import COORDINATES, assignments, limits, ranges, units_of
+
+if TYPE_CHECKING:
+    from regularize.reach.workspace import WorkspaceMap
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.epilog = (
+        "example: regularize workspace delta.urdf --pose platform --over x,y --at z=-0.4 "
+        "-o delta.png"
+    )
+    parser.usage = "%(prog)s MODEL --over NAME … [options]"
+    add_model(parser)
+    parser.add_argument(
+        "--over",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="RANGE",
+        help="what is varied: joints, or x, y, z, roll, pitch, yaw of the pose, as NAME or "
+        "NAME=LOWER:UPPER[:SAMPLES], such as x,y or x=-50mm:50mm; bounds are looked for",
+    )
+    parser.add_argument(
+        "--at",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="values of other inputs, such as z=300mm roll=10deg (default: as the model stands)",
+    )
+    parser.add_argument(
+        "--pose", metavar="BODY", help="the body whose pose is the input, or that the joints move"
+    )
+    parser.add_argument(
+        "--point",
+        metavar="X,Y,Z",
+        help="the point of the body, where it is in the model's own pose (default: its frame)",
+    )
+    parser.add_argument(
+        "--actuated", nargs="+", metavar="JOINT", help="the motors (default: those of the model)"
+    )
+    parser.add_argument(
+        "--limits",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="JOINT=LOWER:UPPER",
+        help="limits in the place of the model's, for a joint or a pattern: P?=-100mm:100mm",
+    )
+    parser.add_argument(
+        "--samples", type=int, default=41, metavar="N", help="points along an axis (41)"
+    )
+    parser.add_argument("--way", type=int, metavar="N", help="way to assemble (default: as stored)")
+    parser.add_argument(
+        "-o",
+        dest="out",
+        metavar="FILE",
+        type=Path,
+        help="arrays as .npz or .csv, or a picture of one or two axes as .svg, .png, .pdf",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Draw the map, write it and say what there is."""
+    from regularize.reach.saving import checked
+    from regularize.reach.workspace import workspace
+
+    if arguments.out is not None:
+        checked(arguments.out)
+    mechanism = load_model(arguments.file, arguments)
+    units = units_of(mechanism, COORDINATES)
+    found = workspace(
+        mechanism,
+        ranges(arguments.over, units),
+        at=assignments(arguments.at, "--at", units),
+        pose=None if arguments.pose is None else pose_with(arguments.pose, arguments.point),
+        actuated=arguments.actuated,
+        limits=limits(arguments.limits, units),
+        way=arguments.way,
+        samples=arguments.samples,
+    )
+    if arguments.out is not None:
+        found.save(arguments.out)
+    sys.stdout.write(fitted(said(found)))
+    return 0
+
+
+def said(found: WorkspaceMap) -> Iterator[str]:
+    """What there is in words: extent, least distances and where they are."""
+    import numpy as np
+
+    size = " x ".join(str(len(values)) for values in found.values)
+    held = ", ".join(f"{name} = {value:.6g}" for name, value in found.held.items())
+    yield f"{size} points over {', '.join(found.names)}{held and f' at {held}'}, {found.method}"
+    inside = found.reachable
+    share = 100.0 * float(np.mean(inside))
+    beyond = 100.0 * float(np.mean(found.assembled)) - share
+    yield f"reachable: {share:.1f} %" + (f"; beyond joint limits: {beyond:.1f} %" if beyond else "")
+    for axis, name in enumerate(found.names):
+        hit = np.flatnonzero(inside.any(axis=tuple(i for i in range(inside.ndim) if i != axis)))
+        if len(hit):
+            low, high = found.values[axis][hit[[0, -1]]]
+            yield f"  {name}: {low:.4g} to {high:.4g} {found.units[axis]}"
+    for name, values in found.measures.items():
+        least = np.where(inside & np.isfinite(values), values, np.inf)
+        if not np.isfinite(least).any():
+            continue
+        at = np.unravel_index(int(np.argmin(least)), least.shape)
+        where = ", ".join(
+            f"{name} = {axis[i]:.4g}"
+            for name, axis, i in zip(found.names, found.values, at, strict=True)
+        )
+        words = "from joint limits" if name == "limits" else f"from {name} singularities"
+        yield f"least distance {words}: {least[at]:.3g} at {where}"

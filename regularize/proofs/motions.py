@@ -1,0 +1,123 @@
+"""The step of a proof for loops that move along a curve: the motion and the rows that it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import mul
+from typing import Any
+
+import numpy as np
+from scipy.linalg import qr
+
+from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
+from regularize.model.graph import EdgeId, Graph
+from regularize.proofs.curves import curve_of
+from regularize.proofs.geometry import integral
+from regularize.proofs.incidence import NotExact, simplest
+from regularize.proofs.verifier import Polynomial, Space
+from regularize.reduction.cuts import Cut, independent_rows, outside
+from regularize.reduction.part import Part
+
+
+def motion(
+    graph: Graph, part: Part, freedoms: dict[EdgeId, Space], kept: dict[EdgeId, Space]
+) -> tuple[dict[str, Any], dict[EdgeId, Space]]:
+    """How the loops of a part move, and which rows they keep.
+
+    Args:
+        graph: The mechanism's graph.
+        part: The part.
+        freedoms: Span of the screws of every joint, in integers.
+        kept: Rows of every cut that the motion spaces leave.
+
+    Returns:
+        The step of the document, and the rows of every cut that are kept.
+
+    Raises:
+        NotExact: No motion of these joints was found.
+    """
+    screws = {e: space[0] for e, space in freedoms.items() if space}
+    if any(len(space) > 1 for space in freedoms.values()):
+        raise NotExact("a joint with several freedoms is in a loop that moves for its lengths")
+    loops = [[(e, c.cycle.direction(graph, e)) for e in c.cycle.edges] for c in part.cuts]
+    curve = curve_of([[pair for pair in loop if pair[0] in screws] for loop in loops], screws)
+    names = {e: graph.edges[e].name for e in part.edges}
+    rows = kept | {c.edge.index: _like(c, kept[c.edge.index]) for c in part.cuts}
+    step = {
+        "because": "motion",
+        "loops": {names[c.edge.index]: [names[e] for e in c.cycle.edges] for c in part.cuts},
+        "curve": _table(curve.relation),
+        "moves": {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in curve.moves.items()},
+        "kept": {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts},
+    }
+    return step, rows
+
+
+def spared(graph: Graph, part: Part) -> Part:
+    """The part without as many rows as depend on others, by what is seen at the assembled pose."""
+    owner = [(i, k) for i, cut in enumerate(part.cuts) for k in range(cut.kept)]
+    signs = [{e: cut.cycle.direction(graph, e) for e in cut.cycle.edges} for cut in part.cuts]
+
+    def seen(i: int, covectors: Array) -> Array:
+        """What covectors at a cut say of the velocities of all joints."""
+        screws = [signs[i].get(e, 0) * part.screws[e] for e in part.edges]
+        return np.asarray(covectors.T @ np.hstack(screws))
+
+    rows = np.vstack([seen(i, cut.rows) for i, cut in enumerate(part.cuts)])
+    fixed = np.vstack([seen(i, cut.freedoms) for i, cut in enumerate(part.cuts)])
+    picked = {*independent_rows(outside(fixed, rows), part.rank - len(fixed))}
+    stays = {pair for r, pair in enumerate(owner) if r in picked}
+    cuts = []
+    for i, cut in enumerate(part.cuts):
+        keep = [k for k in range(cut.kept) if (i, k) in stays]
+        drop = [k for k in range(cut.kept) if (i, k) not in stays]
+        cuts.append(replace(cut, rows=cut.rows[:, keep], numerical=cut.rows[:, drop]))
+    return replace(part, cuts=tuple(cuts))
+
+
+def without_seen(part: Part) -> Part:
+    """The part with the rows that were removed for what was seen at some configurations."""
+    if not any(cut.numerical.shape[1] for cut in part.cuts):
+        return part
+    cuts = [
+        replace(c, rows=np.hstack([c.rows, c.numerical]), numerical=c.numerical[:, :0])
+        for c in part.cuts
+    ]
+    return replace(part, cuts=tuple(cuts))
+
+
+def _like(cut: Cut, space: Space) -> Space:
+    """Rows of an exact space near those that a cut keeps."""
+    if not cut.numerical.shape[1]:
+        return space
+    if not cut.kept:
+        return ()
+    exact = np.array([[x / max(map(abs, row)) for x in row] for row in space])
+    weights = np.linalg.lstsq(exact.T, cut.rows, rcond=None)[0].T
+    # Each row gets a 1 where the others have a zero.
+    columns = qr(weights, mode="r", pivoting=True)[1][: cut.kept]
+    weights = np.linalg.solve(weights[:, columns], weights)
+    near = [
+        [
+            simplest(float(x), EXACT.same) / max(map(abs, row))
+            for x, row in zip(w, space, strict=True)
+        ]
+        for w in weights
+    ]
+    return integral(
+        [[sum(map(mul, w, column)) for column in zip(*space, strict=True)] for w in near]
+    )
+
+
+def _table(polynomial: Polynomial) -> list[list[str]]:
+    """A polynomial as the document has it: coefficients by the exponents of y, then of x."""
+    if not polynomial:
+        return []
+    wide, high = (1 + max(at[k] for at in polynomial) for k in (0, 1))
+    return [[str(polynomial.get((i, j, 0, 0), 0)) for i in range(wide)] for j in range(high)]
+
+
+def written(space: Space) -> list[list[str]]:
+    """A space as the document has it: integers as strings, for they can be long."""
+    return [[str(x) for x in row] for row in space]

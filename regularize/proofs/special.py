@@ -1,0 +1,69 @@
+"""Which redundancy that is owed to special lengths is proved, and by which family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from regularize.proofs.incidence import NotExact
+from regularize.proofs.motions import spared
+from regularize.proofs.prove import moving
+from regularize.reduction.part import Part
+from regularize.reduction.reduce import Reduction
+
+
+@dataclass(frozen=True)
+class SpecialLengths:
+    """A part whose rows are proved to be redundant along the motion of its own lengths.
+
+    Attributes:
+        cuts: Names of the closing joints of its loops.
+        family: Name of the family.
+        rows: Number of rows that this makes redundant.
+        distance: By how much the joints miss the exact ones, radians and parts of the size.
+    """
+
+    cuts: tuple[str, ...]
+    family: str
+    rows: int
+    distance: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of the JSON report."""
+        return {
+            "cuts": list(self.cuts),
+            "family": self.family,
+            "rows": self.rows,
+            "distance": self.distance,
+        }
+
+
+def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
+    """What a proof says of the rows that the motion spaces do not prove to be redundant.
+
+    Args:
+        reduction: From ``reduce``, whether it keeps these rows or not.
+
+    Returns:
+        One entry per part for which there is a proof.
+    """
+    graph, found = reduction.graph, []
+    for part in (part for part in reduction.parts if _special(reduction, part)):
+        without = spared(graph, part) if part.surplus > 0 else part
+        try:
+            document = moving(graph, without, reduction.rtol)
+        except NotExact:
+            continue
+        (step,) = (step for step in document["steps"] if step["because"] == "motion")
+        rows = sum(cut.numerical.shape[1] for cut in without.cuts)
+        distance = max(joint["distance"] for joint in document["joints"])
+        found.append(SpecialLengths(tuple(step["loops"]), step["family"], rows, distance))
+    return tuple(found)
+
+
+def _special(reduction: Reduction, part: Part) -> bool:
+    """Whether rows of a part depend on others for what only its lengths can tell."""
+    cell = next(cell for cell in reduction.cells if set(part.edges) <= set(cell.edges))
+    if not part.proved or cell.finite != cell.actual:
+        return False
+    return part.surplus > part.topological or any(cut.numerical.size for cut in part.cuts)

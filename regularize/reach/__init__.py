@@ -1,0 +1,1 @@
+"""Where a parallel robot can go, and how far from its singularities and its joints' limits."""

@@ -1,0 +1,139 @@
+"""The inputs that are varied, and those that are held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.assembly_modes.body_pose import COORDINATES, BodyPose, posed
+from regularize.assembly_modes.inputs import Inputs, inputs_of, node_of, numbers, whole
+from regularize.displayed import did_you_mean
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.model.graph import Graph, actuated_coordinates, coordinate_names
+from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
+
+#: What is varied: (lower, upper), (lower, upper, samples), all values, or None to find the range.
+Range: TypeAlias = "ArrayLike | None"
+
+
+@dataclass(frozen=True, eq=False)
+class MapSetting:
+    """What a map is drawn over.
+
+    Attributes:
+        graph: Of the mechanism, with the chain of the pose where this is an input.
+        own: Number of coordinates of the mechanism itself; they come first.
+        inputs: All inputs.
+        varied: Positions of the inputs that are varied.
+        ranges: What is given of each of them.
+        held: Values of all inputs, those that are varied as they are stored, shape (inputs,).
+        body: The body whose pose is an input or an output, if there is one.
+        motors: Columns of the motors; empty where there are none.
+    """
+
+    graph: Graph
+    own: int
+    inputs: Inputs
+    varied: tuple[int, ...]
+    ranges: tuple[Range, ...]
+    held: Array
+    body: str | None
+    motors: tuple[int, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the inputs that are varied."""
+        return tuple(self.inputs.names[i] for i in self.varied)
+
+
+def setting_of(
+    mechanism: Mechanism,
+    over: Mapping[str, Range] | Sequence[str],
+    at: Mapping[str, float],
+    pose: BodyPose | str | None,
+    actuated: Sequence[str] | None,
+) -> MapSetting:
+    """The inputs that a map needs, from what is varied and held.
+
+    Raises:
+        ModelError: A name is unknown, or nothing is varied.
+    """
+    over = [over] if isinstance(over, str) else over
+    ranges: dict[str, Range] = dict(over) if isinstance(over, Mapping) else dict.fromkeys(over)
+    if not ranges:
+        raise ModelError("nothing is varied: name what the map is drawn over")
+    body = pose if pose is None or isinstance(pose, str) else pose.body
+    given = [*ranges, *at]
+    full = {name: _full(name, body) for name in given}
+    by_pose = [name for name in full.values() if body and name.startswith(f"{body}.")]
+    known = [*_of_pose(body), *coordinate_names(mechanism)]
+    for name in full.values():
+        if name not in known:
+            if body is None and name in COORDINATES:
+                raise ModelError(f"{name!r} is a coordinate of a body's pose: name the body, pose=")
+            raise ModelError(f"there is no input {name!r}{did_you_mean(name, known)}")
+    graph, names = build(mechanism), list(dict.fromkeys(full.values()))
+    if by_pose and pose is not None:
+        pose = pose if isinstance(pose, BodyPose) else BodyPose(pose)
+        found = posed(mechanism, pose)
+        if not set(by_pose) <= set(found.inputs):
+            found = posed(mechanism, BodyPose(pose.body, tuple(dict.fromkeys(by_pose)), pose.point))
+        graph = build(found.mechanism)
+        names = [*(n for n in names if n not in found.inputs), *found.inputs]
+    else:
+        names += [n for n in actuated_coordinates(mechanism) if n not in names]
+    inputs = inputs_of(graph, names)
+    held = graph.position[list(inputs.columns)].copy()
+    for name, value in at.items():
+        held[inputs.names.index(full[name])] = value
+    plain = build(mechanism)
+    if body is not None:
+        node_of(plain, body)
+    motors = inputs_of(plain, actuated_coordinates(mechanism) if actuated is None else actuated)
+    columns = motors.columns if motors.columns or by_pose else inputs.columns
+    return MapSetting(
+        graph,
+        plain.freedoms,
+        inputs,
+        tuple(inputs.names.index(full[name]) for name in ranges),
+        tuple(ranges.values()),
+        held,
+        body,
+        columns,
+    )
+
+
+def _of_pose(body: str | None) -> list[str]:
+    return [] if body is None else [f"{body}.{name}" for name in COORDINATES]
+
+
+def _full(name: str, body: str | None) -> str:
+    return f"{body}.{name}" if body is not None and name in COORDINATES else name
+
+
+def samples_of(given: Range, samples: int) -> Array:
+    """The values of a range: a tuple of bounds with or without a number, or the values.
+
+    Args:
+        given: The range.
+        samples: How many where it gives no number.
+
+    Raises:
+        ModelError: It is no range.
+    """
+    if isinstance(given, tuple) and len(given) in (2, 3):
+        lower, upper, count = (*given, samples)[:3]
+        count = whole(count, "a number of samples")
+        given = np.linspace(float(lower), float(upper), count)
+    values = numbers(given, "a range") if given is not None else np.zeros(0)
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+        raise ModelError(
+            f"a range is (lower, upper), (lower, upper, samples) or a list of values, not {given!r}"
+        )
+    return values

@@ -1,0 +1,157 @@
+r"""Rows that are removed on numerical evidence, where a choice of them serves everywhere.
+
+What depends on other rows has to be chosen, once for all configurations, and a choice that is right
+at one of them can be wrong at others: with a basis :math:`N(q)` of the combinations of rows that
+vanish, rows D may go where :math:`N_D(q)` has full row rank. Two ways to choose are tried: rows
+that are the clearest at the end of a walk; and those with the largest part in what vanishes at all
+configurations, in the axes of each cut in which these parts differ the most, those configurations
+weighing more at which it is least. Where a descent finds a place at which the rest is dependent,
+that place is another configuration for the next choice. Where none serves, fewer rows go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from regularize.lie.screw import Array, read_only
+from regularize.manifold.tolerances import EXACT
+from regularize.model.graph import ColumnId
+from regularize.reduction.cuts import ReducedLoops, independent_rows, without_rows
+from regularize.reduction.descent import Lowest
+from regularize.reduction.margins import weakest
+from regularize.reduction.mobility import CellMobility, generic_configurations
+from regularize.reduction.part import Part
+from regularize.reduction.setting import Setting
+
+#: Whether rows are removed on numerical evidence: not, where they are needed nowhere, or anyway.
+Numerical: TypeAlias = bool | Literal["anyway"]
+
+
+def numerically_reduced(
+    setting: Setting, parts: Sequence[Part], mobility: CellMobility, *, anyway: bool = False
+) -> list[Part]:
+    """The parts of a cell without rows that depend on others at the configurations visited.
+
+    Args:
+        setting: The assembled mechanism and the options.
+        parts: The parts.
+        mobility: Of the cell.
+        anyway: Whether to remove them too where no choice serves everywhere.
+    """
+    found = list(parts)
+    if not any(part.surplus > 0 for part in parts):
+        return found
+    # What rests on configurations alone is looked at far away, too.
+    loops, _ = setting.loops(mobility.edges, [cut for part in parts for cut in part.cuts])
+    q = setting.assembly.q[loops.columns]
+    far = generic_configurations(
+        loops, q, mobility.tolerances, rng=setting.rng(), walkers=6, steps=12
+    )
+    visited = np.concatenate([far.reshape(-1, loops.freedoms), mobility.configurations])
+    mobility = replace(mobility, configurations=visited)
+    for i, part in enumerate(parts):
+        if part.surplus > 0:
+            found[i] = _without_surplus(setting, found, i, mobility, anyway)
+    return found
+
+
+def _without_surplus(
+    setting: Setting, parts: Sequence[Part], i: int, mobility: CellMobility, anyway: bool
+) -> Part:
+    """One of the parts without as many of its surplus rows as serve everywhere."""
+    part, count = parts[i], parts[i].surplus
+    choices = _Choices(setting, part, mobility)
+    failed: list[tuple[Part, Lowest]] = []
+    while count:
+        for chosen in (choices.largest, choices.clearest, choices.largest, choices.largest):
+            fewer = chosen(count)
+            others = [*parts[:i], fewer, *parts[i + 1 :]]
+            place = weakest(setting, others, mobility, thorough=True)
+            if place is None or not place.missing:
+                return replace(fewer, needed_at=failed[0][1] if count < part.surplus else None)
+            failed.append((fewer, place))
+            if chosen == choices.largest:
+                choices.add(place)
+        if anyway:
+            return max(failed, key=lambda each: each[1].ratio)[0]
+        count -= max(1, count // 4)
+    return replace(part, needed_at=failed[0][1])
+
+
+class _Choices:
+    """Choices among the dependent rows of a part.
+
+    Args:
+        setting: The assembled mechanism and the options.
+        part: The part.
+        mobility: Of its cell.
+    """
+
+    def __init__(self, setting: Setting, part: Part, mobility: CellMobility) -> None:
+        """Take the combinations of rows that vanish at the configurations of walks."""
+        self.setting, self.part = setting, part
+        self.loops, self.cuts = setting.loops(part.edges, part.cuts)
+        self.last = np.array(setting.assembly.q)
+        self.last[setting.graph.columns(mobility.edges)] = mobility.configurations[-1]
+        owner = [(i, k) for i, c in enumerate(self.cuts) for k in range(c.kept + c.edge.freedoms)]
+        self.free = [r for r, (i, k) in enumerate(owner) if k < self.cuts[i].kept]
+        self.owner = np.array([owner[r][0] for r in self.free])
+        columns = setting.graph.columns(mobility.edges)
+        own = [columns.index(ColumnId(c)) for c in self.loops.columns]
+        self.vanishing = self._vanishing(mobility.configurations[:, own])
+
+    def add(self, place: Lowest) -> None:
+        """Count a place among the configurations."""
+        found = self._vanishing(place.q[None, self.loops.columns])
+        self.vanishing = np.concatenate([self.vanishing, found])
+
+    def clearest(self, count: int) -> Part:
+        """The part without rows that are the clearest at the end of a walk."""
+        q, everywhere = self.last[self.loops.columns], range(len(self.cuts))
+        rtol = self.setting.rtol
+        cuts = without_rows(self.cuts, self.loops, q, everywhere, count, "numerical", rtol)
+        return replace(self.part, cuts=tuple(cuts))
+
+    def largest(self, count: int, rounds: int = 8) -> Part:
+        """The part without rows that have the largest part in what vanishes, wherever it is least.
+
+        Args:
+            count: Number of rows.
+            rounds: How often configurations at which it is little get more weight.
+        """
+        weights, best = np.ones(len(self.vanishing)), -1.0
+        for _ in range(rounds):
+            vanishing = self.vanishing * weights[:, None, None]
+            together = np.einsum("nau,nbu->ab", vanishing, vanishing)
+            turned = np.zeros_like(together)
+            for i in np.unique(self.owner):
+                own = np.ix_(self.owner == i, self.owner == i)
+                turned[own] = np.linalg.eigh(together[own])[1]
+            parts = np.einsum("ab,nau->bnu", turned, vanishing)
+            chosen = independent_rows(parts.reshape(len(parts), -1), count)
+            rest = np.einsum("ab,nau->nbu", turned[:, chosen], self.vanishing)
+            least = np.linalg.svd(rest, compute_uv=False)[:, -1]
+            if least.min(initial=1.0) > best:
+                best, axes, dropped = float(least.min(initial=1.0)), turned, chosen
+            weights /= np.sqrt(np.maximum(least, EXACT.apart))
+        cuts = list(self.cuts)
+        for i in np.unique(self.owner[dropped]):
+            mine = np.flatnonzero(self.owner == i)
+            rows = cuts[i].rows @ axes[np.ix_(mine, mine)]
+            goes = np.isin(mine, dropped)
+            numerical = np.hstack([cuts[i].numerical, rows[:, goes]])
+            cuts[i] = replace(
+                cuts[i], rows=read_only(rows[:, ~goes]), numerical=read_only(numerical)
+            )
+        return replace(self.part, cuts=tuple(cuts))
+
+    def _vanishing(self, q: Array) -> Array:
+        """Orthonormal combinations of kept rows that vanish at configurations, (N, rows, k)."""
+        rows = ReducedLoops(self.loops, self.cuts).residual_jacobian(self.loops.state(q))
+        u, s, _ = np.linalg.svd(rows * self.loops.units)
+        full = s[:, self.part.rank - 1] > self.setting.rtol * s[:, 0]
+        return np.asarray(u[full][:, self.free, self.part.rank :])

@@ -1,0 +1,46 @@
+// What happens on the page, so that its parts need not know each other. Events:
+//   select, hover  a part by its reference, or null
+//   pose           the state of the mechanism, after any motion
+//   view           the camera has moved
+//   reload         new data have taken the place of the old
+
+class Bus {
+  constructor() {
+    this.listeners = new Map();
+  }
+
+  on(name, listener) {
+    if (!this.listeners.has(name)) this.listeners.set(name, []);
+    this.listeners.get(name).push(listener);
+  }
+
+  emit(name, detail) {
+    for (const listener of this.listeners.get(name) || []) listener(detail);
+  }
+}
+
+// Names of parts: joints, bodies, loops and findings by their place in the lists of the data, as
+// "j3", "b0", "l1", "f2". A part touches others: a loop its bodies and joints, a finding its joints.
+class Parts {
+  constructor(data) {
+    this.data = data;
+    this.lists = { j: data.joints, b: data.bodies, l: data.loops, f: data.findings };
+  }
+
+  get(ref) {
+    return ref ? this.lists[ref[0]][Number(ref.slice(1))] : null;
+  }
+
+  touched(ref) {
+    if (!ref) return new Set();
+    const part = this.get(ref), kind = ref[0];
+    if (kind === "j") return new Set([ref, ...part.bodies]);
+    if (kind === "f") {
+      const found = new Set(part.refs);
+      for (const other of part.refs)
+        if (other[0] === "l" && part.refs.length === 1) this.touched(other).forEach((r) => found.add(r));
+      return found.add(ref);
+    }
+    return new Set([ref, ...(part.refs || [])]);
+  }
+}

@@ -1,0 +1,223 @@
+// One slider for each freedom, the loops being closed on the fly; ways of assembly and branches.
+
+class Motion {
+  constructor(element, data, bus) {
+    this.element = element;
+    this.bus = bus;
+    this.rows = element.querySelector(".freedoms");
+    this.said = element.querySelector(".closure");
+    this.ways = element.querySelector(".ways");
+    this.branches = element.querySelector(".branches");
+    this.playing = null;
+    element.querySelector(".search").addEventListener("click", () => this.search());
+    element.querySelector(".reset").addEventListener("click", () => this.set(this.data.kinematics.q));
+    this.ways.addEventListener("change", () => this.set(this.found[this.ways.selectedIndex].q));
+    this.branches.addEventListener("change", () => this.branch(this.branches.selectedIndex));
+    this.load(data);
+  }
+
+  load(data) {
+    this.data = data;
+    this.kinematics = new Kinematics(data.kinematics);
+    this.state = this.kinematics.state(data.kinematics.q);
+    this.stop();
+    this.list(data.modes);
+    this.branches.parentElement.hidden = data.branches.length < 2;
+    this.branches.replaceChildren(...data.branches.map((branch) => new Option(branch.name)));
+    this.element.hidden = !data.kinematics.freedoms.length && !data.modes.length;
+    this.element.querySelector(".search").hidden = !data.kinematics.loops.length;
+    this.sliders(data.branches[0]);
+    this.tell();
+  }
+
+  branch(index) {
+    this.sliders(this.data.branches[index]);
+    this.set(this.data.branches[index].q);
+  }
+
+  // Those of a branch: freedoms that are its own, and of cells where it is the first, those of 1.
+  sliders(branch) {
+    const cell = (f) => this.kinematics.cellOf.get(f.column), all = this.data.kinematics.freedoms;
+    const own = all.filter((f) => branch && f.branch === branch.number), cells = new Set(own.map(cell));
+    const shown = all.filter((f) => !f.branch || own.includes(f) || (f.branch === 1 && !cells.has(cell(f))));
+    this.freedoms = shown.map((freedom) => this.slider(freedom));
+    this.rows.replaceChildren(...this.freedoms.map((freedom) => freedom.row));
+    this.begin = branch ? branch.q : null;
+    this.measure();
+  }
+
+  slider(freedom) {
+    const { names, limits, turns, q, length, joints } = this.data.kinematics, k = freedom.column;
+    const row = document.createElement("div"), label = document.createElement("label");
+    const name = document.createElement("span"), input = document.createElement("input");
+    const value = document.createElement("output"), play = document.createElement("button");
+    const bounds = document.createElement("span");
+    row.className = "freedom";
+    name.textContent = names[k];
+    name.className = "name";
+    bounds.className = "quiet bounds";
+    const joint = this.data.joints.findIndex((j) => j.name === this.kinematics.jointOf(k).name);
+    row.dataset.refs = `j${joint}`;
+    input.type = "range";
+    input.step = "any";
+    play.type = "button";
+    play.textContent = "▶";
+    play.setAttribute("aria-label", `Play ${names[k]}`);
+    label.append(name, input, value);
+    row.append(play, label, bounds);
+    const far = turns[k] ? Math.PI : 0.6 * length, [low, high] = limits[k];
+    const made = {
+      ...freedom, row, input, value, play, bounds, limits: limits[k], cyclic: false,
+      range: [low === null ? q[k] - far : Math.min(low, q[k]), high === null ? q[k] + far : Math.max(high, q[k])],
+      unit: turns[k] ? "°" : "mm", size: turns[k] ? 180 / Math.PI : 1000,
+    };
+    input.addEventListener("input", () => { this.stop(); this.to(made, Number(input.value) / made.size); });
+    input.addEventListener("change", () => this.measure(made));
+    play.addEventListener("click", () => (this.playing === made ? this.stop() : this.play(made)));
+    return made;
+  }
+
+  // How far each slider goes from here, where that is quickly known.
+  measure(except) {
+    clearTimeout(this.measuring);
+    this.freedoms.forEach((freedom) => this.bound(freedom));
+    if (this.data.kinematics.q.length > 150) return;
+    const waiting = this.freedoms.filter((freedom) => freedom !== except).slice(0, 12);
+    const next = () => {
+      const freedom = waiting.shift();
+      if (!freedom) return;
+      this.reach(freedom);
+      this.bound(freedom);
+      this.measuring = setTimeout(next, 0);
+    };
+    this.measuring = setTimeout(next, 50);
+  }
+
+  reach(freedom) {
+    const k = freedom.column, { turns, length } = this.data.kinematics, start = this.start(freedom);
+    const [low, high] = freedom.limits, far = turns[k] ? 2 * Math.PI : 0.6 * length;
+    const go = (value) => this.kinematics.drive(start, k, freedom.held, value, 0.15);
+    const up = go(high === null ? start[k] + far : Math.max(high, start[k]));
+    const home = this.kinematics.state(start);
+    freedom.cyclic = turns[k] && high === null && low === null && up.reached
+      && this.kinematics.apart(home, up.state) < 1e-5;
+    if (freedom.cyclic) freedom.range = [start[k] - Math.PI, start[k] + Math.PI];
+    else {
+      const down = go(low === null ? start[k] - far : Math.min(low, start[k]));
+      freedom.range = [down.state.q[k], up.state.q[k]];
+    }
+  }
+
+  bound(freedom) {
+    const { input, size, range, limits, unit } = freedom, say = (x) => (x * size).toFixed(0);
+    input.min = String(range[0] * size);
+    input.max = String(range[1] * size);
+    input.value = String(this.state.q[freedom.column] * size);
+    const words = `${say(range[0])} to ${say(range[1])} ${unit}`;
+    const stated = `limits ${limits[0] === null ? "−∞" : say(limits[0])} to ${limits[1] === null ? "∞" : say(limits[1])} ${unit}`;
+    const limited = limits.some((x) => x !== null);
+    freedom.bounds.textContent = freedom.cyclic ? "turns round" : words;
+    if (limited) {
+      const all = limits.every((x, i) => x !== null && Math.abs(x - range[i]) < 1e-6);
+      freedom.bounds.textContent = all ? stated : `${words}, ${stated}`;
+    }
+  }
+
+  // Where motions meet, sliders begin on their own one.
+  start(freedom) {
+    const home = this.data.kinematics.q, q = this.state.q;
+    return freedom.branch && this.begin && q.every((x, i) => x === home[i]) ? this.begin : q;
+  }
+
+  to(freedom, value) {
+    const done = this.kinematics.drive(this.start(freedom), freedom.column, freedom.held, value);
+    this.show(done.state);
+    freedom.row.classList.toggle("stopped", !done.reached);
+    return done.reached;
+  }
+
+  set(q) {
+    this.stop();
+    this.show(this.kinematics.state(q.slice()));
+    this.measure();
+  }
+
+  show(state) {
+    this.state = state;
+    this.tell();
+    this.bus.emit("pose", state);
+  }
+
+  tell() {
+    for (const freedom of this.freedoms) {
+      const value = this.state.q[freedom.column] * freedom.size;
+      freedom.value.textContent = `${value.toFixed(1)} ${freedom.unit}`;
+      if (document.activeElement !== freedom.input || this.playing) freedom.input.value = String(value);
+      freedom.input.setAttribute("aria-valuetext", freedom.value.textContent);
+    }
+    const error = this.kinematics.error(this.state);
+    this.said.textContent = this.data.kinematics.loops.length
+      ? `all loops closed to ${error < 1e-15 ? "rounding" : error.toExponential(0)} of their size` : "";
+  }
+
+  stop() {
+    if (this.playing) this.playing.play.textContent = "▶";
+    this.playing = null;
+  }
+
+  play(freedom) {
+    this.stop();
+    this.playing = freedom;
+    freedom.play.textContent = "❚❚";
+    let way = 1, before = performance.now();
+    const step = (now) => {
+      if (this.playing !== freedom) return;
+      const passed = Math.min(0.05, Math.max(0, (now - before) / 1000));
+      before = now;
+      const [low, high] = freedom.range, k = freedom.column;
+      let next = this.state.q[k] + (way * passed * (high - low)) / 4;
+      if (!freedom.cyclic && (next >= high || next <= low)) {
+        way = -way;
+        next = Math.min(high, Math.max(low, next));
+      }
+      if (!this.to(freedom, next)) way = -way;
+      else if (freedom.cyclic && Math.abs(this.state.q[k] - (low + high) / 2) > Math.PI) {
+        const q = this.state.q.slice(), turn = 2 * Math.PI * Math.sign(q[k] - (low + high) / 2);
+        q[k] -= turn;
+        this.state = this.kinematics.state(q);
+      }
+      requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }
+
+  list(modes) {
+    this.found = [{ name: "as assembled", q: this.data.kinematics.q }, ...modes];
+    this.ways.replaceChildren(...this.found.map((mode) => new Option(mode.name)));
+    this.ways.parentElement.hidden = this.found.length < 2;
+  }
+
+  // Other ways to assemble each cell with the sliders where they are, from random starts.
+  search() {
+    const k = this.kinematics, { q: home, turns, length } = this.data.kinematics;
+    const found = [], states = [this.state];
+    let seed = 1;
+    const random = () => { seed = (seed * 16807) % 2147483647; return (2 * seed) / 2147483647 - 1; };
+    for (const cell of this.data.kinematics.cells) {
+      if (!cell.loops.length) continue;
+      const held = new Set(this.freedoms.map((f) => f.column).filter((c) => cell.columns.includes(c)));
+      for (let tries = 0; tries < 40 && found.length < 15; tries++) {
+        const q = this.state.q.slice();
+        for (const column of cell.columns)
+          if (!held.has(column)) q[column] = turns[column] ? Math.PI * random() : home[column] + length * random();
+        const state = k.close(q, cell, held, true);
+        if (!state || states.some((other) => k.apart(other, state) < 1e-4)) continue;
+        states.push(state);
+        found.push({ name: `way ${found.length + 2}, found by search`, q: state.q });
+      }
+    }
+    this.list(found);
+    this.element.querySelector(".search").textContent = found.length
+      ? "Search again" : "None found; search again";
+  }
+}

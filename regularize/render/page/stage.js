@@ -1,0 +1,302 @@
+// The picture: scene, names, furniture, and what people do to it with pointers and keys.
+
+class Stage {
+  constructor(element, data, bus) {
+    this.element = element;
+    this.bus = bus;
+    this.canvas = document.createElement("canvas");
+    this.camera = new Camera(data.camera);
+    this.scene = new Scene(this.canvas, data, this.camera);
+    this.svg = document.createElementNS(svgSpace, "svg");
+    this.svg.setAttribute("class", "overlay");
+    const lines = this.svg.appendChild(document.createElementNS(svgSpace, "path"));
+    lines.setAttribute("class", "leader");
+    this.furniture = new Furniture(this.svg, data);
+    this.layer = document.createElement("div");
+    this.layer.className = "names";
+    this.labels = new Labels(this.layer, lines);
+    this.tools = element.querySelector(".tools");
+    this.card = element.querySelector(".card");
+    element.prepend(this.canvas, this.svg, this.layer);
+    element.classList.add("live");
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", element.dataset.label + ". Drag or use the arrow keys to "
+      + "turn it, the wheel or plus and minus to come nearer; names and joints can be clicked.");
+    this.chosen = this.hovered = null;
+    this.load(data);
+    this.listen();
+    new ResizeObserver(() => this.redraw()).observe(element);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.palette();
+      this.redraw();
+    });
+    bus.on("select", (ref) => { this.chosen = ref; this.redraw(); });
+    bus.on("hover", (ref) => { this.hovered = ref; this.redraw(); });
+    bus.on("pose", (state) => { this.poses = state.poses; this.redraw(); });
+  }
+
+  load(data) {
+    this.data = data;
+    this.parts = new Parts(data);
+    this.poses = data.poses;
+    this.palette();
+    this.labels.load(data.labels, (ref) => this.bus.emit("select", ref));
+    this.furniture.load(data);
+  }
+
+  reload(data) {
+    this.scene.load(data);
+    this.load(data);
+    this.redraw();
+  }
+
+  palette() {
+    const style = getComputedStyle(document.documentElement);
+    const color = (name) => {
+      const hex = style.getPropertyValue(name).trim();
+      return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255);
+    };
+    this.paper = color("--soft");
+    this.mark = color("--mark");
+    this.accent = color("--accent");
+    this.gridColor = [...color("--line"), 1];
+  }
+
+  color(piece) {
+    const mix = (a, b, t) => a.map((x, i) => x * (1 - t) + b[i] * t);
+    let rgb = piece.color.slice(0, 3), alpha = piece.color[3];
+    const ref = piece.ref;
+    if (this.chosen) {
+      if (ref === this.chosen) rgb = mix(rgb, this.mark, 0.75);
+      else if (!this.touched.has(ref)) { rgb = mix(rgb, this.paper, 0.72); }
+    }
+    if (ref && ref === this.hovered) rgb = mix(rgb, this.mark, 0.55);
+    else if (this.hovered && this.near.has(ref)) rgb = mix(rgb, this.mark, 0.25);
+    return [...rgb, alpha];
+  }
+
+  // Redundant directions in pixels: as large as neighbours allow. Of those that lie behind each
+  // other only the first is drawn.
+  glyphs() {
+    const full = Math.min(46, Math.max(24, 0.09 * Math.min(...this.camera.size)));
+    const seen = this.data.redundant.map((entry) => {
+      const at = lie.moved(this.poses[entry.node], entry.point), [x, y, deep] = this.camera.project(at);
+      const first = entry.ref === this.chosen || entry.ref === this.hovered || entry.loop === this.chosen;
+      return { entry, at, x, y, deep, first };
+    });
+    seen.sort((a, b) => Number(b.first) - Number(a.first) || b.deep - a.deep);
+    const shown = [];
+    for (const each of seen)
+      if (shown.every((o) => Math.hypot(o.x - each.x, o.y - each.y) > 20)) shown.push(each);
+    for (const each of shown) {
+      const gaps = shown.filter((o) => o !== each).map((o) => Math.hypot(o.x - each.x, o.y - each.y));
+      each.r = Math.min(full, 0.48 * Math.min(Infinity, ...gaps));
+    }
+    return shown;
+  }
+
+  marks(glyphs) {
+    const found = [];
+    for (const { entry, at, r } of glyphs) {
+      const pose = this.poses[entry.node];
+      const fades = this.chosen && this.chosen !== entry.loop && !this.touched.has(entry.ref);
+      const rgb = fades ? this.accent.map((x, i) => 0.35 * x + 0.65 * this.paper[i]) : this.accent;
+      for (const { shape, direction } of entry.shapes) {
+        const z = vector.unit(lie.turned(pose, direction));
+        const x = vector.unit(lie.cross(Math.abs(z[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0], z));
+        const y = lie.cross(z, x);
+        found.push({
+          shape, size: r / this.camera.scale, color: [...rgb, 1],
+          T: [x[0], y[0], z[0], at[0], x[1], y[1], z[1], at[1], x[2], y[2], z[2], at[2]],
+        });
+      }
+    }
+    return found;
+  }
+
+  fit() {
+    const phone = this.camera.size[0] < 560;
+    const margins = phone ? [26, 64, 26, 84] : [54, 58, 54, 78];
+    this.camera.fit(this.scene.corners(this.poses), margins);
+    this.redraw();
+  }
+
+  view(name) {
+    this.camera.rotation = this.camera.views[name];
+    this.fit();
+  }
+
+  redraw() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.asked = false;
+    const { clientWidth: width, clientHeight: height } = this.element;
+    if (!width || !height) return;
+    const before = this.camera.size;
+    this.scene.resize(width, height, window.devicePixelRatio || 1);
+    if (before[0] !== width || before[1] !== height) {
+      this.fit();
+      this.asked = false;
+    }
+    this.touched = this.parts.touched(this.chosen);
+    this.near = this.parts.touched(this.hovered);
+    const hides = this.scene.hidden, glyphs = hides.has("redundant") ? [] : this.glyphs();
+    this.scene.draw(this.poses, {
+      paper: this.paper, grid: this.gridColor, color: (piece) => this.color(piece),
+      glyphs: this.marks(glyphs),
+    });
+    const taken = hides.has("ground") ? [] : this.furniture.draw(this.camera);
+    if (hides.has("ground")) this.furniture.group.replaceChildren();
+    const frame = this.element.getBoundingClientRect();
+    for (const box of [this.tools, this.card]) {
+      const o = box.getBoundingClientRect();
+      if (o.width) taken.push([o.left - frame.left, o.top - frame.top, o.right - frame.left, o.bottom - frame.top]);
+    }
+    this.arrange(glyphs, taken);
+    this.bus.emit("view", this.camera);
+  }
+
+  arrange(glyphs, taken) {
+    this.discs = glyphs.map(({ x, y, r, entry }) => ({ x, y, r, ref: entry.ref }));
+    const size = this.camera.size, radius = new Map(this.discs.map((d) => [d.ref, d.r]));
+    this.anchors = this.labels.entries.map((entry) => {
+      const [x, y] = this.camera.project(lie.moved(this.poses[entry.node], entry.point));
+      const inside = x > 0 && y > 0 && x < size[0] && y < size[1];
+      return inside ? { x, y, clear: radius.get(entry.ref) || 7, ref: entry.ref } : null;
+    });
+    const dots = this.anchors.length > 80 ? [] : this.anchors.filter(Boolean).map(({ x, y }) => ({ x, y, r: 5 }));
+    const important = new Set([this.chosen, this.hovered].filter(Boolean));
+    if (this.chosen && this.chosen[0] !== "j")
+      for (const ref of this.touched) if (ref[0] === "j") important.add(ref);
+    const shown = this.scene.hidden.has("names") ? this.anchors.map(() => null) : this.anchors;
+    this.labels.arrange(shown, [...this.discs, ...dots], taken, size, important, size[0] < 560 ? 16 : 40);
+  }
+
+  // What is at a point: joints near it, the nearest first, then the body under it.
+  at(x, y, reach = 13) {
+    const found = this.anchors.filter((a) => a && a.ref)
+      .map((a) => ({ ref: a.ref, far: Math.hypot(a.x - x, a.y - y) - (a.clear > 7 ? 0.4 * a.clear : 0) }))
+      .filter((a) => a.far < reach).sort((a, b) => a.far - b.far).map((a) => a.ref);
+    const body = this.scene.pick(this.poses, x, y);
+    return body && !found.includes(body) ? [...found, body] : found;
+  }
+
+  listen() {
+    const canvas = this.canvas, fingers = new Map();
+    let start = null, last = null;
+    const here = (e) => {
+      const frame = this.element.getBoundingClientRect();
+      return [e.clientX - frame.left, e.clientY - frame.top];
+    };
+    canvas.addEventListener("contextmenu", (e) => e.preventDefault());
+    canvas.addEventListener("pointerdown", (e) => {
+      canvas.setPointerCapture(e.pointerId);
+      fingers.set(e.pointerId, here(e));
+      start = fingers.size === 1 ? here(e) : null;
+    });
+    canvas.addEventListener("pointermove", (e) => {
+      const now = here(e), before = fingers.get(e.pointerId);
+      if (!before) {
+        if (e.pointerType === "mouse") this.hover(now);
+        return;
+      }
+      const [dx, dy] = [now[0] - before[0], now[1] - before[1]];
+      const others = [...fingers].filter(([id]) => id !== e.pointerId).map(([, at]) => at);
+      if (others.length) {
+        const o = others[0], far = (p) => Math.hypot(p[0] - o[0], p[1] - o[1]);
+        this.camera.zoom(far(now) / Math.max(1, far(before)), o[0], o[1]);
+        this.camera.pan(dx / 2, dy / 2);
+      } else if (start && Math.hypot(now[0] - start[0], now[1] - start[1]) < 4) return;
+      else if (e.shiftKey || e.buttons & 6) this.camera.pan(dx, dy);
+      else this.camera.orbit(0.008 * dx, 0.008 * dy);
+      if (!others.length && start && Math.hypot(now[0] - start[0], now[1] - start[1]) >= 4) start = null;
+      fingers.set(e.pointerId, now);
+      this.redraw();
+    });
+    const end = (e) => {
+      fingers.delete(e.pointerId);
+      if (start && e.type === "pointerup") this.click(start, last);
+      last = start;
+      start = null;
+    };
+    canvas.addEventListener("pointerup", end);
+    canvas.addEventListener("pointercancel", end);
+    canvas.addEventListener("pointerleave", () => this.bus.emit("hover", null));
+    canvas.addEventListener("dblclick", () => this.fit());
+    canvas.addEventListener("wheel", (e) => {
+      e.preventDefault();
+      this.camera.zoom(Math.exp(-0.0015 * e.deltaY), ...here(e));
+      this.redraw();
+    }, { passive: false });
+    canvas.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  hover(at) {
+    const ref = this.at(...at)[0] || null;
+    this.canvas.style.cursor = ref ? "pointer" : "grab";
+    if (ref !== this.hovered) this.bus.emit("hover", ref);
+  }
+
+  // Another click at the same place takes what lies behind.
+  click(at, before) {
+    const found = this.at(...at);
+    const again = before && Math.hypot(at[0] - before[0], at[1] - before[1]) < 5;
+    const k = again ? found.indexOf(this.chosen) + 1 : 0;
+    this.bus.emit("select", found[k] || null);
+  }
+
+  key(e) {
+    const turn = (dx, dy) => (e.shiftKey ? this.camera.pan(200 * dx, 200 * dy) : this.camera.orbit(dx, dy));
+    const keys = {
+      ArrowLeft: () => turn(-0.1, 0), ArrowRight: () => turn(0.1, 0),
+      ArrowUp: () => turn(0, -0.1), ArrowDown: () => turn(0, 0.1),
+      "+": () => this.camera.zoom(1.1), "-": () => this.camera.zoom(1 / 1.1),
+      f: () => this.fit(), h: () => this.view("home"), 1: () => this.view("front"),
+      2: () => this.view("side"), 3: () => this.view("top"), 4: () => this.view("iso"),
+      Escape: () => this.bus.emit("select", null),
+    };
+    if (!keys[e.key]) return;
+    e.preventDefault();
+    keys[e.key]();
+    this.redraw();
+  }
+
+  // The picture as it is, names included, as a PNG.
+  image() {
+    this.draw();
+    const ratio = this.canvas.width / this.camera.size[0], made = document.createElement("canvas");
+    made.width = this.canvas.width;
+    made.height = this.canvas.height;
+    const pen = made.getContext("2d");
+    pen.drawImage(this.canvas, 0, 0);
+    pen.scale(ratio, ratio);
+    for (const element of this.svg.querySelectorAll("path, text")) {
+      const style = getComputedStyle(element);
+      if (element.tagName === "path") {
+        pen.strokeStyle = style.stroke;
+        pen.lineWidth = parseFloat(style.strokeWidth);
+        pen.stroke(new Path2D(element.getAttribute("d") || ""));
+      } else {
+        pen.fillStyle = style.fill;
+        pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+        pen.fillText(element.textContent, Number(element.getAttribute("x")), Number(element.getAttribute("y")));
+      }
+    }
+    pen.textBaseline = "middle";
+    for (const entry of this.labels.entries) {
+      if (!entry.shown) continue;
+      const style = getComputedStyle(entry.element), [left, top, right, bottom] = entry.shown;
+      pen.fillStyle = style.backgroundColor;
+      pen.fillRect(left, top, right - left, bottom - top);
+      pen.fillStyle = style.color;
+      pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+      pen.fillText(entry.text, left + parseFloat(style.paddingLeft), (top + bottom) / 2);
+    }
+    return made.toDataURL("image/png");
+  }
+}

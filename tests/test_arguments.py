@@ -1,0 +1,238 @@
+"""Arguments that make no sense: each is refused in our words, whoever computes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.arguments import kind_of, vector
+from regularize.door import NEEDS
+from regularize.errors import NotFinite
+from regularize.kernel import compiled
+
+FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
+WRONG: tuple[Any, ...] = (
+    object(),
+    "nobody",
+    b"x",
+    -1,
+    math.nan,
+    10**400,
+    1j,
+    ["nobody"],
+    [math.nan],
+    {"nobody": 1},
+    {1: 1},
+    {"A": "x"},
+    {"A": math.nan},
+    {"A": None},
+    np.zeros((2, 2)),
+    np.zeros(99),
+    np.array(["a"]),
+)
+#: What a function has to have besides the argument that is wrong.
+MORE: dict[str, dict[str, Any]] = {
+    "augment": {"closures": []},
+    "closed_form": {"inputs": ["A"]},
+    "configurations": {"inputs": ["A"], "values": [0.1]},
+    "cure": {"kinds": {"A": "spherical"}},
+    "metamodel": {"bounds": {"A": (0.0, 0.1)}},
+    "misfit": {"tolerance": 1e-4},
+    "save": {"path": "/dev/null"},
+    "simulate": {"duration": 0.01},
+    "with_density": {"density": 1000.0},
+    "workspace": {"over": ["A"], "samples": 2},
+}
+#: Values among ``WRONG`` that are right here, or ask for a long computation.
+RIGHT = {"progress", "source", "document", "times", "tries", "starts", "rounds", "limit", "idle"}
+
+
+@cache
+def given() -> dict[str, Any]:
+    """A mechanism, its reduction, its robot and its model."""
+    reduction = rg.reduce(rg.load(FOURBAR))
+    robot = rg.to_pinocchio(reduction)
+    return {"Mechanism": reduction.mechanism, "Reduction": reduction, "Robot": robot}
+
+
+def outcome(function: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+    """Empty where the function did its work or refused in our words, else what it said."""
+    try:
+        function(*arguments, **options)
+    except rg.RegularizeError:
+        return ""
+    except TypeError as error:
+        return "" if "; got " in str(error) or "threads" in str(error) else f"{error!r}"
+    except Exception as error:
+        return f"{error!r}"
+    return ""
+
+
+def complaints(
+    function: Callable[..., Any], subject: tuple[Any, ...], more: dict[str, Any], skip: set[str]
+) -> list[str]:
+    """What a function says to wrong arguments, one at a time, where it is not ours to say."""
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = [n for n, p in inspect.signature(function).parameters.items() if p.kind in plain]
+    found = []
+    for name in names[len(subject) :]:
+        for wrong in () if name in skip else WRONG:
+            said = outcome(function, *subject, **{**more, name: wrong})
+            found += [f"{name}={wrong!r:.30}: {said:.150}"] if said else []
+    return found
+
+
+@pytest.mark.parametrize("name", sorted({*NEEDS, "augment", "from_pinocchio"}))
+def test_functions(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = given()["Reduction" if "Reduction" in NEEDS.get(name, ()) else "Mechanism"]
+    if name not in NEEDS:
+        first = given()["Robot"].model
+    if name == "metamodel":
+        first = rg.reduced_model(first)
+    skip = {*RIGHT, "tolerance", "stiffness"} if name == "check" else RIGHT  # as of misfit
+    assert complaints(getattr(rg, name), (first,), MORE.get(name, {}), skip) == []
+
+
+def methods(kind: type) -> list[str]:
+    return sorted(
+        name
+        for name in dir(kind)
+        if not name.startswith("_") and inspect.isfunction(inspect.getattr_static(kind, name))
+    )
+
+
+def right() -> dict[str, Any]:
+    """Arguments of methods that make sense."""
+    model = given()["Robot"].model
+    return {
+        "q": given()["Robot"].q0,
+        "v": np.zeros(model.nv),
+        "a": np.zeros(model.nv),
+        "tau": np.zeros(model.nv),
+        "coordinates": np.zeros(given()["Reduction"].graph.freedoms),
+        "frame": "crank",
+        "rates": {"A": 1.0},
+        "targets": {"A": 0.1},
+        "velocity": 0,
+        "joint": "A",
+        "joints": ["A"],
+        "frequency": 1.0,
+        "actuated": ["A"],
+        "path": "nowhere.c",
+    }
+
+
+def complaints_of_methods(thing: Any) -> list[str]:
+    known, found = right(), []
+    for name in methods(type(thing)):
+        function = getattr(thing, name)
+        more = {n: known[n] for n in inspect.signature(function).parameters if n in known}
+        found += [f"{name}: {said}" for said in complaints(function, (), more, set())]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["Mechanism", "Reduction", "Robot"])
+def test_methods(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert complaints_of_methods(given()[kind]) == []
+
+
+def test_methods_of_a_robot_without_the_compiled_kernel(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("regularize.pinocchio_model.solvers.Kernel", None)
+    robot = rg.to_pinocchio(given()["Reduction"])
+    assert robot.computed_by == "Python"
+    assert complaints_of_methods(robot) == []
+
+
+@pytest.mark.parametrize("kernel", sorted({"Python", compiled.which()}))
+@pytest.mark.parametrize(
+    ("method", "names"),
+    [
+        ("forward_dynamics", ("q", "v", "tau")),
+        ("accelerations", ("q", "v", "tau")),
+        ("residual", ("q",)),
+        ("jacobian", ("q",)),
+        ("bias", ("q", "v")),
+        ("project_velocity", ("q", "v")),
+        ("inverse_dynamics", ("q", "v", "a")),
+        ("energy", ("q", "v")),
+        ("project", ("q",)),
+    ],
+)
+def test_states_that_are_none(
+    kernel: str, method: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kernel == "Python":
+        monkeypatch.setattr("regularize.pinocchio_model.solvers.Kernel", None)
+    robot = rg.to_pinocchio(given()["Reduction"])
+    function, known = getattr(robot, method), right()
+    state = [known[name] for name in names]
+    if method == "accelerations":
+        state = [each[None] for each in state]
+    extra = {"actuated": ["A"]} if method == "inverse_dynamics" else {}
+    function(*state, **extra)
+    for k, each in enumerate(state):
+        for wrong, error in (
+            (each * math.nan, NotFinite),
+            (each + math.inf, NotFinite),
+            (np.zeros((*each.shape[:-1], 7)), rg.ModelError),
+            (each[..., :-1], rg.ModelError),
+            (each + 1j, TypeError),
+            (np.full(each.shape, "1.0"), TypeError),
+        ):
+            with pytest.raises(error):
+                function(*state[:k], wrong, *state[k + 1 :], **extra)
+    if method != "accelerations":  # lists are as good as arrays
+        as_lists = function(*(each.tolist() for each in state), **extra)
+        if isinstance(as_lists, np.ndarray):
+            np.testing.assert_array_equal(as_lists, function(*state))
+
+
+def test_huge_numbers_are_finite() -> None:
+    huge = np.full(3, 1e300)
+    assert vector("q", huge, 3) is huge
+
+
+@pytest.mark.parametrize(
+    ("annotation", "right", "wrong"),
+    [
+        ("bool", (True, np.True_), (0, None, "yes")),
+        ("int", (0, np.int64(3)), (True, 1.0)),
+        ("float", (1, 0.5, np.float32(2)), ("1", True, 1j)),
+        ("Sequence[str]", (["a"], ("a",), np.array(["a"])), ("a", [1], {"a": 1})),
+        ("Iterable[str] | None", (None, iter("a"), {"a"}), (3,)),
+        ("Mapping[str, float] | Iterable[str]", ({"a": 1.0}, ["a"]), ({"a": "b"}, {1: 1.0})),
+        ("str | PathLike[str]", ("a", Path("a")), (b"a", 1)),
+        ("Array | None", (None, [1, 2], np.eye(2)), ("a", [[1], [1, 2]], {})),
+        ("Mapping[str, Sequence[float]]", ({"a": [1.0]},), ({"a": 1.0}, [1.0])),
+    ],
+)
+def test_what_annotations_ask_for(
+    annotation: str, right: tuple[Any, ...], wrong: tuple[Any, ...]
+) -> None:
+    kind = kind_of(annotation)
+    assert kind is not None
+    assert [value for value in right if not (kind.known(value) and kind.fits(value))] == []
+    assert [value for value in wrong if kind.known(value)] == []
+
+
+def test_what_annotations_leave_to_the_function() -> None:
+    assert kind_of("Something") is None
+    assert kind_of("Something | None") is None
+
+
+def test_a_metamodel_of_a_mechanism_is_one_of_its_reduced_model() -> None:
+    with pytest.raises(rg.ModelError, match="say when boxes are small enough"):
+        rg.metamodel(FOURBAR, bounds={"A": (0.0, 0.1)})

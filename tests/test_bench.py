@@ -1,0 +1,169 @@
+"""The bench: joints tried as other kinds, the file saved, its address kept to one page."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regularize as rg
+from regularize.bench.panel import panel
+from regularize.bench.session import Session
+from regularize.errors import ModelError, RegularizeError
+from regularize.watching import changes
+
+pytest.importorskip("aiohttp")
+pytest.importorskip("watchfiles")
+
+from aiohttp.test_utils import TestClient, TestServer
+
+from regularize.bench.server import Server
+
+
+@pytest.fixture
+def crank(assets: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(assets / "slider_crank.urdf", tmp_path / "slider_crank.urdf"))
+
+
+def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
+    before = crank.read_bytes()
+    session = Session(str(crank))
+    assert session.trial.report.reduction.redundant == 3
+    session.change("D", "line_in_plane")
+    assert session.trial.report.reduction.redundant == 0
+    assert session.trial.report.reduction.mobility == 1
+    assert session.trial.report.mechanism.path == str(crank)
+    assert "line_in_plane" in session.trial.diff
+    assert "line_in_plane" in panel(session) and 'data-act="save">' in panel(session)
+    session.undo()
+    assert session.trial.joints == {} and session.trial.diff == ""
+    with pytest.raises(ModelError, match="nothing was tried"):
+        session.undo()
+    assert crank.read_bytes() == before
+    session.isostatic()
+    assert session.save() == str(crank)
+    assert rg.load(crank).joint("D").screws.shape == (6, 4)
+    assert session.written.reduction.redundant == 0 and not session.undoable
+
+
+def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
+    session = Session(str(crank))
+    session.change("B", "spherical")
+    assert session.trial.change is None
+    assert "spherical" in session.trial.refused
+    assert session.trial.report.reduction.redundant == 1
+    assert "The file cannot hold this" in panel(session)
+    with pytest.raises(RegularizeError, match="spherical"):
+        session.save()
+    session.cure(0)
+    assert session.trial.report.reduction.redundant == 0
+    session.change("B", "revolute")
+    assert "B" not in session.trial.kinds
+
+
+def test_wrong_wishes_change_nothing(crank: Path) -> None:
+    session = Session(str(crank))
+    with pytest.raises(ModelError, match="no joint 'X'"):
+        session.change("X", "spherical")
+    with pytest.raises(ModelError, match="no proposal 99"):
+        session.cure(99)
+    with pytest.raises(ModelError, match="unknown"):
+        session.change("B", "wobbly")
+    assert session.version == 0 and session.trial.joints == {}
+
+
+def test_a_file_that_breaks_is_said_and_the_model_stays(crank: Path) -> None:
+    session = Session(str(crank))
+    whole = crank.read_text()
+    crank.write_text(whole[: len(whole) // 2])
+    assert not session.current
+    session.read_again()
+    assert "slider_crank.urdf" in session.error
+    assert "does not read as it is now" in panel(session)
+    crank.write_text(whole)
+    session.read_again()
+    assert session.error == "" and session.current
+
+
+def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None:
+    """Go through the pages of a bench."""
+
+    async def run() -> None:
+        server = Server(session)
+        async with TestClient(TestServer(server.application(), host="127.0.0.1")) as client:
+            await tour(client, f"/{server.token}/")
+
+    asyncio.run(run())
+
+
+def test_the_page_answers_only_who_knows_its_address(crank: Path) -> None:
+    async def tour(client: Any, home: str) -> None:
+        answer = await client.get(home)
+        assert answer.status == 200
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert 'id="bench"' in await answer.text()
+        assert (await client.get("/guess/")).status == 403
+        assert (await client.get("/")).status == 403
+        elsewhere = {"Host": "elsewhere.example"}
+        assert (await client.get(home, headers=elsewhere)).status == 403
+        origin = {"Origin": "http://elsewhere.example"}
+        assert (await client.post(f"{home}reset", json={}, headers=origin)).status == 403
+        assert (await client.post(f"{home}reset", data="a=1")).status == 415
+        assert (await client.post(f"{home}nonsense", json={})).status == 404
+        assert (await client.post(f"{home}change", json={"name": "D"})).status == 404
+        wrong = await client.post(f"{home}change", json={"name": "X", "kind": "fixed"})
+        assert wrong.status == 409 and "no joint" in (await wrong.json())["said"]
+        right = await client.post(f"{home}change", json={"name": "D", "kind": "fixed"})
+        assert (await right.json())["version"] == 1
+
+    visit(Session(str(crank)), tour)
+
+
+@pytest.mark.slow
+def test_pages_hear_of_changed_files(crank: Path) -> None:
+    session = Session(str(crank))
+
+    async def tour(client: Any, home: str) -> None:
+        async with client.get(f"{home}events") as events:
+            assert b'"version": 0' in await events.content.readline()
+            for _ in range(100):  # until the watching has begun
+                crank.write_text(crank.read_text() + "<!-- more -->\n")
+                try:
+                    news = b""
+                    while not news.startswith(b"data"):
+                        news = await asyncio.wait_for(events.content.readline(), 2.0)
+                    break
+                except asyncio.TimeoutError:
+                    continue
+            assert b"the file changed" in news
+
+    visit(session, tour)
+    assert session.version >= 1
+
+
+def test_changes_of_files_are_noticed(tmp_path: Path) -> None:
+    file, stop = tmp_path / "model.txt", threading.Event()
+    file.write_text("0")
+    found: list[str] = []
+    seen = threading.Event()
+
+    def watch() -> None:
+        for names in changes(lambda: [str(file)], stop):
+            found.extend(names)
+            seen.set()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    for number in range(100):
+        (tmp_path / "new").write_text("x" * number)
+        (tmp_path / "new").replace(file)  # as editors do
+        if seen.wait(0.3):
+            break
+    stop.set()
+    watching.join()
+    assert set(found) == {str(file.resolve())}

@@ -1,0 +1,119 @@
+"""Descents to where kept rows are nearly dependent: derivatives, the certificate, refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from descent_table import lowest, missing, ranks_agree
+from parallel_robots import ROBOTS
+from random_mechanisms import random_network
+
+import regularize as rg
+from regularize.manifold.extent import sized_loops
+from regularize.manifold.tolerances import EXACT
+from regularize.reduction.cuts import without_rows
+from regularize.reduction.descent import Descent
+from regularize.reduction.margins import THOROUGH
+from regularize.reduction.missed_rows import missed_rows
+from regularize.reduction.reduce import Reduction
+from regularize.reduction.slopes import slope_of_all, slope_of_kept
+
+ASSETS = Path(__file__).parent.parent / "assets"
+
+
+def of(reduction: Reduction) -> tuple[Descent, np.ndarray]:
+    (cell,) = reduction.cells
+    graphs = reduction.graph, reduction.coupled
+    return Descent.of(*graphs, reduction.q, cell, reduction.cuts), cell.configurations
+
+
+@pytest.mark.parametrize("name", ["three_upu", "delta_parallelograms", "rssr"])
+def test_slopes_are_derivatives(name: str) -> None:
+    """Of rows on moving bodies, of twists in the root's frame; balls, hinges and slides."""
+    descent, q = of(rg.reduce(rg.load(ASSETS / f"{name}.urdf")))
+    q, loops, rng = q[-3:], descent.plain, np.random.default_rng(0)
+    state = loops.state(q)
+    kept, every = descent.rows.residual_jacobian(state), loops.jacobian(state)
+    right, one, other = (rng.normal(size=s) for s in (q.shape, kept.shape[:2], every.shape[:2]))
+    along = descent.machine.tangents(q, rng.normal(size=q.shape)) * loops.units
+
+    def products(q: np.ndarray) -> np.ndarray:
+        state = loops.state(q)
+        kept, every = descent.rows.residual_jacobian(state), loops.jacobian(state)
+        return np.array(
+            [
+                np.einsum("nm,nmk,nk->n", left, rows, right)
+                for left, rows in ((one, kept), (other, every))
+            ]
+        )
+
+    step = 1e-6
+    ahead, behind = (products(loops.integrate(q, s * step * along)) for s in (1.0, -1.0))
+    slopes = [
+        slope_of_kept(descent.rows, state, one, right),
+        slope_of_all(loops, state, other, right),
+    ]
+    rates = [np.sum(slope * along, axis=1) for slope in slopes]
+    np.testing.assert_allclose(rates, (ahead - behind) / (2 * step), atol=1e-7)
+
+
+def test_every_certificate_says_how_near_rows_came_to_be_missed() -> None:
+    report = rg.check(rg.load(ASSETS / "planar_fourbar.urdf"))
+    place = report.reduction.certificate.nearest
+    assert place is not None and place.ratio > 0.5 and not place.missing
+    entry = report.as_dict()["reduction"]["nearest"]
+    assert list(entry["configuration"]) == ["A", "B", "C", "D"]
+    q = np.array(list(entry["configuration"].values()))
+    loops = report.reduction.loops
+    assert np.max(np.abs(loops.residual(loops.state(q)))) < 1e-9
+    # All equations are kept: nothing to look for.
+    assert rg.check(rg.load(ASSETS / "bricard.urdf")).as_dict()["reduction"]["nearest"] is None
+
+
+def test_random_networks_miss_no_row() -> None:
+    """A few of those that ``descent_table`` goes through, by long walks and descents."""
+    moving = 0
+    for seed in range(8):
+        reduction = rg.reduce(random_network(np.random.default_rng(1000 + seed)))
+        place = lowest(reduction)
+        moving += place is not None
+        assert not missing(place, reduction) and ranks_agree(reduction), seed
+    assert moving >= 3
+
+
+def test_rows_that_can_be_spared_at_one_place_are_missed_at_another() -> None:
+    """A network whose four dependent rows are chosen where a walk ended; another choice serves."""
+    reduction = rg.reduce(random_network(np.random.default_rng(2)))
+    (cell,), (part,) = reduction.cells, reduction.parts
+    q, everywhere = cell.configurations[-1], range(len(part.cuts))
+    loops = sized_loops(reduction.graph, reduction.q, tree=reduction.tree)
+    cuts = without_rows(part.cuts, loops, q, everywhere, part.surplus, "numerical", EXACT.rtol)
+    descent = Descent.of(reduction.graph, reduction.graph, reduction.q, cell, cuts)
+    place = descent.lowest(cell.configurations, THOROUGH)
+    assert place is not None and place.ratio < EXACT.rank and place.firm > 0.5
+    chosen = rg.reduce(reduction.mechanism, numerical=True)
+    place = chosen.certificate.nearest
+    assert chosen.remaining == 0 and place is not None and place.ratio > 0.5
+
+
+@pytest.mark.parametrize("name", ["bennett", "roberval_balance"])
+def test_numerical_reductions_choose_rows_that_serve_everywhere(name: str) -> None:
+    reduction = rg.reduce(rg.load(ASSETS / f"{name}.urdf"), numerical=True)
+    place = reduction.certificate.nearest
+    assert reduction.remaining == 0 and place is not None and place.ratio > 0.1
+    assert list(missed_rows(reduction)) == []
+
+
+@pytest.mark.slow
+def test_no_fixed_choice_of_couples_is_taken_for_four_legs() -> None:
+    """Which two of the four couples of 4-RUU determine the others changes with the pose."""
+    mechanism = ROBOTS["4-RUU"][0]()
+    refused = rg.reduce(mechanism, numerical=True, groups=False)
+    (part,) = refused.parts
+    assert refused.remaining == 2 and part.needed_at is not None and part.needed_at.missing
+    (finding,) = missed_rows(refused)
+    assert finding.code == "REG233" and "A1" in finding.message
+    with_groups = rg.reduce(mechanism, numerical=True)
+    assert with_groups.remaining == 0 and list(missed_rows(with_groups)) == []

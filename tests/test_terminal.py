@@ -1,0 +1,157 @@
+"""The terminal: widths from 60 to 160 columns, slips of the keyboard, snippets, first steps."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from regularize.cli import VERBS, main
+from regularize.commands.explain import dialect_of, folded
+from regularize.report.rules import RULES
+from regularize.report.snippets.dialects import TITLES, written
+from regularize.report.snippets.elements import Command
+from regularize.report.snippets.table import SNIPPETS
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+FOUR_BAR, WALKER = str(ASSETS / "planar_fourbar.urdf"), str(ASSETS / "walker.urdf")
+DELTA = str(ASSETS / "delta_universal.urdf")
+WIDTHS = (60, 80, 120, 160)
+DIALECTS = ("urdf", "sdf", "mjcf", "usd", "cad", "json")
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """Lines of what a command prints."""
+    capsys.readouterr()
+    with contextlib.suppress(SystemExit):
+        main(arguments)
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_line_is_longer_than_the_terminal(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    commands = [
+        [],
+        ["formats"],
+        ["explain"],
+        ["explain", "REG201"],
+        ["explain", "REG205", "--in", "mjcf"],
+        ["check", FOUR_BAR],
+        *([verb.__name__.rpartition(".")[2], "--help"] for verb in VERBS),
+    ]
+    if width == min(WIDTHS):
+        commands += [
+            ["solve", FOUR_BAR, "--at", "A=30deg"],
+            ["solve", DELTA, "--pose", "platform=60mm,0,-0.42"],
+            ["workspace", DELTA, "--pose", "platform", "--over", "x=0:0.1:3", "y=0:0.1:3"],
+            ["simulate", FOUR_BAR, "--duration", "10ms"],
+        ]
+    long = {}
+    for command in commands:
+        lines = said(capsys, *command)
+        assert lines, command
+        # A command to copy stays on one line, and so does a word.
+        prose = [line for line in lines if not line.strip().startswith("regularize ")]
+        wrong = [line for line in prose if len(line) > width and len(line.split()) > 1]
+        if wrong:
+            long[" ".join(command)] = wrong[0]
+    assert long == {}
+
+
+@pytest.mark.parametrize("command", [["formats"], ["explain", "REG205"], []])
+def test_nothing_is_left_out_where_it_is_narrow(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = []
+    for width in (60, 160):
+        monkeypatch.setenv("COLUMNS", str(width))
+        words.append([word for line in said(capsys, *command) for word in line.split()])
+    assert words[0] == words[1]
+
+
+def test_a_line_is_folded_and_not_cut() -> None:
+    line = '  <weld name="D" body1="rocker" body2="base" relpose="0 0 0 1 0 0 0"/>'
+    pieces = folded(line, 40)
+    assert len(pieces) > 1
+    assert max(map(len, pieces)) <= 40
+    assert " ".join(" ".join(pieces).split()) == line.strip()
+    assert folded("x" * 90, 40) == ["x" * 90]
+
+
+def wrong(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line that a slip of the keyboard is answered with."""
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    return error
+
+
+def test_slips_of_the_keyboard(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no verb 'chek' (did you mean 'check'?); known are check" in wrong(capsys, "chek", "x")
+    assert "no option '--ouput' (did you mean '--output'?)" in wrong(
+        capsys, "check", "x.urdf", "--ouput", "json"
+    )
+    assert "(did you mean 'json'?)" in wrong(capsys, "check", "x.urdf", "--output", "jsn")
+    assert "no place for 'y'" in wrong(capsys, "formats", "y")
+    assert main(["solve", FOUR_BAR, "--at", "AA=1"]) == 2
+    assert "did you mean 'A'?" in capsys.readouterr().err
+    assert main(["explain", "redundant-subgrup"]) == 2
+    assert "did you mean 'redundant-subgroup'?" in capsys.readouterr().err
+
+
+def test_without_arguments_the_first_steps_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(said(capsys))
+    assert "regularize check MODEL" in text
+    for verb in VERBS:
+        assert verb.__name__.rpartition(".")[2] in text
+
+
+def test_every_code_has_a_bad_and_a_good_snippet() -> None:
+    assert set(SNIPPETS) == {rule.code for rule in RULES}
+    for code, snippet in SNIPPETS.items():
+        for dialect in DIALECTS:
+            bad, used = written(snippet.bad, dialect)
+            good, _ = written(snippet.good, dialect)
+            assert bad.strip(), code
+            assert good.strip(), code
+            assert bad != good, (code, dialect)
+            assert used in TITLES
+
+
+@pytest.mark.parametrize("dialect", ["urdf", "sdf", "mjcf"])
+def test_snippets_are_well_formed(dialect: str) -> None:
+    for code, snippet in SNIPPETS.items():
+        for pieces in (snippet.bad, snippet.good):
+            text, used = written(pieces, dialect)
+            if used == dialect:
+                try:
+                    ElementTree.fromstring(f"<x>{text}</x>")
+                except ElementTree.ParseError as error:
+                    pytest.fail(f"{code}: {error}: {text}")
+
+
+def test_commands_of_snippets_are_those_that_there_are() -> None:
+    from regularize.cli import parser
+
+    for snippet in SNIPPETS.values():
+        for piece in (*snippet.bad, *snippet.good):
+            if isinstance(piece, Command):
+                parser().parse_args(piece.line.split()[1:])
+
+
+def test_snippets_are_in_the_dialect_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Bad, in URDF" in said(capsys, "explain", "REG201", FOUR_BAR)
+    assert "Good, in MJCF" in said(capsys, "explain", "REG201", "--in", "mjcf")
+    assert "Bad, in the CAD assembly" in said(
+        capsys, "explain", "REG201", str(ASSETS / "crank_slider.FCStd")
+    )
+    assert "Bad, in the terminal" in said(capsys, "explain", "REG302")
+    assert dialect_of("usd") == "usd"
+    assert main(["explain", "REG201", "no/such/file"]) == 2
