@@ -87,8 +87,8 @@ class AllCoordinates:
             position, rate, _ = self.drives.at(t)
             q, v = np.array(q), np.array(v)
             q[self.drives.positions], v[self._given] = position, rate
-        if self.robot.rows == 0:
-            return q, v
+        if self.robot.rows == 0 or not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return q, v  # numbers that are none are those of a step that went much too far
         if self._held is None and self.robot.stepped:
             limits = (0.0 if self._leaping else self.closed, self.robot.tolerances.singular)
             found = self.robot.kernel.close_motion(q, v, np.array(limits))
