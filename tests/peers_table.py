@@ -58,7 +58,7 @@ def mujoco(path: Path, report: Any) -> int | None:
     model.opt.jacobian = engine.mjtJacobian.mjJAC_DENSE
     data = engine.MjData(model)
     engine.mj_forward(model, data)
-    rows = np.array(data.efc_J).reshape(data.nefc, model.nv)
+    rows = np.ravel(data.efc_J)[: data.nefc * model.nv].reshape(data.nefc, model.nv)
     return int(model.nv - _rank(rows))
 
 

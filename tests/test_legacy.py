@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import mechanisms
 import numpy as np
@@ -64,3 +65,9 @@ def test_frames_are_closed_where_the_mechanism_is_assembled() -> None:
         first = data.oMi[constraint.joint1_id] * constraint.joint1_placement
         second = data.oMi[constraint.joint2_id] * constraint.joint2_placement
         assert np.linalg.norm(pin.log6(first.actInv(second)).vector) < 1e-14
+
+
+def test_what_cannot_move_is_exported(tmp_path: Path) -> None:
+    path = tmp_path / "m.urdf"
+    path.write_text("<robot name='r'><link name='a'/></robot>")
+    assert rg.to_pinocchio(path, "legacy").model.nv == 0

@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.linalg import expm
 
 from regularize.lie import screw
+from regularize.lie.directions import Direction, axis_words
 
 components = st.floats(-3, 3, allow_nan=False)
 screws = arrays(np.float64, 6, elements=components)
@@ -100,3 +101,19 @@ def test_what_counts_as_a_rotation_does_not_depend_on_the_length_of_the_screw(ex
 def test_results_that_are_shared_cannot_be_written():
     with pytest.raises(ValueError, match="read-only"):
         screw.read_only([1.0])[0] = 2.0
+
+
+def test_a_transform_of_nothing_is_the_identity() -> None:
+    np.testing.assert_array_equal(screw.transform(), np.eye(4))
+
+
+def test_directions_in_words() -> None:
+    assert axis_words(np.array([0.0, -2.0, 0.0])) == "Y"
+    assert axis_words(np.array([0.0, 1.0, 0.0005])) == "Y tilted by 0.5 mrad"
+    assert axis_words(np.array([-3.0, 0.0, -4.0])) == "(0.6, 0, 0.8)"
+    linear, angular = np.array([0.0, 0, 1, 0, 0, 0]), np.array([0.0, 0, 0, 1, 0, 0])
+    assert Direction("linear", linear).words("force", "moment") == "force along Z"
+    assert Direction("angular", angular).words("force", "moment") == "moment about X"
+    for sign, word in ((1.0, "with"), (-1.0, "against")):
+        mixed = Direction("mixed", linear + sign * angular).words("force", "moment")
+        assert mixed == f"force along Z {word} moment about X"

@@ -165,7 +165,7 @@ def _require_numbers(path: str, model: Any) -> None:
         for array in arrays:
             wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
             if len(wrong):
-                name = displayed(names(int(wrong[0])).name)
+                name = displayed(names(int(wrong[0])).name) or f"number {wrong[0]}"
                 reason = f"{what} `{name}` holds what is no finite number; correct it"
                 raise ReadError(path, reason, element=f"{what}[@name='{name}']")
     axial = np.isin(model.jnt_type, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))

@@ -41,6 +41,8 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = 1e-6) -> list[Diagn
         rows: The robot of the same reduction in the style ``rows``.
         tolerance: Difference that is no difference, as a part of the largest acceleration.
     """
+    if not rows.model.nv:  # nothing moves
+        return []
     one, other = legacy.joint_map, rows.joint_map
     rng, free = np.random.default_rng(0), legacy.split(legacy.q0).free
     worst, most, joint = 0.0, 1.0, ""
