@@ -295,7 +295,7 @@ def test_motions_of_the_file_are_offered_by_name(
     rows = np.genfromtxt(out, delimiter=",", names=True)
     np.testing.assert_allclose(rows["j0"], 0.3 * np.sin(2 * rows["time_s"]), atol=1e-12)
     assert main([*options, "--drive", "turn"]) == 2
-    assert "there is no motion 'turn' in ['turning']" in capsys.readouterr().err
+    assert "there is no motion 'turn' (did you mean 'turning'?)" in capsys.readouterr().err
 
 
 def test_servos_of_an_mjcf_keyframe_hold_their_joints(tmp_path: Path) -> None:

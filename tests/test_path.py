@@ -192,7 +192,7 @@ def test_straight_on_at_branch_points_on_request(
     # Both flat poses are named.
     assert [finding.code for finding in path.findings] == ["REG313", "REG313"]
     motion = path.simulate(2.0, rates=rates)
-    other = simulate(path.robot, duration=2.0, rates=rates, rtol=1e-11)
+    other = simulate(path.robot, duration=2.0, rates=rates, rtol=1e-12)
     assert motion.q == pytest.approx(other.q, abs=1e-8)
     assert motion.findings[-1].code == "REG313"
 

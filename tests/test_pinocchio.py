@@ -331,7 +331,7 @@ def test_dependent_rows_are_reported_and_handled() -> None:
 
 def test_unknown_style_and_missing_coordinate() -> None:
     reduced = rg.reduce(massive(fourbar()), cuts=["j2"])
-    with pytest.raises(UnsupportedExport, match="known: rows, anchors"):
+    with pytest.raises(UnsupportedExport, match="known are rows, anchors"):
         to_pinocchio(reduced, "springs")
     with pytest.raises(UnsupportedExport, match="closes a loop"):
         to_pinocchio(reduced).velocity_index("j2")
