@@ -7,11 +7,14 @@ ends in anything but a clear error.
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import regularize as rg
 from regularize.errors import RegularizeError
 
+#: How the line of a file begins that ends in anything but a clear error.
+FAILED = "FAILED"
 SUFFIXES = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt", ".json"}
 
 
@@ -21,6 +24,8 @@ def line(path: Path) -> str:
         r = rg.reduce(rg.load(path))
     except RegularizeError as error:
         return "not read: " + str(error).replace(str(path), path.name)[:110]
+    except Exception as error:
+        return f"{FAILED}: {type(error).__name__}: {error}"
     closed = "" if r.assembly.closed else "  OPEN"
     return (
         f"loops {r.graph.loops:3d}  Grübler {r.gruebler:4d}  mobility {r.mobility:3d}  redundant "
@@ -34,13 +39,10 @@ def main(folder: Path) -> int:
     # The benchmark families repeat one mechanism with many sizes.
     files = [f for f in files if "bench_" not in str(f) or f.stem.endswith(("_4_10", "size40"))]
     broken = 0
-    for file in files:
-        name = str(file.relative_to(folder))[-70:]
-        try:
-            text = line(file)
-        except Exception as error:
-            broken, text = broken + 1, f"FAILED: {type(error).__name__}: {error}"
-        print(f"{name:<70}  {text}", flush=True)
+    with ProcessPoolExecutor() as workers:
+        for file, text in zip(files, workers.map(line, files), strict=True):
+            broken += text.startswith(FAILED)
+            print(f"{str(file.relative_to(folder))[-70:]:<70}  {text}", flush=True)
     print(f"{len(files)} files, {broken} failed")
     return int(broken > 0)
 
