@@ -222,6 +222,12 @@ def check(where: str, name: str, kind: Kind, value: Any) -> None:
         raise ModelError(f"{where}: {name} is {kind.words}; got {value!r:.60}")
 
 
+def is_default(value: Any, default: Any) -> bool:
+    """Whether a value is an argument's default, or the same number or text."""
+    plain = isinstance(value, (int, float, str)) and type(value) is type(default)
+    return value is default or bool(plain and value == default)
+
+
 def numbers(value: Any) -> Array:
     """The contiguous array of float64 that a value is.
 
@@ -310,7 +316,7 @@ def _checked(method: Callable[P, T], lengths: Mapping[str, str]) -> Callable[P, 
                 named[name] = state(given[0].model, name, named[name])
         for name, k, kind, default in others:
             value = given[k] if k < len(given) else named.get(name, default)
-            if value is not default:
+            if not is_default(value, default):
                 check(where, name, kind, value)
         return method(*given, **named)
 

@@ -12,7 +12,7 @@ from functools import wraps
 from os import PathLike
 from typing import Any
 
-from regularize.arguments import check, kinds_of
+from regularize.arguments import check, is_default, kinds_of
 from regularize.displayed import did_you_mean
 
 #: What each function computes with, the first that a path or a mechanism leads to.
@@ -77,7 +77,7 @@ def opened(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         bound = signature.bind(*arguments, **options)
         given = bound.arguments
         for each, kind in kinds.items():
-            if each in given and given[each] is not signature.parameters[each].default:
+            if each in given and not is_default(given[each], signature.parameters[each].default):
                 check(f"regularize.{name}", each, kind, given[each])
         if needs and subject:
             given[subject] = _led_to(needs, given[subject], name)

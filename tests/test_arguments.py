@@ -236,3 +236,12 @@ def test_what_annotations_leave_to_the_function() -> None:
 def test_a_metamodel_of_a_mechanism_is_one_of_its_reduced_model() -> None:
     with pytest.raises(rg.ModelError, match="say when boxes are small enough"):
         rg.metamodel(FOURBAR, bounds={"A": (0.0, 0.1)})
+
+
+def test_a_default_may_be_said() -> None:
+    robot = given()["Robot"]
+    v = np.zeros(robot.model.nv)
+    said = robot.dynamics_derivatives(robot.q0, v, v, frequency=float("0"))
+    assert np.array_equal(said.ddq_dq, robot.dynamics_derivatives(robot.q0, v, v).ddq_dq)
+    with pytest.raises(rg.ModelError, match="positive"):
+        robot.dynamics_derivatives(robot.q0, v, v, frequency=-1.0)
