@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from descent_table import lowest, missing, ranks_agree
+from mechanisms import three_prrr
+from noise_table import noisy
 from parallel_robots import ROBOTS
 from random_mechanisms import random_network
 
@@ -117,3 +119,12 @@ def test_no_fixed_choice_of_couples_is_taken_for_four_legs() -> None:
     assert finding.code == "REG233" and "A1" in finding.message
     with_groups = rg.reduce(mechanism, numerical=True)
     assert with_groups.remaining == 0 and list(missed_rows(with_groups)) == []
+
+
+def test_rounding_may_make_the_rank_larger_than_the_kept_rows_are_many() -> None:
+    reduction = rg.reduce(noisy(three_prrr(), 1e-5, seed=1), configurations=10)
+    (cell,) = reduction.cells
+    assert reduction.kept < cell.generic.rank
+    place = reduction.certificate.nearest
+    assert place is not None
+    assert place.ratio > 0.5

@@ -156,7 +156,8 @@ class Descent:
     def smallest(self, q: Array) -> tuple[Array, Array]:
         """Smallest singular values of the kept rows and of all equations, shape (N,) each."""
         found = [np.linalg.svd(rows, compute_uv=False) for rows in self._both(self.plain.state(q))]
-        kept, every = (np.asarray(values[:, self.rank - 1]) for values in found)
+        last = self._last(found[0].shape[1])
+        kept, every = (np.asarray(values[:, last]) for values in found)
         return kept, every
 
     def lowest(
@@ -232,6 +233,14 @@ class Descent:
         tried.height[lost] = np.inf
         return [tried[part] for part in np.split(np.arange(len(begin)), 3)], first
 
+    def _last(self, count: int) -> int:
+        """Place of the smallest singular value that counts, among so many of the kept rows.
+
+        There are fewer kept rows than the rank where other equations differ from what the kept ones
+        imply by the rounding of the file alone, which walks take for a constraint.
+        """
+        return min(self.rank, count) - 1
+
     def _both(self, state: State) -> tuple[Array, Array]:
         """Kept rows and all equations on scaled velocities, shape (N, m, n) each."""
         units = self.plain.units
@@ -239,8 +248,9 @@ class Descent:
 
     def _look(self, q: Array, alone: bool) -> _Look:
         """Heights and slopes at configurations (N, n)."""
-        state, units, last = self.plain.state(q), self.plain.units, self.rank - 1
+        state, units = self.plain.state(q), self.plain.units
         kept, every = (decomposed(rows) for rows in self._both(state))
+        last = self._last(kept[1].shape[1])
         least, other = (np.maximum(s[:, last], 1e-300) for _, s, _ in (kept, every))
         height = np.log(least)
         down = slope_of_kept(self.rows, state, kept[0][..., last], kept[2][:, last] * units)
