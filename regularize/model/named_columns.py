@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,12 +13,12 @@ from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
 
 
-class NamedColumns:
-    """Arrays of one shape by name, for those who have them: ``columns`` is theirs to write."""
+class NamedColumns(ABC):
+    """Results that are arrays of one shape, each with a name."""
 
+    @abstractmethod
     def columns(self) -> dict[str, NDArray[Any]]:
         """Every quantity by its name, arrays of one shape."""
-        raise NotImplementedError
 
     @property
     def axes(self) -> Sequence[str]:

@@ -145,7 +145,7 @@ RULES: tuple[Rule, ...] = (
         "note",
         "Files outside of the model's folder belong to the model: what it includes, or its meshes.",
         "What you read or pass on is more than the folder, and another machine may not have it.",
-        "A mesh at /home/somebody/part.stl, or an include that begins with ../..",
+        "A mesh at /elsewhere/part.stl, or an include that begins with ../..",
         "Make sure that you mean these files, and pass them on with the model.",
     ),
     Rule(

@@ -74,7 +74,7 @@ SNIPPETS: dict[str, Snippet] = {
     "REG021": pair(
         DialectText(
             {
-                "urdf": '<mesh filename="/home/somebody/part.stl"/>',
+                "urdf": '<mesh filename="/elsewhere/part.stl"/>',
                 "sdf": "<include><uri>../../elsewhere/part.sdf</uri></include>",
             }
         ),
