@@ -272,6 +272,17 @@ def test_a_motion_of_joints_that_are_not_in_the_loops_says_nothing() -> None:
     assert not rg.verify(document).holds
 
 
+def test_a_motion_that_takes_too_much_work_to_check_is_refused() -> None:
+    """Division by x + y replaces the powers of y one by one."""
+    (document,) = motions(("bennett",))
+    step = document["parts"][0]["steps"][-1]
+    step["curve"] = [["0", "1"], ["1"]]
+    name = max(step["moves"], key=lambda each: len(str(step["moves"][each])))
+    step["moves"][name][0] = [["1"], *[[]] * 3000, ["1"]]
+    document["fingerprint"] = fingerprint(document)
+    assert not rg.verify(document).holds
+
+
 def test_ranks_are_bounded_where_the_exact_joints_are_not_known() -> None:
     """Of six equations of the linkage of Schatz at least five are independent, as near as 1e-3."""
     schatz, rods = (

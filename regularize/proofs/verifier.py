@@ -88,8 +88,8 @@ def verify(document: Any) -> Verdict:
         same = document["fingerprint"] == fingerprint(document) and document["version"] == 1
         need(same and document["format"] == "regularize proof", "this is no proof, or was changed")
         checkers = [_Checker(part) for part in document["parts"]]
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return Verdict(False, (), (), str(error) or type(error).__name__)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
+        return Verdict(False, (), (), str(e) or type(e).__name__)
     claims = tuple(claim for checker in checkers for claim in checker.claims)
     return Verdict(True, claims, tuple(checker.assumption for checker in checkers))
 
