@@ -58,7 +58,12 @@ def test_one_loop_may_have_more_freedoms_than_its_samples_have_twists() -> None:
     angles *= 2 * np.pi / angles[-1]
     joints = [
         joint_in_world(
-            f"J{i}", f"b{i}", f"b{(i + 1) % count}", "revolute", (0, 0, 1), (np.cos(a), np.sin(a), 0)
+            f"J{i}",
+            f"b{i}",
+            f"b{(i + 1) % count}",
+            "revolute",
+            (0, 0, 1),
+            (np.cos(a), np.sin(a), 0),
         )
         for i, a in enumerate(angles)
     ]
