@@ -346,7 +346,7 @@ class _Checker:  # one pass over a document
             if moves:
                 self._follow(step, ring)
             kept, before = integers(step["kept"][cut]), self.cuts[cut]
-            there = cut in ring and reduced([*before, *kept]) == before
+            there = ring.keys() - self.tree == {cut} and reduced([*before, *kept]) == before
             need(there, f"rows of {cut} are kept that were not there")
             rows[cut] = (*kept, *self.spaces[cut])  # its own freedoms tell its coordinates
             joints, self.cuts[cut] = joints | {*ring}, kept
