@@ -49,7 +49,7 @@ def motion(
     step = {
         "because": "motion",
         "loops": {names[e]: [names[each] for each in cycle.edges] for e, cycle in own.items()},
-        "curve": _table(curve.relation),
+        "curve": [*map(_table, curve.relations)],
         "moves": {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in curve.moves.items()},
         "kept": {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts},
     }
@@ -114,12 +114,9 @@ def _like(cut: Cut, space: Space) -> Space:
     )
 
 
-def _table(polynomial: Polynomial) -> list[list[str]]:
-    """A polynomial as the document has it: coefficients by the exponents of y, then of x."""
-    if not polynomial:
-        return []
-    wide, high = (1 + max(at[k] for at in polynomial) for k in (0, 1))
-    return [[str(polynomial.get((i, j, 0, 0), 0)) for i in range(wide)] for j in range(high)]
+def _table(polynomial: Polynomial) -> dict[str, str]:
+    """A polynomial as the document has it: coefficients by the exponents of x, y and z."""
+    return {f"{i} {j} {k}": str(c) for (i, j, k, _, _), c in sorted(polynomial.items())}
 
 
 def written(space: Space) -> list[list[str]]:
