@@ -185,8 +185,8 @@ def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
     if report.reduction.removed:
         yield (
             '<span class="swatch" style="background:var(--accent)"></span>Redundant equations at '
-            "the closing joints: a straight double arrow is a force, a ring a moment, that the model "
-            "leaves undetermined. "
+            "the closing joints: a straight double arrow is a force, a ring a moment, that the "
+            "model leaves undetermined. "
         )
     if drawing.branch_colors:
         yield "Bent arrows show where joints go on each motion that meets here: "
