@@ -363,8 +363,7 @@ def test_no_changed_bound_is_accepted() -> None:
         other = copy.deepcopy(document)
         change(other["bounds"][0])
         other["fingerprint"] = fingerprint(other)
-        # A loop that stands twice adds no rank: what is said stays true, of more equations.
-        assert rg.verify(other).holds == (k == 8), k
+        assert not rg.verify(other).holds, k
     assert rg.verify(document).holds and len(bound["rows"]) == 4
 
 

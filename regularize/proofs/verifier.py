@@ -28,8 +28,8 @@ other joints allow lies in P + Q' + Z, where Q' is the smallest space that holds
 with Z, for k and l differ by exp(Zq) on M. Let D be an intersection of such sums. Covectors fixed
 on k that vanish on Z, dim D - dim Z of them independent on D, vanish on no twist of D outside Z. So
 they imply all rows of the joint; the 6 - dim D rows that vanish on D are never needed.
-**Rigid.** Let rows of some loops have, at the pose, as many independent columns as the joints there
-have freedoms. The pose is isolated then: nothing in them moves on M, and the rows imply all others.
+**Rigid.** Let rows of some cuts, each in its own loop over joints that are not cut, have a rank, at
+the pose, of as many as these have freedoms. It is isolated then: nothing there moves on M.
 **Motion.** Write displacements by joints of one screw h = w + ev, v.w = 0, as dual quaternions a +
 bh up to real factors; b/a be functions on a curve p(x, y) = q(x, y, z) = 0, of one joint x, of all
 zero at 0, the pose, where p and q are, but neither dp/dy nor dq/dz nor what z goes with in q at its
@@ -224,15 +224,17 @@ class _Checker:  # one pass over a document
             rings = {cut: self._ring(document["loops"][cut]) for cut in cuts}
             alone = all(ring.keys() - own == {cut} for cut, ring in rings.items())
             rank = len(reduced(self._matrix(rings, dict.fromkeys(rings, EVERY))))
-            count = kept + sum(len(self.spaces[name]) for name in cuts)
-            equal = alone and rank == count and len(self.held) == len(self.virtual)
-            need(equal, f"{rank} equations are independent, {count} kept; or no group is held")
+            equal = rank == kept + 6 * len(cuts) - rows and len(self.held) == len(self.virtual)
+            need(alone and equal, f"{rank} equations are independent, or no group is held")
             self.claims.append(f"up to where fewer than {rank} of all equations are independent")
         same = document["conclusion"] == {"rows": rows, "kept": kept, "removed": rows - kept}
         need(same and len(self.ends) == len(joints), "the conclusion counts other rows or joints")
-        pairs = [(row, self.spaces[joint["name"]]) for joint in joints for row in joint["written"]]
-        off, names = max((distance(*pair) for pair in pairs), default=0.0), sorted(real)
-        size = f"{off:.0e} rad or {off * float(document['unit_m']):.0e} m from the model"
+        written = [(j["written"], self.spaces[j["name"]]) for j in joints if j["name"] in real]
+        far = [distance(row, space) for rows, space in written for row in rows]
+        off, unit, names = max(far, default=0.0), float(document["unit_m"]), sorted(real)
+        full = all(len(rows) == len(space) for rows, space in written) and unit > 0.0
+        need(full and math.isfinite(sum(far) * unit), "what is written has other freedoms, or none")
+        size = f"{off:.0e} rad or {off * unit:.0e} m from the model"
         self.assumption = f"joints {names[0]} to {names[-1]} are exactly as stated, {size}"
 
     def _joined(self, names: Iterable[str], *, forest: bool = False) -> dict[str, str]:
@@ -294,7 +296,7 @@ class _Checker:  # one pass over a document
     def rule_cut(self, step: Any) -> None:
         name, near = step["joint"], step["seen from"]
         Z, ends, D = self.open.pop(name), self.ends[name], EVERY
-        need(near in ends, f"{name} is not cut properly")
+        need(near in ends and name not in self.virtual, f"{name} is not cut properly")
         for here, there in step["of"]:
             P, Q = self._premise(here, near), self._premise(there, ends[near == ends[0]])
             need(P.bodies[1] == Q.bodies[1], "the two sides of the loop do not meet in one body")
@@ -361,9 +363,8 @@ class _Checker:  # one pass over a document
     def rule_held(self, step: Any) -> None:
         name, cut, near = step["joint"], step["instead of"], step["seen from"]
         loop, rows, order = self._ring(step["loop"]), integers(step["rows"]), [*self.cuts]
-        before = {*order[: order.index(cut)]}
-        there = (self.tree | before) - {name}
-        first = self.entered.pop(name) == len(before) and loop.keys() - there == {name, cut}
+        there = (self.tree | {*order[: order.index(cut)]}) - {name}
+        first = self.entered.pop(name) == order.index(cut) and loop.keys() - there == {name, cut}
         need(first and name in self.virtual, f"{cut} is not the first cut over {name}")
         for joint, number in zip(step["loop"], step["of"], strict=True) if rows else ():
             Z, ends = self.spaces[joint], self.ends[joint]
@@ -375,8 +376,7 @@ class _Checker:  # one pass over a document
             need(steady and A.bodies[1] in ends, f"the coefficient of {joint} is not constant")
         more = len(self.cuts[cut]) + len(self.spaces[cut]) - len(self.spaces[name])
         rank = len(reduced(self._matrix({cut: loop}, {cut: rows})))
-        needed = rank == len(rows) == more and cut not in self.held
-        need(needed, f"the rows do not say that {name} is in its group")
+        need(rank == len(rows) == more and cut not in self.held, f"{name} may leave its group")
         self.held[cut] = more
         self.claims.append(f"{cut}: not cut; relations of joints, {more} in number, stand for it")
 
