@@ -13,6 +13,7 @@ from regularize.as_designed.candidates import (
     candidates,
     meeting_candidates,
     nearly_closed,
+    possible,
 )
 from regularize.as_designed.nearest import Nearest, nearest
 from regularize.as_designed.places import JointPlaces
@@ -141,13 +142,17 @@ def idealise(
     undecided: list[Candidate] = []
     assumed: list[Candidate] = []
     for cell in written.cells:
-        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
-        proved, cycles = _proved(written, cell.edges), written.cycles(cell)
-        offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
+        proved, offered = _proved(written, cell.edges), []
+        if possible(cell, near, proved=proved):
+            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+            cycles = written.cycles(cell)
+            offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
         if not offered and not cell.finite and written.graph.missed:
             placed = build(written.mechanism, as_placed=True)
             loops, q = nearly_closed(placed, written.q, cell.edges, near)
             offered = meeting_candidates(loops, q, near, written.graph.missed)
+        if not offered:
+            continue
         found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
         if found is None:
             undecided += offered[:1]

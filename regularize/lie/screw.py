@@ -122,12 +122,14 @@ def adjoint(T: Array) -> Array:
     return matrix
 
 
+#: Which entry of a screw stands where in its matrix, and with which sign.
+_ENTRY = np.array([[0, 5, 4, 0], [5, 0, 3, 1], [4, 3, 0, 2], [0, 0, 0, 0]])
+_SIGN = read_only([[0, -1, 1, 1], [1, 0, -1, 1], [-1, 1, 0, 1], [0, 0, 0, 0]])
+
+
 def hat(screw: Array) -> Array:
     """The screw as a 4x4 matrix of se(3), shape (..., 4, 4)."""
-    matrix = np.zeros((*screw.shape[:-1], 4, 4))
-    matrix[..., :3, :3] = cross_matrix(screw[..., 3:])
-    matrix[..., :3, 3] = screw[..., :3]
-    return matrix
+    return np.asarray(screw[..., _ENTRY] * _SIGN)
 
 
 def exp(twist: Array) -> Array:
@@ -139,12 +141,21 @@ def exp(twist: Array) -> Array:
     w = twist[..., 3:]
     theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-4
-    safe = np.where(small, 1.0, theta)
-    second = np.where(small, 0.5 - theta**2 / 24, (1 - np.cos(safe)) / safe**2)
-    third = np.where(small, 1 / 6 - theta**2 / 120, (safe - np.sin(safe)) / safe**3)
+    some = bool(small.any())
+    safe = np.where(small, 1.0, theta) if some else theta
+    second, third = (1 - np.cos(safe)) / safe**2, (safe - np.sin(safe)) / safe**3
+    if some:
+        second = np.where(small, 0.5 - theta**2 / 24, second)
+        third = np.where(small, 1 / 6 - theta**2 / 120, third)
     S = hat(twist)
     S2 = S @ S
-    return np.asarray(IDENTITY + S + second * S2 + third * (S2 @ S))
+    S3 = S2 @ S
+    S2 *= second
+    S3 *= third
+    S += IDENTITY
+    S += S2
+    S += S3
+    return S
 
 
 def log_rotation(R: Array) -> Array:

@@ -216,7 +216,7 @@ class Descent:
         """Where to begin: the lowest place, and those that are the nearest to a zero."""
         away = np.where(np.isfinite(seen.height), seen.away, np.inf)
         nearest = np.argsort(away, kind="stable")[: effort.descents]
-        return np.unique([int(np.argmin(seen.height)), *nearest])
+        return np.array(sorted({int(np.argmin(seen.height)), *nearest.tolist()}))
 
     def _ahead(
         self, here: _Look, largest: Array, firm: float, flat: float, alone: bool

@@ -116,7 +116,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
             continue
         own = twists[node]
         size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
-        freedoms = max(np.linalg.matrix_rank(entry, tol=TOLERANCE * size) for entry in own)
+        freedoms = np.max(np.linalg.matrix_rank(own, tol=TOLERANCE * size))
         columns = np.concatenate(list(own), axis=1)
         if np.max(np.abs(columns), initial=0.0) < TOLERANCE:
             columns = columns[:, :0]
