@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from mechanisms import moved, single_loop
 from noise_table import noisy
+from parallel_robots import hoberman_ring
 from random_mechanisms import random_network
 
 import regularize as rg
@@ -134,6 +135,14 @@ def test_curves_that_are_not_rational_are_proved_at_any_pose(
         terms[at] = str(int(terms.get(at, "0")) + 1)
         changed["fingerprint"] = fingerprint(changed)
         assert not rg.verify(changed).holds
+
+
+def test_a_ring_of_angulated_scissors_is_proved() -> None:
+    """Of its bars every second one stays parallel to itself."""
+    reduction = rg.reduce(hoberman_ring(), configurations=5)
+    (special,) = special_lengths(reduction)
+    assert (special.family, special.rows) == ("angulated scissors", reduction.remaining)
+    assert special.rows == 4 and special.distance < 1e-8
 
 
 def test_reports_tell_proved_families_from_what_was_only_seen() -> None:

@@ -46,7 +46,8 @@ def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool =
             the same either way.
 
     Raises:
-        UnsupportedExport: The style is unknown or cannot express the rows.
+        UnsupportedExport: The style is unknown or cannot express the rows: rows along the axes of
+            frames are others than those kept on numerical evidence, and may be missed somewhere.
     """
     if style not in STYLES:
         raise UnsupportedExport(f"unknown style {style!r}{did_you_mean(style, STYLES)}")

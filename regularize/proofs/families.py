@@ -12,6 +12,7 @@ from regularize.proofs.bennett import made_of_bennett
 from regularize.proofs.focal import focal
 from regularize.proofs.geometry import (
     Precision,
+    angulated,
     equal_bars,
     exact_freedoms,
     integral,
@@ -62,6 +63,9 @@ def families(
             continue
         bars = equal_bars(freedoms, within)
         name = "parallelograms" if any(_turns(graph, part, loop) for loop in bars) else UNNAMED
+        many = angulated(freedoms, (cycle.edges for cycle in part.cycles), within)
+        if many:
+            yield "angulated scissors", with_parallel_bars(freedoms, [*bars, *many])
         yield name, with_parallel_bars(freedoms, bars)
 
 
