@@ -77,7 +77,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the metamodel and write what was asked for; the report goes to standard output."""
-    from concurrent.futures import Executor, ProcessPoolExecutor
+    from concurrent.futures import Executor
     from contextlib import AbstractContextManager, nullcontext
     from multiprocessing import get_context
 
@@ -85,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.metamodels.metamodel import metamodel
     from regularize.metamodels.reduced_dynamics import reduced_model
     from regularize.model.graph import actuated_coordinates
+    from regularize.worker_processes import WorkerProcesses
 
     mechanism = load_model(arguments.file, arguments)
     inputs = list(arguments.inputs or actuated_coordinates(mechanism))
@@ -97,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ModelError(f"--size needs 1 or {len(inputs)} values, got {len(size)}")
     reduced = reduced_model(mechanism, inputs)
     pool: AbstractContextManager[Executor | None] = (
-        ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn"))
+        WorkerProcesses(arguments.jobs, mp_context=get_context("spawn"))
         if arguments.jobs > 1
         else nullcontext()
     )
