@@ -122,7 +122,7 @@ def said(found: WorkspaceMap) -> Iterator[str]:
             continue
         at = np.unravel_index(int(np.argmin(least)), least.shape)
         where = ", ".join(
-            f"{name} = {_rounded(axis, i):.4g}"
+            f"{name} = {_rounded(axis, int(i)):.4g}"
             for name, axis, i in zip(found.names, found.values, at, strict=True)
         )
         words = "from joint limits" if name == "limits" else f"from {name} singularities"
