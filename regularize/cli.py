@@ -32,6 +32,7 @@ from regularize.commands import (
 )
 from regularize.commands.columns import width
 from regularize.commands.first_steps import first_steps
+from regularize.commands.outputs import check_named
 from regularize.displayed import did_you_mean, displayed
 from regularize.errors import MissingPinocchio, RegularizeError
 
@@ -144,6 +145,7 @@ def _run(arguments: argparse.Namespace) -> int:
     """Run a verb; whatever goes wrong is one line, and the exit status."""
     status = 2
     try:
+        check_named(arguments)
         status = int(arguments.run(arguments))
         sys.stdout.flush()
         return status

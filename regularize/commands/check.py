@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from regularize.commands.files import add_branch, add_model_options, add_no_meshes
+from regularize.commands.outputs import OutputAction, check_read, outputs_of
 from regularize.commands.values import length
 from regularize.displayed import displayed
 from regularize.errors import RegularizeError
@@ -35,11 +36,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "-o",
         dest="out",
         metavar="FILE",
-        type=Path,
+        action=OutputAction,
         help="write it to a file (html of several models: a folder)",
     )
     report.add_argument(
-        "--proof", metavar="FILE", type=Path, help="write why rows can go, for `regularize verify`"
+        "--proof",
+        metavar="FILE",
+        action=OutputAction,
+        help="write why rows can go, for `regularize verify`",
     )
     report.add_argument(
         "--watch", action="store_true", help="check again when a file changes, until Ctrl-C"
@@ -75,7 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--baseline", type=Path, metavar="FILE", help="leave out what was known before"
     )
     choice.add_argument(
-        "--write-baseline", type=Path, metavar="FILE", help="write what is known now"
+        "--write-baseline", action=OutputAction, metavar="FILE", help="write what is known now"
     )
     choice.add_argument(
         "--config",
@@ -186,6 +190,8 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     for outcome in outcomes:
         if outcome.line.error is not None:
             sys.stderr.write(f"regularize: {outcome.line.error}\n")
+    read = [file for outcome in outcomes for file in outcome.files]
+    check_read(outputs_of(arguments), read)
     files = checking.compose(outcomes)
     for path, text in files.items():
         if path is None:
@@ -195,5 +201,4 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     if arguments.write_baseline is not None:
         entries = [entry for outcome in outcomes for entry in outcome.known]
         write_text(arguments.write_baseline, baseline(entries))
-    read = [file for outcome in outcomes for file in outcome.files]
     return max(outcome.status for outcome in outcomes), read

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_branch, add_model, load_model
+from regularize.commands.outputs import OutputAction
 from regularize.commands.values import LOADS, RATES, assignments, units_of
 from regularize.errors import ModelError, RegularizeError
 from regularize.model.units import SECONDS, value_of
@@ -82,8 +83,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="rate in rad/s and m/s below which dry friction of joints falls off (1e-3)",
     )
-    parser.add_argument("-o", dest="out", type=Path, metavar="FILE", help="motion as .csv or .npz")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
+    parser.add_argument(
+        "-o", dest="out", action=OutputAction, metavar="FILE", help="motion as .csv or .npz"
+    )
+    parser.add_argument(
+        "--plot", action=OutputAction, metavar="FILE", help="picture as .svg or .png"
+    )
 
 
 def positive(

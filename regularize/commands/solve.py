@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.columns import fitted, width
 from regularize.commands.files import add_model, load_model
+from regularize.commands.outputs import OutputAction
 from regularize.commands.values import COORDINATES, assignments, point_of, pose_of, units_of
 from regularize.errors import ModelError
 from regularize.output_files import write_text
@@ -50,8 +50,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "frame parallel to the ground's (default: the body's own frame)",
     )
     parser.add_argument("--all", action="store_true", help="print all ways, however many")
-    parser.add_argument("--c", metavar="FILE.c", type=Path, help="the formulas as C99")
-    parser.add_argument("--python", metavar="FILE.py", type=Path, help="the formulas as Python")
+    for name, ending, language in (("c", ".c", "C99"), ("python", ".py", "Python")):
+        parser.add_argument(
+            f"--{name}",
+            metavar=f"FILE{ending}",
+            action=OutputAction,
+            endings=(ending,),
+            help=f"the formulas as {language}",
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
+from regularize.commands.outputs import OutputAction
 from regularize.commands.solve import pose_with
 from regularize.commands.values import COORDINATES, assignments, limits, ranges, units_of
 
@@ -70,7 +70,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "-o",
         dest="out",
         metavar="FILE",
-        type=Path,
+        action=OutputAction,
         help="arrays as .npz or .csv, or a picture of one or two axes as .svg, .png, .pdf",
     )
 
