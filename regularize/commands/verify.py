@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model_options, load_model
+from regularize.commands.files import add_model_options, load_model, reads_model
 from regularize.errors import ReadError, RegularizeError
 from regularize.input_files import read_bytes
 from regularize.output_files import write_text
@@ -29,6 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Check one proof; 0 where it holds, else 1."""
     from regularize.proofs.bounds import verify
 
+    if arguments.model is None and reads_model(arguments):
+        raise RegularizeError("options on how to read a model go with --model MODEL; name it")
     try:
         document = json.loads(read_bytes(str(arguments.proof)))
     except (ValueError, RecursionError) as error:

@@ -8,6 +8,8 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "kernel.c"
 
@@ -16,6 +18,7 @@
 #endif
 
 #define MOST_THREADS 64
+#define ONE_MORE(name) +1
 
 typedef struct {
     PyObject_HEAD
@@ -114,11 +117,38 @@ static void give_back(Kernel *self, double *numbers) {
     }
 }
 
+/* Whether the items of a buffer have one of these formats and that size, and are aligned. */
+static int holds(const Py_buffer *view, const char *formats, size_t size) {
+    return view->format != NULL && strlen(view->format) == 1 &&
+           strchr(formats, view->format[0]) != NULL && (size_t)view->itemsize == size &&
+           (uintptr_t)view->buf % size == 0;
+}
+
+/* Whether tables can be laid over these buffers: their sections begin inside, one behind the other,
+ * and lengths are not negative. What the sections hold is not looked at. */
+static int fits(const Py_buffer *integers, const Py_buffer *reals) {
+    enum { COUNTED = 0 INTEGERS(ONE_MORE), ALL = COUNTED REALS(ONE_MORE) };
+    const Py_ssize_t ends[] = {integers->len / (Py_ssize_t)sizeof(int),
+                               reals->len / (Py_ssize_t)sizeof(double)};
+    const int *start = integers->buf;
+    if (!holds(integers, "il", sizeof(int)) || !holds(reals, "d", sizeof(double))) return 0;
+    if (ends[0] < ALL) return 0;
+    for (int i = 0; i < ALL; ++i) {
+        const int least = i == 0 ? ALL : i == COUNTED ? 0 : start[i - 1];
+        if (start[i] < least || start[i] >= ends[i >= COUNTED]) return 0;
+    }
+    if (start[1] - start[0] != number_of_sizes || start[start[0]] != 1) return 0;
+    for (int i = 0; i < number_of_sizes; ++i) {
+        if (start[start[0] + i] < 0) return 0;
+    }
+    return 1;
+}
+
 /* The buffer of an array of doubles, contiguous, of one or two axes; else of a copy that is one. */
 static int view_numbers(Kernel *self, PyObject *array, Py_buffer *view) {
     const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
     if (PyObject_CheckBuffer(array) && PyObject_GetBuffer(array, view, flags) == 0) {
-        if (view->format != NULL && view->format[0] == 'd' && view->format[1] == 0) return 0;
+        if (holds(view, "d", sizeof(double))) return 0;
         PyBuffer_Release(view);
     }
     PyErr_Clear();
@@ -218,9 +248,11 @@ static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t
     call.entry = entry, call.tables = &self->tables;
     if (count == entry->inputs + 1) {
         PyObject *given = arguments[count - 1];
-        if (!PyLong_Check(given)) return PyErr_Format(PyExc_TypeError, "threads is a whole number");
+        PyObject *whole = PyNumber_Index(given);
+        if (whole == NULL) return PyErr_Format(PyExc_TypeError, "threads is a whole number");
         int beyond;
-        const long wanted = PyLong_AsLongAndOverflow(given, &beyond);
+        const long wanted = PyLong_AsLongAndOverflow(whole, &beyond);
+        Py_DECREF(whole);
         threads = beyond || wanted > MOST_THREADS ? MOST_THREADS + 1 : wanted < 1 ? 0 : (int)wanted;
     }
     if (count != entry->inputs && count != entry->inputs + 1) {
@@ -281,8 +313,14 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     }
     Kernel *self = (Kernel *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    if (PyObject_GetBuffer(integers, &self->integers, PyBUF_C_CONTIGUOUS) < 0 ||
-        PyObject_GetBuffer(reals, &self->reals, PyBUF_C_CONTIGUOUS) < 0) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
+    if (PyObject_GetBuffer(integers, &self->integers, flags) < 0 ||
+        PyObject_GetBuffer(reals, &self->reals, flags) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (!fits(&self->integers, &self->reals)) {
+        PyErr_SetString(PyExc_ValueError, "these arrays hold no tables of a machine");
         Py_DECREF(self);
         return NULL;
     }
