@@ -170,6 +170,12 @@ def run(arguments: argparse.Namespace) -> int:
     torques = assignments(arguments.actuate, "--actuate", units_of(mechanism, LOADS))
     rates = assignments(arguments.rate, "--rate", units_of(mechanism, RATES))
     driven = drives(arguments.drive, mechanism)
+    for name in torques:
+        if name in driven:
+            raise RegularizeError(
+                f"--actuate {name}: the joint is driven, with whatever force that takes; leave one "
+                "of the two out"
+            )
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     shown = console.is_terminal

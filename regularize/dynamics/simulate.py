@@ -125,13 +125,9 @@ def simulate(
             + "; leave one of the two out"
         )
     motions = {name: prescribed(name, motion, duration) for name, motion in (drive or {}).items()}
-    for what, names in (("rate", rates), ("force", torques)):
-        both = sorted({*motions} & {*(names or {})})
-        if both:
-            raise ModelError(
-                f"joint {both[0]!r} is driven, so its {what} follows from its motion; leave one "
-                "of the two out"
-            )
+    both = sorted({*motions} & {*(rates or {})})
+    if both:
+        raise ModelError(f"joint {both[0]!r} is driven, so its rate is given already; leave it out")
     if coordinates == "path":
         from regularize.dynamics.one_freedom.building import path  # loads all closed forms
 

@@ -81,7 +81,7 @@ def setting_of(
         if name not in known:
             if body is None and name in COORDINATES:
                 raise ModelError(
-                    f"{name!r} is a coordinate of a body's pose: name that body as well"
+                    f"{name!r} is a coordinate of a body's pose: name the body as well"
                 )
             raise ModelError(f"there is no input {name!r}{did_you_mean(name, known)}")
     graph, names = build(mechanism), list(dict.fromkeys(full.values()))
