@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from regularize.commands.files import add_branch, add_model_options, add_no_meshes
-from regularize.commands.outputs import OutputAction, check_read, outputs_of
+from regularize.commands.outputs import OutputAction
 from regularize.commands.values import count, length, some
 from regularize.displayed import displayed
 from regularize.errors import RegularizeError
@@ -183,8 +183,6 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     for outcome in outcomes:
         if outcome.line.error is not None:
             sys.stderr.write(f"regularize: {outcome.line.error}\n")
-    read = [file for outcome in outcomes for file in outcome.files]
-    check_read(outputs_of(arguments), read)
     files = checking.compose(outcomes)
     for path, text in files.items():
         if path is None:
@@ -194,4 +192,5 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     if arguments.write_baseline is not None:
         entries = [entry for outcome in outcomes for entry in outcome.known]
         write_text(arguments.write_baseline, baseline(entries))
+    read = [file for outcome in outcomes for file in outcome.files]
     return max(outcome.status for outcome in outcomes), read
