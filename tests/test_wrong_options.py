@@ -63,6 +63,8 @@ def here(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("workspace m.urdf --over A=-1:1:100000000", "a map of 100000000 points is larger than"),
         ("workspace m.urdf --over A=-1:1:2000 D=0:1:2000", "a map of 4000000 points is larger"),
         ("solve m.urdf --at A=1 A=2", "--at A=2: 'A' is given already; give it once"),
+        ("solve m.urdf --pose slider=0.3 --at slider.x=1", "--pose slider=0.3 gives it already"),
+        ("workspace m.urdf --over A --limits A=0:1 A=0:2", "--limits A=0:2: 'A' is given already"),
         ("solve m.urdf --point 0,0,0", "--point 0,0,0: of which body?"),
         ("simulate m.urdf --rate A=1 --rate A=2", "--rate A=2: 'A' is given already"),
         ("simulate m.urdf --actuate A=1 --actuate A=2", "--actuate A=2: 'A' is given already"),

@@ -83,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
                     f"by {', '.join(found.inputs)}"
                 )
             given = [f"{name}={text}" for name, text in zip(found.inputs, texts, strict=True)]
+            for name in {*found.inputs} & {*values}:
+                raise ModelError(f"--at {name}=…: --pose {arguments.pose} gives it already")
             values |= assignments(given, "--pose", units)
         inputs = [*named, *found.inputs]
     else:

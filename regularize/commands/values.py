@@ -109,6 +109,8 @@ def limits(
             raise RegularizeError(
                 f"--limits {entry}: expected JOINT=LOWER:UPPER, such as P1=-50mm:50mm"
             )
+        if name in found:
+            raise RegularizeError(f"--limits {entry}: {name!r} is given already; give it once")
         lower, upper = (_value(bound, f"--limits {entry}", units(name)) for bound in bounds)
         found[name] = lower, upper
     return found
