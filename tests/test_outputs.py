@@ -87,6 +87,10 @@ def test_what_a_model_includes_is_not_lost(
     Path("bar.stl").write_text("solid bar\nendsolid bar\n")
     to = ["--to", "json"] if verb == "export" else []
     assert "-o bar.stl: is read" in refused([verb, "robot.urdf", *to, "-o", "bar.stl"], capsys)
+    if verb == "check":
+        for jobs in ("1", "2"):
+            both = ["check", "m.urdf", "robot.urdf", "-j", jobs, "-o", "bar.stl"]
+            assert "-o bar.stl: is read" in refused(both, capsys)
     assert rg.load("robot.urdf").path in [*files_of(rg.load("robot.urdf"))]
 
 

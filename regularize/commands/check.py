@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from regularize.commands.files import add_branch, add_model_options, add_no_meshes
-from regularize.commands.outputs import OutputAction, check_read, outputs_of
-from regularize.commands.values import length
+from regularize.commands.outputs import OutputAction
+from regularize.commands.values import count, length, some
 from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 from regularize.output_files import write_text
@@ -48,9 +48,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--watch", action="store_true", help="check again when a file changes, until Ctrl-C"
     )
-    report.add_argument("-v", dest="verbose", action="store_true", help="every loop by itself")
-    report.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
-    report.add_argument("--top", type=int, metavar="N", default=4, help="loops shown in full (4)")
+    detail = report.add_mutually_exclusive_group()
+    detail.add_argument("-v", dest="verbose", action="store_true", help="every loop by itself")
+    detail.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
+    report.add_argument("--top", type=count, metavar="N", default=4, help="loops shown in full (4)")
     report.add_argument(
         "--color",
         choices=("auto", "always", "never"),
@@ -100,7 +101,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     analysis.add_argument(
         "--configurations", type=count, metavar="N", help="configurations to certify (50)"
     )
-    analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
+    analysis.add_argument("--seed", type=count, default=0, help="seed of random configurations (0)")
     for name, metavar, words, unit, more in (
         (
             "tolerance",
@@ -124,7 +125,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             help=f"{words}; for all joints as {unit}, or a CSV, JSON or YAML file with joint, "
             f"translation, rotation{more}; or several of these",
         )
-    analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
+    analysis.add_argument("-j", "--jobs", type=some, metavar="N", help="models checked at a time")
 
 
 def positive(text: str) -> float:
@@ -138,14 +139,6 @@ def positive(text: str) -> float:
 def size(text: str) -> float:
     """A positive length from the command line."""
     return positive(repr(length(text)))
-
-
-def count(text: str) -> int:
-    """A number of things from the command line."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below zero")
-    return number
 
 
 def codes(text: str) -> tuple[str, ...]:
@@ -190,8 +183,6 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     for outcome in outcomes:
         if outcome.line.error is not None:
             sys.stderr.write(f"regularize: {outcome.line.error}\n")
-    read = [file for outcome in outcomes for file in outcome.files]
-    check_read(outputs_of(arguments), read)
     files = checking.compose(outcomes)
     for path, text in files.items():
         if path is None:
@@ -201,4 +192,5 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     if arguments.write_baseline is not None:
         entries = [entry for outcome in outcomes for entry in outcome.known]
         write_text(arguments.write_baseline, baseline(entries))
+    read = [file for outcome in outcomes for file in outcome.files]
     return max(outcome.status for outcome in outcomes), read

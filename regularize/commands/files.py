@@ -78,6 +78,12 @@ def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
+def reads_model(arguments: argparse.Namespace) -> bool:
+    """Whether an option says how a model is to be read or completed."""
+    completed = (arguments.absorb_gaps, arguments.as_designed, arguments.density)
+    return bool(reading_options(arguments)) or any(completed)
+
+
 def add_fail_on(parser: argparse.ArgumentParser) -> None:
     """Which findings give exit status 1."""
     parser.add_argument(

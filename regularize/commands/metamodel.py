@@ -14,7 +14,7 @@ from regularize.commands.files import (
     load_model,
 )
 from regularize.commands.outputs import OutputAction
-from regularize.commands.values import angle_or_length
+from regularize.commands.values import angle_or_length, count, some
 from regularize.errors import ModelError
 from regularize.output_files import write_bytes, write_text
 
@@ -47,8 +47,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clearance", type=float, default=0.0, help="distance kept from singularities (0)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random points (0)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that sample (1)")
+    parser.add_argument("--seed", type=count, default=0, help="seed of the random points (0)")
+    parser.add_argument("--jobs", type=some, default=1, help="processes that sample (1)")
     parser.add_argument(
         "-o",
         dest="out",

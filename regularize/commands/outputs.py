@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 WAY_OUT = "name another file"
 
 
+class WouldBeLost(RegularizeError):
+    """A file that is read would be written over; the command ends, whatever else it is to do."""
+
+
 @dataclass(frozen=True)
 class Output:
     """A file or folder to write.
@@ -95,13 +99,13 @@ def check_read(outputs: Iterable[Output], read: Iterable[str]) -> None:
     """Refuse to write in the place of a file that is read.
 
     Raises:
-        RegularizeError: A file to write is one of these.
+        WouldBeLost: A file to write is one of these.
     """
     files = [*dict.fromkeys(read)]
     for output in outputs:
         for file in files if output.path.is_file() else ():
             if _same(output.path, Path(file)):
-                raise RegularizeError(
+                raise WouldBeLost(
                     f"{output.option} {output.path}: is read, and would be lost; {WAY_OUT}"
                 )
 

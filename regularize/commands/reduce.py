@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
 from regularize.commands.outputs import Output, check_read, files_of
+from regularize.commands.values import count
 from regularize.errors import UnknownFormat
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", metavar="FORMAT", help="format to write (default: the one read)")
     add_fail_on(parser)
-    parser.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
+    parser.add_argument("--seed", type=count, default=0, help="seed of random configurations (0)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_branch, add_model, add_no_meshes, load_model
 from regularize.commands.outputs import OutputAction
+from regularize.commands.values import count
 from regularize.output_files import write_bytes
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_branch(parser)
     parser.add_argument(
-        "--ghosts", type=int, metavar="N", default=3, help="faint poses of the motion (3)"
+        "--ghosts", type=count, metavar="N", default=3, help="faint poses of the motion (3)"
     )
     add_no_meshes(parser)
     parser.add_argument(

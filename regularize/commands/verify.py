@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.check import positive
-from regularize.commands.files import add_model_options, load_model
+from regularize.commands.files import add_model_options, load_model, reads_model
 from regularize.errors import ReadError, RegularizeError
 from regularize.input_files import read_bytes
 from regularize.output_files import write_text
@@ -35,6 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Check one proof; 0 where it holds, else 1."""
     from regularize.proofs.bounds import verify
 
+    if arguments.model is None and reads_model(arguments):
+        raise RegularizeError("options on how to read a model go with --model MODEL; name it")
     try:
         document = json.loads(read_bytes(str(arguments.proof)), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

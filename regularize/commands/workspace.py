@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
 from regularize.commands.outputs import OutputAction
-from regularize.commands.solve import pose_with
-from regularize.commands.values import COORDINATES, assignments, limits, ranges, units_of
+from regularize.commands.solve import check_point, pose_with
+from regularize.commands.values import COORDINATES, assignments, limits, ranges, some, units_of
 
 if TYPE_CHECKING:
     from regularize.lie.screw import Array
@@ -63,7 +63,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="limits in the place of the model's, for a joint or a pattern: P?=-100mm:100mm",
     )
     parser.add_argument(
-        "--samples", type=int, default=41, metavar="N", help="points along an axis (41)"
+        "--samples", type=some, default=41, metavar="N", help="points along an axis (41)"
     )
     parser.add_argument("--way", type=int, metavar="N", help="way to assemble (default: as stored)")
     parser.add_argument(
@@ -82,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.out is not None:
         checked(arguments.out)
+    check_point(arguments)
     mechanism = load_model(arguments.file, arguments)
     units = units_of(mechanism, COORDINATES)
     found = workspace(

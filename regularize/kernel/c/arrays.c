@@ -4,6 +4,7 @@
  * read where NumPy keeps them: the beginning of its array objects has been the same since 1.0, its
  * headers are not needed for it, and a sample says whether it still is. */
 #include <Python.h>
+#include <stdint.h>
 #include <string.h>
 
 /* The beginning of NumPy's array objects. */
@@ -83,13 +84,20 @@ static inline int read_array(const Arrays *self, PyObject *object, Numbers *foun
     return 1;
 }
 
+/* Whether the items of a buffer have one of these formats and that size, and are aligned. */
+static int holds(const Py_buffer *view, const char *formats, size_t size) {
+    return view->format != NULL && strlen(view->format) == 1 &&
+           strchr(formats, view->format[0]) != NULL && (size_t)view->itemsize == size &&
+           (uintptr_t)view->buf % size == 0;
+}
+
 /* The numbers of an array of doubles, contiguous, of one or two axes; else of a copy that is one. */
 static int view_numbers(const Arrays *self, PyObject *array, Numbers *found) {
     const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
     Py_buffer *view = &found->view;
     if (read_array(self, array, found)) return 0;
     int failed = !PyObject_CheckBuffer(array) || PyObject_GetBuffer(array, view, flags) < 0;
-    if (!failed && (view->format == NULL || strcmp(view->format, "d") != 0)) {
+    if (!failed && !holds(view, "d", sizeof(double))) {
         PyBuffer_Release(view);
         failed = 1;
     }

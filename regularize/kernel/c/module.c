@@ -17,6 +17,7 @@
 #endif
 
 #define MOST_THREADS 64
+#define ONE_MORE(name) +1
 
 typedef struct {
     PyObject_HEAD
@@ -115,6 +116,26 @@ static void give_back(Kernel *self, double *numbers) {
     }
 }
 
+/* Whether tables can be laid over these buffers: their sections begin inside, one behind the other,
+ * and lengths are not negative. What the sections hold is not looked at. */
+static int fits(const Py_buffer *integers, const Py_buffer *reals) {
+    enum { COUNTED = 0 INTEGERS(ONE_MORE), ALL = COUNTED REALS(ONE_MORE) };
+    const Py_ssize_t ends[] = {integers->len / (Py_ssize_t)sizeof(int),
+                               reals->len / (Py_ssize_t)sizeof(double)};
+    const int *start = integers->buf;
+    if (!holds(integers, "il", sizeof(int)) || !holds(reals, "d", sizeof(double))) return 0;
+    if (ends[0] < ALL) return 0;
+    for (int i = 0; i < ALL; ++i) {
+        const int least = i == 0 ? ALL : i == COUNTED ? 0 : start[i - 1];
+        if (start[i] < least || start[i] >= ends[i >= COUNTED]) return 0;
+    }
+    if (start[1] - start[0] != number_of_sizes || start[start[0]] != 1) return 0;
+    for (int i = 0; i < number_of_sizes; ++i) {
+        if (start[start[0] + i] < 0) return 0;
+    }
+    return 1;
+}
+
 /* Run an entry on its arrays; N < 0 stands for one state without leading axis. */
 static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
     Share shares[MOST_THREADS];
@@ -187,9 +208,11 @@ static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t
     call.entry = entry, call.tables = &self->tables;
     if (count == entry->inputs + 1) {
         PyObject *given = arguments[count - 1];
-        if (!PyLong_Check(given)) return PyErr_Format(PyExc_TypeError, "threads is a whole number");
+        PyObject *whole = PyNumber_Index(given);
+        if (whole == NULL) return PyErr_Format(PyExc_TypeError, "threads is a whole number");
         int beyond;
-        const long wanted = PyLong_AsLongAndOverflow(given, &beyond);
+        const long wanted = PyLong_AsLongAndOverflow(whole, &beyond);
+        Py_DECREF(whole);
         threads = beyond || wanted > MOST_THREADS ? MOST_THREADS + 1 : wanted < 1 ? 0 : (int)wanted;
     }
     if (count != entry->inputs && count != entry->inputs + 1) {
@@ -250,8 +273,14 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     }
     Kernel *self = (Kernel *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    if (PyObject_GetBuffer(integers, &self->integers, PyBUF_C_CONTIGUOUS) < 0 ||
-        PyObject_GetBuffer(reals, &self->reals, PyBUF_C_CONTIGUOUS) < 0) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
+    if (PyObject_GetBuffer(integers, &self->integers, flags) < 0 ||
+        PyObject_GetBuffer(reals, &self->reals, flags) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (!fits(&self->integers, &self->reals)) {
+        PyErr_SetString(PyExc_ValueError, "these arrays hold no tables of a machine");
         Py_DECREF(self);
         return NULL;
     }
