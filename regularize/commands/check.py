@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regularize.commands.files import add_branch, add_model_options, add_no_meshes
 from regularize.commands.outputs import OutputAction
-from regularize.commands.values import count, length, some
+from regularize.commands.values import count, length, positive, some
 from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 from regularize.output_files import write_text
@@ -126,14 +126,6 @@ def add(parser: argparse.ArgumentParser) -> None:
             f"translation, rotation{more}; or several of these",
         )
     analysis.add_argument("-j", "--jobs", type=some, metavar="N", help="models checked at a time")
-
-
-def positive(text: str) -> float:
-    """A positive number from the command line."""
-    number = float(text)
-    if not 0.0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return number
 
 
 def size(text: str) -> float:

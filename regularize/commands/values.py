@@ -28,6 +28,14 @@ RATES: Tables = tuple(rates(table) for table in COORDINATES)
 LOADS: Tables = (FORCES, TORQUES)
 
 
+def positive(text: str) -> float:
+    """A positive number from the command line."""
+    number = float(text)
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
 def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
     """Which units fit a joint or a coordinate of a pose, by its name.
 

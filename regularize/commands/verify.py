@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.check import positive
 from regularize.commands.files import add_model_options, load_model, reads_model
+from regularize.commands.values import positive
 from regularize.errors import ReadError, RegularizeError
 from regularize.input_files import read_bytes
 from regularize.output_files import write_text
