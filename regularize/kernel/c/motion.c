@@ -140,31 +140,6 @@ static void energies(const Motion *m, const double *q, const double *v, double *
     }
 }
 
-/* Rates (rows,) of the rows at velocities, after positions(). */
-static void row_speeds(const Tables *t, Workspace *w, const double *v, double *speeds) {
-    static const double rest[3] = {0.0, 0.0, 0.0};
-    const int loops = t->size[loop_rows_size];
-    velocities(t, w, v, rest);
-    for (int i = 0; i < t->size[closures_size]; ++i) {
-        double frame[12], one[6], two[6], speed[6], a[3];
-        compose(w->pose + 12 * t->first[i], t->row_frame + 12 * i, frame);
-        motion_at(w, t->first[i], frame + 9, one, a);
-        motion_at(w, t->second[i], frame + 9, two, a);
-        copy(w->twist + 6 * t->first[i] + 3, one + 3);
-        copy(w->twist + 6 * t->second[i] + 3, two + 3);
-        for (int j = 0; j < 6; ++j) two[j] -= one[j];
-        rotate_back(frame, two, speed);
-        rotate_back(frame, two + 3, speed + 3);
-        for (int r = t->row[i]; r < t->row[i + 1]; ++r) speeds[r] = work(t->covector + 6 * r, speed);
-    }
-    for (int r = loops; r < t->size[rows_size]; ++r) {
-        speeds[r] = 0.0;
-        for (int e = t->coupling[r - loops]; e < t->coupling[r - loops + 1]; ++e) {
-            speeds[r] += t->coefficient[e] * v[t->rate[t->coupled[e]]];
-        }
-    }
-}
-
 /* Bring a configuration and a velocity onto the closed loops by the shortest steps; 1 where that
  * fails. Limits are errors of the rows that are good enough, and pivots that are none; a careful step
  * is made whatever the errors, which rows next to dependence make much more of. */
@@ -172,19 +147,19 @@ static int close_state(const Tables *t, Workspace *w, const double *limits, int 
                        double *v) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
     if (rows == 0) return 0;
-    fill(0.0, nv, w->line);
     for (int round = 0; round < 5; ++round) {
         double largest = 0.0;
         positions(t, w, q);
         if (row_errors(t, w, q, w->values)) return 1;
         for (int r = 0; r < rows; ++r) largest = fmax(largest, fabs(w->values[r]));
         if (!(largest > limits[0] || (careful && round == 0)) || round == 4) break;
-        if (correct(t, w, w->values, w->line, limits[1], w->correction)) return 1;
+        if (correct(t, w, w->values, NULL, limits[1], w->correction)) return 1;
         integrate(t, w->correction, q);
     }
+    load_rows_of_velocities(t, w);
     row_speeds(t, w, v, w->values);
     w->clearness[0] = 1.0;
-    if (correct(t, w, w->values, w->line, limits[1], w->correction)) return 1;
+    if (correct_velocities(t, w, w->values, NULL, limits[1], w->correction)) return 1;
     add_to(w->correction, nv, v);
     return 0;
 }
