@@ -48,13 +48,15 @@ def alone(reduction: Reduction) -> tuple[str, bool]:
             place = descent.lowest(starts, effort, largest=largest, alone=True)
             if place is not None:
                 kept, every = (float(s[0]) / typical for s in descent.smallest(place.q[None]))
-                found.append((kept, every, counted(descent, place.q, typical), len(starts)))
+                ranks = counted(descent, place.q, typical)
+                found.append((kept, every, ranks, len(starts), descent.rank))
             if found and min(found)[0] < NEAR:
                 break
-    kept, every, (one, other), starts_tried = min(found)
+    kept, every, (one, other), tried, rank = min(found)
     if kept >= NEAR:
-        return f"none: {kept:.2f} is the least from {starts_tried} starts", one == other
-    return f"{kept:.0e} {every:.0e}   {one} of {other}", one == other
+        words = f"none: {kept:.2f} (all: {every:.2f}) is the least from {tried} starts"
+        return words, one == other
+    return f"{kept:.0e} {every:.0e}   {one} and {other} of {rank}", one == other
 
 
 def main(arguments: list[str]) -> int:
