@@ -51,13 +51,13 @@ class ReadError(RegularizeError):
 class UnknownFormat(RegularizeError):
     """No adapter recognises the file."""
 
-    def __init__(self, path: str, known: Sequence[str]) -> None:
-        """Name the file, the known formats and the way out."""
+    def __init__(self, path: str, known: Sequence[str], option: str = "--format") -> None:
+        """Name the file, the known formats and the way out, an option of whoever is asking."""
         self.path, self.known = path, tuple(known)
         near = did_you_mean(path, known).partition(";")[0]
         super().__init__(
             f"{path}: no known model format{near} (known: {', '.join(known)}); "
-            "name it with --format, or see `regularize formats`"
+            f"name it with {option}, or see `regularize formats`"
         )
 
 

@@ -32,7 +32,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 def missing(page: Path) -> list[str]:
     """Extras that the page states and that are not installed here."""
-    stated = re.findall(r"pin-regularize\[([\w,-]+)\]", text_of(page))
+    stated = re.findall(r"pip install '\.\[([\w,-]+)\]'", text_of(page))
     extras = {extra for names in stated for extra in names.split(",")} - {"all"}
     return sorted(extra for extra in extras if find_spec(MODULES.get(extra, extra)) is None)
 

@@ -61,6 +61,17 @@ def test_the_version_is_printed_without_heavy_imports():
     assert done.stdout.startswith("regularize ")
 
 
+def test_a_check_loads_no_library_that_only_few_mechanisms_need() -> None:
+    heavy = {"scipy", "networkx", "pinocchio", "trimesh", "numpy.ma", "regularize.proofs.verifier"}
+    model = Path(__file__).parents[1] / "assets" / "planar_fourbar.urdf"
+    code = (
+        f"import sys; from regularize.cli import main; main(['check', {str(model)!r}]);"
+        f"sys.exit(', '.join({heavy!r} & {{*sys.modules}}) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert not done.returncode, f"loaded: {done.stderr}"
+
+
 def test_unknown_public_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="nonsense"):
         regularize.nonsense  # noqa: B018

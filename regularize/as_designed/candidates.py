@@ -67,6 +67,31 @@ def nearly_closed(
     return loops, np.asarray(assembled)
 
 
+def possible(cell: CellMobility, near: float, *, proved: bool) -> bool:
+    """Whether there can be candidates: somewhere equations are weak that are wherever it moves.
+
+    Args:
+        cell: The cell's mobility as written.
+        near: Largest change of a joint's place or axis that is looked for.
+        proved: Whether what is known of the motions that they have is beyond doubt.
+    """
+    elsewhere = cell.generic.singular_values
+    if not len(elsewhere):
+        return True
+    weak = elsewhere[1 : cell.freedoms - _least(cell, proved) + 1] <= _noise(elsewhere, near)
+    return bool(weak.any()) or len(elsewhere) <= cell.freedoms - _least(cell, proved)
+
+
+def _least(cell: CellMobility, proved: bool) -> int:
+    """Number of motions that candidates have at least."""
+    return (cell.finite or 0) + int(proved or not cell.finite)
+
+
+def _noise(values: Array, near: float) -> float:
+    """Singular values that noise may keep from zero."""
+    return float(SHOWN**2 * near * values[0])
+
+
 def candidates(
     loops: LoopKinematics,
     q: Array,
@@ -91,7 +116,7 @@ def candidates(
             may be found again.
         cycles: Short independent loops of the cell.
     """
-    least = (cell.finite or 0) + int(proved or not cell.finite)
+    least = _least(cell, proved)
     if loops.freedoms == least:
         return []
     elsewhere = cell.generic.singular_values
@@ -129,8 +154,8 @@ def _weak(
         Candidate(_names(loops), n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
         for i in range(1, min(len(s), n - least + 1))
         if EXACT.closed * s[0] < s[i] <= s[i - 1] / SHOWN
-        and s[i] <= SHOWN**2 * near * s[0]
-        and (i >= len(elsewhere) or elsewhere[i] <= SHOWN**2 * near * elsewhere[0])
+        and s[i] <= _noise(s, near)
+        and (i >= len(elsewhere) or elsewhere[i] <= _noise(elsewhere, near))
     ]
     return sorted(found, key=lambda candidate: not candidate.searched)
 

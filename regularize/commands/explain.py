@@ -7,10 +7,8 @@ import sys
 
 from regularize.commands.columns import listed_in_columns, width, wrapped
 from regularize.displayed import did_you_mean
-from regularize.proofs.words import theorem
+from regularize.errors import ReadError, RegularizeError
 from regularize.report.rules import RULES, rule
-from regularize.report.snippets.dialects import DIALECT_OF, TITLES, written
-from regularize.report.snippets.table import SNIPPETS
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +26,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation of one code, or the list of all."""
+    from regularize.proofs.words import theorem  # all verbs load this module, few need the texts
+
     if arguments.code is None:
         entries = [(f"{r.code}  {r.severity:<8}", r.name) for r in RULES]
         sys.stdout.writelines(f"{line}\n" for line in listed_in_columns(entries, gap=1))
@@ -40,6 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
             f"regularize: no code {arguments.code!r}{near}; `regularize explain` lists all codes\n"
         )
         return 2
+    if arguments.dialect is not None and arguments.model is not None:
+        raise RegularizeError(
+            f"--in {arguments.dialect} and {arguments.model} both name the format of the examples; "
+            "leave one out"
+        )
     dialect = dialect_of(arguments.dialect or arguments.model or "urdf")
     sections = {
         "What it is": found.what,
@@ -60,6 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _snippets(code: str, dialect: str) -> list[str]:
     """The bad and the good piece of a model."""
+    from regularize.report.snippets.dialects import TITLES, written
+    from regularize.report.snippets.table import SNIPPETS
+
     lines = []
     for title, pieces in (("Bad", SNIPPETS[code].bad), ("Good", SNIPPETS[code].good)):
         text, used = written(pieces, dialect)
@@ -84,8 +92,13 @@ def dialect_of(name: str) -> str:
     Raises:
         RegularizeError: It is neither.
     """
+    from regularize.report.snippets.dialects import DIALECT_OF, TITLES
+
     if name.lower() in {**DIALECT_OF, **dict.fromkeys(TITLES)}:
         return DIALECT_OF.get(name.lower(), name.lower())
-    from regularize.adapters.reading import detect
+    from regularize.adapters.reading import by_content, detect, model_file
 
-    return DIALECT_OF.get(detect(name).name, "urdf")
+    found = detect(name)
+    if found.sniff is not None and found not in by_content(model_file(name)):
+        raise ReadError(name, f"does not begin as {found.title} does; name a model, or a format")
+    return DIALECT_OF.get(found.name, "urdf")

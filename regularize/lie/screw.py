@@ -56,7 +56,7 @@ def helical(axis: ArrayLike, point: ArrayLike, pitch: float) -> Array:
         pitch: Translation in metres per radian of rotation.
     """
     e = unit(axis)
-    return np.concatenate([np.cross(np.asarray(point, dtype=np.float64), e) + pitch * e, e])
+    return np.concatenate([cross(np.asarray(point, dtype=np.float64), e) + pitch * e, e])
 
 
 def cross_matrix(w: Array) -> Array:
@@ -70,8 +70,9 @@ def cross_matrix(w: Array) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Cross products over leading axes, shape (..., 3); quicker than ``numpy.cross`` on few."""
-    result = np.zeros(np.broadcast_shapes(a.shape, b.shape))
-    result[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    first = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    result = np.empty((*first.shape, 3))
+    result[..., 0] = first
     result[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
     result[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     return result
@@ -121,12 +122,14 @@ def adjoint(T: Array) -> Array:
     return matrix
 
 
+#: Which entry of a screw stands where in its matrix, and with which sign.
+_ENTRY = np.array([[0, 5, 4, 0], [5, 0, 3, 1], [4, 3, 0, 2], [0, 0, 0, 0]])
+_SIGN = read_only([[0, -1, 1, 1], [1, 0, -1, 1], [-1, 1, 0, 1], [0, 0, 0, 0]])
+
+
 def hat(screw: Array) -> Array:
     """The screw as a 4x4 matrix of se(3), shape (..., 4, 4)."""
-    matrix = np.zeros((*screw.shape[:-1], 4, 4))
-    matrix[..., :3, :3] = cross_matrix(screw[..., 3:])
-    matrix[..., :3, 3] = screw[..., :3]
-    return matrix
+    return np.asarray(screw[..., _ENTRY] * _SIGN)
 
 
 def exp(twist: Array) -> Array:
@@ -135,14 +138,24 @@ def exp(twist: Array) -> Array:
     With :math:`\theta = |\omega|`: :math:`\exp \hat S = I + \hat S
     + \frac{1 - \cos\theta}{\theta^2} \hat S^2 + \frac{\theta - \sin\theta}{\theta^3} \hat S^3`.
     """
-    theta = np.linalg.norm(twist[..., 3:], axis=-1)[..., None, None]
+    w = twist[..., 3:]
+    theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-4
-    safe = np.where(small, 1.0, theta)
-    second = np.where(small, 0.5 - theta**2 / 24, (1 - np.cos(safe)) / safe**2)
-    third = np.where(small, 1 / 6 - theta**2 / 120, (safe - np.sin(safe)) / safe**3)
+    some = bool(small.any())
+    safe = np.where(small, 1.0, theta) if some else theta
+    second, third = (1 - np.cos(safe)) / safe**2, (safe - np.sin(safe)) / safe**3
+    if some:
+        second = np.where(small, 0.5 - theta**2 / 24, second)
+        third = np.where(small, 1 / 6 - theta**2 / 120, third)
     S = hat(twist)
     S2 = S @ S
-    return np.asarray(np.eye(4) + S + second * S2 + third * (S2 @ S))
+    S3 = S2 @ S
+    S2 *= second
+    S3 *= third
+    S += IDENTITY
+    S += S2
+    S += S3
+    return S
 
 
 def log_rotation(R: Array) -> Array:
@@ -223,4 +236,4 @@ def axis_of(screw: Array) -> tuple[Array, Array | None, float | None]:
     if length <= 1e-12 * float(np.linalg.norm(v)):
         return unit(v), None, None
     e = w / length
-    return e, np.cross(e, v / length), float(e @ v) / length
+    return e, cross(e, v / length), float(e @ v) / length

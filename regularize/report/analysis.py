@@ -12,7 +12,7 @@ from regularize.arguments import checked
 from regularize.as_designed.idealise import Idealised, idealise
 from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
-from regularize.manifold.tolerances import positive
+from regularize.manifold.tolerances import relative
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.proofs.special import SpecialLengths, special_lengths
@@ -117,7 +117,7 @@ class Analysis:
         Raises:
             ModelError: ``near`` is no positive number.
         """
-        positive("near", near)
+        relative("near", near)
         began = time.perf_counter() if began is None else began
         reduction = with_other_lengths(reduction)
         special = special_lengths(reduction)

@@ -10,6 +10,7 @@ import numpy as np
 
 from regularize.manifold.assembly import assemble, with_coordinates
 from regularize.manifold.extent import sized_loops
+from regularize.manifold.tolerances import EXACT
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.model.short_repr import ShortRepr
@@ -141,12 +142,18 @@ def _isostatic_here(reduction: Reduction, mechanism: Mechanism) -> bool:
     equations = 6 * graph.loops + len(graph.couplings)
     if graph.freedoms - equations != reduction.finite_mobility or reduction.finite_mobility is None:
         return False
-    assembly = assemble(graph, seed=reduction.seed)
-    if not assembly.closed:
-        return False
+    q, assembled = graph.position, False
     for cell in graph.cells:
-        loops = sized_loops(graph, assembly.q, cell)
-        state = loops.state(assembly.q[loops.columns])
+        loops = sized_loops(graph, q, cell)
+        state = loops.state(q[loops.columns])
+        error = np.max(np.abs(loops.residual(state)), initial=0.0)
+        if error > EXACT.closed and not assembled:
+            assembly = assemble(graph, seed=reduction.seed)
+            if not assembly.closed:
+                return False
+            q, assembled = assembly.q, True
+            loops = sized_loops(graph, q, cell)
+            state = loops.state(q[loops.columns])
         values = np.linalg.svd(loops.jacobian(state)[0] * loops.units, compute_uv=False)
         rows = 6 * len(loops.chords) + len(loops.coupling)
         if len(values) < rows or decide_rank(values, reduction.rtol).rank < rows:

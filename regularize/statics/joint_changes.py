@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -96,16 +98,31 @@ class JointChange:
 
 
 class Stressed:
-    """The self-stress of a mechanism at a configuration that is not singular."""
+    """The self-stress of a mechanism at a configuration that is not singular.
+
+    Attributes:
+        known: What became of the sets of changes that were verified.
+    """
 
     def __init__(self, reduction: Reduction) -> None:
         """Take the assembled pose, or one met on a walk where that is singular."""
         self.reduction = reduction
+        self.known: dict[tuple[JointChange, ...], Any] = {}
+        self._replacements: dict[EdgeId, list[_Replacement]] = {}
+        self._changes: dict[tuple[EdgeId, int], JointChange] = {}
+        self._assembled = with_coordinates(reduction.mechanism, reduction.q)
+        self._coupled = {name for c in reduction.mechanism.couplings for name, _, _ in c.terms}
         q = np.array(reduction.q)
         for cell in reduction.cells:
             if cell.here.rank < cell.generic.rank:
                 q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
         self.q, self.equilibrium = q, Equilibrium(reduction, q)
+
+    @staticmethod
+    @lru_cache(maxsize=1)  # a report and the ways out that it names ask for the same one
+    def of(reduction: Reduction) -> Stressed:
+        """That of a reduction, with all that has been found out about it."""
+        return Stressed(reduction)
 
     def options(
         self, edges: Sequence[EdgeId], keep: set[str], kinds: Collection[str], motors: bool = False
@@ -122,26 +139,32 @@ class Stressed:
         self, e: EdgeId, kinds: Collection[str], motors: bool = False
     ) -> list[JointChange]:
         """Every change of one joint to one of some kinds; none of motors and coupled joints."""
-        mechanism = with_coordinates(self.reduction.mechanism, self.reduction.q)
-        edge = self.reduction.graph.edges[e]
-        joint = mechanism.joint(edge.joint.name)
-        coupled = {name for c in mechanism.couplings for name, _, _ in c.terms}
-        if joint.name in coupled or (joint.actuated and not motors):
+        joint = self.reduction.graph.edges[e].joint
+        if joint.name in self._coupled or (joint.actuated and not motors):
             return []
-        found, R = [], self._assembled(edge)[:3, :3]
-        forces = self._forces(e) if joint.kind == "spherical" else np.zeros((0, 3))
-        for after, replacement, shift, choice in _replacements(joint, forces):
-            if after in kinds:
-                pose = self.equilibrium.origin(e) @ shift
-                added = _added(joint, after, replacement, pose, self.q[list(edge.columns)])
-                seen = None if choice is None else read_only(R @ choice)
-                change = JointChange(
-                    joint.name, joint.kind, after, replacement, read_only(added), seen
-                )
-                found.append(change)
-        return found
+        if e not in self._replacements:
+            joint = self._assembled.joint(joint.name)
+            forces = self._forces(e) if joint.kind == "spherical" else np.zeros((0, 3))
+            self._replacements[e] = list(_replacements(joint, forces))
+        known = enumerate(self._replacements[e])
+        return [self._change(e, k, each) for k, each in known if each.after in kinds]
 
-    def _assembled(self, edge: Edge) -> Array:
+    def _change(self, e: EdgeId, k: int, made: _Replacement) -> JointChange:
+        """The k-th change of a joint."""
+        if (e, k) not in self._changes:
+            edge = self.reduction.graph.edges[e]
+            joint = self._assembled.joint(edge.joint.name)
+            replacement = _replaced(joint, made)
+            pose = self.equilibrium.origin(e) @ made.shift
+            added = _added(joint, made.after, replacement, pose, self.q[list(edge.columns)])
+            R = self._pose(edge)[:3, :3]
+            seen = None if made.choice is None else read_only(R @ made.choice)
+            self._changes[e, k] = JointChange(
+                joint.name, joint.kind, made.after, replacement, read_only(added), seen
+            )
+        return self._changes[e, k]
+
+    def _pose(self, edge: Edge) -> Array:
         """Pose of a joint's frame on its parent at the assembled pose, ground axes."""
         loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
         return np.asarray(poses[loops.row(edge.parent)] @ edge.T_parent)
@@ -209,47 +232,59 @@ def _added(joint: Joint, after: str, replacement: Joint, pose: Array, q: Array) 
     return np.column_stack(tilts)
 
 
-def _replacements(joint: Joint, forces: Array) -> Iterator[tuple[str, Joint, Array, Array | None]]:
-    """Joints with more freedoms in the same position.
+class _Replacement(NamedTuple):
+    """What a joint may become.
+
+    Attributes:
+        after: The kind.
+        screws: Its freedoms in its frame, shape (6, f).
+        shift: Of the joint's frame.
+        choice: The direction chosen, in the frame of the joint as it is.
+    """
+
+    after: str
+    screws: Array
+    shift: Array
+    choice: Array | None = None
+
+
+def _replacements(joint: Joint, forces: Array) -> Iterator[_Replacement]:
+    """Kinds with more freedoms in the same position.
 
     Args:
         joint: The joint as it is.
         forces: Directions in which a ball joint may give way, in its frame, shape (k, 3).
-
-    Yields:
-        The kind, the joint, the shift of its frame, and the direction chosen, in its frame.
     """
     if joint.kind == "fixed" and joint.closure:
-        yield _with(joint, "spherical", joint_screws("spherical"), IDENTITY)
+        yield _Replacement("spherical", joint_screws("spherical"), IDENTITY)
         return
     if joint.kind == "spherical":
         for along in forces:
-            yield _with(
-                joint, "point_on_line", pair_screws("point_on_line", along), IDENTITY, along
-            )
+            screws = pair_screws("point_on_line", along)
+            yield _Replacement("point_on_line", screws, IDENTITY, along)
         return
     if joint.kind not in ("revolute", "prismatic"):
         return
     axis, point, _ = screw.axis_of(joint.screws[:, 0])
     cylindrical = joint_screws("cylindrical", axis)
     if point is None:
-        yield _with(joint, "cylindrical", cylindrical, IDENTITY)
+        yield _Replacement("cylindrical", cylindrical, IDENTITY)
         for normal in perpendiculars(axis):
             screws = pair_screws("line_in_plane", axis, normal)
-            yield _with(joint, "line_in_plane", screws, IDENTITY, normal)
+            yield _Replacement("line_in_plane", screws, IDENTITY, normal)
         return
     shift = screw.transform(None, point)
-    yield _with(joint, "cylindrical", cylindrical, shift)
+    yield _Replacement("cylindrical", cylindrical, shift)
     value = screw.exp(screw.revolute(axis) * float(joint.position[0]))[:3, :3]
     for second in perpendiculars(axis):
         screws = joint_screws("universal", axis, second)
-        yield _with(joint, "universal", screws, shift, value @ second)
-    yield _with(joint, "spherical", joint_screws("spherical"), shift)
+        yield _Replacement("universal", screws, shift, value @ second)
+    yield _Replacement("spherical", joint_screws("spherical"), shift)
     for along in perpendiculars(axis):
         screws = np.column_stack([screw.prismatic(along), screw.revolute(axis)])
-        yield _with(joint, "slotted", screws, shift, along)
+        yield _Replacement("slotted", screws, shift, along)
     for pair in ("point_on_line", "parallel"):
-        yield _with(joint, pair, pair_screws(pair, axis), shift)
+        yield _Replacement(pair, pair_screws(pair, axis), shift)
 
 
 def own_freedom(joint: Joint, screws: Array) -> int | None:
@@ -261,16 +296,16 @@ def own_freedom(joint: Joint, screws: Array) -> int | None:
     return int(np.argmax(kinds)) if kinds.any() else None
 
 
-def _with(
-    joint: Joint, after: str, screws: Array, shift: Array, choice: Array | None = None
-) -> tuple[str, Joint, Array, Array | None]:
+def _replaced(joint: Joint, made: _Replacement) -> Joint:
+    """The joint as it becomes, in the same position."""
+    screws, shift = made.screws, made.shift
     own, limits, dynamics = own_freedom(joint, screws), joint.limits, joint.dynamics
     if own is not None:
         limits = None if limits is None else limits.widened(screws.shape[1], own)
         dynamics = dynamics.widened(screws.shape[1], own)
     replacement = replace(
         joint,
-        kind="composite" if after in ("slotted", *HIGHER_PAIRS) else after,
+        kind="composite" if made.after in ("slotted", *HIGHER_PAIRS) else made.after,
         screws=screws,
         position=np.zeros(screws.shape[1]),
         T_parent_joint=joint.T_parent_joint @ shift,
@@ -281,4 +316,4 @@ def _with(
     if np.any(joint.position):
         moved = screw.inverse(shift) @ motion(joint, joint.position) @ shift
         replacement = replace(replacement, position=joint_position(replacement, moved))
-    return after, replacement, shift, choice
+    return replacement
