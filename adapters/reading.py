@@ -140,7 +140,15 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
         if name not in parameters:
             known = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
             has = ", ".join(known) or "none"
-            raise RegularizeError(f"the reader of {format} has no option {name!r}; it has {has}")
+            why = (
+                ": such a file says itself what floats (SDF: what nothing joins to the world; "
+                "MJCF: what has a <freejoint>)"
+                if name == "floating"
+                else ""
+            )
+            raise RegularizeError(
+                f"the reader of {format} has no option {name!r}{why}; it has {has}"
+            )
 
 
 def model_file(source: str | os.PathLike[str]) -> str:

@@ -125,8 +125,9 @@ _ALIASES = {
     "Actuation": "float | Callable[...]",
     "Drive": "float | str | Callable[...] | tuple",
     "Numerical": "bool | str",
+    "Severity": "str",
 }
-_CLASSES = ("BodyPose", "CellMobility", "Cure", "Inertia", "tuple")
+_CLASSES = ("BodyPose", "CellMobility", "Cure", "Inertia", "Suppression", "tuple")
 _LISTS = ("Sequence[", "Iterable[", "Collection[")
 
 
@@ -236,7 +237,7 @@ def numbers(value: Any) -> Array:
     """
     if not _is_array(value):
         raise TypeError(f"an array of numbers is expected; got {value!r:.60}")
-    found = np.ascontiguousarray(value, dtype=np.float64)
+    found = np.asarray(value, dtype=np.float64, order="C")
     return found if found.flags.aligned else found.copy()
 
 

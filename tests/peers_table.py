@@ -96,7 +96,7 @@ def exudyn(path: Path, report: Any) -> int | None:
     for joint in mechanism.joints:
         T = places[joint.parent] @ joint.T_parent_joint @ _to_axis(joint)
         system.CreateGenericJoint(
-            bodyNumbers=[items[joint.parent], items[joint.child]],
+            itemNumbers=[items[joint.parent], items[joint.child]],
             position=T[:3, 3],
             rotationMatrixAxes=T[:3, :3],
             constrainedAxes=[int(k not in FREE[joint.kind]) for k in range(6)],

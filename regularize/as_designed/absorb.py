@@ -26,7 +26,7 @@ from regularize.lie.screw import Array
 from regularize.lie.subalgebra import RTOL
 from regularize.manifold.assembly import assemble
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.gaps import CLOSED, Gap, gaps, largest_error
+from regularize.manifold.gaps import CLOSED, Gap, closure_errors, gaps, largest_error
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask
 from regularize.manifold.tolerances import EXACT
@@ -152,9 +152,10 @@ def absorb_gaps(mechanism: Mechanism, *, movable: Movable | None = None, seed: i
     for edges in graph.cells:
         loops = sized_loops(graph, assembly.q, edges, spanning_tree(graph))
         q = assembly.q[loops.columns]
-        if largest_error(loops, q) <= CLOSED:
+        errors = closure_errors(loops, q)
+        if np.max(np.abs(errors), initial=0.0) <= CLOSED:
             continue
-        own = tuple(gap for gap in gaps(loops, q) if _size(gap, loops) > CLOSED)
+        own = tuple(gap for gap in gaps(loops, errors) if _size(gap, loops) > CLOSED)
         near = nearly_closed(graph, assembly.q, edges, SLIGHT)
         found = _closed(absorbed.mechanism, *near, movable, seed)
         if found is None:

@@ -24,7 +24,7 @@ from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import EXACT, relative
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph import EdgeId
+from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.model.short_repr import ShortRepr
@@ -207,9 +207,12 @@ def _accepted(
     """
     free = _tried(written, edges, q, candidate, near, None)
     if free is None:
+        graph = build(written.mechanism, as_placed=candidate.missed > 0.0)
+        if not _off_parallel(graph, edges, q, near):
+            return None  # it would be the same again
         return _tried(written, edges, q, candidate, near, near)
     off = SHOWN * free.change.distance
-    if np.abs(_at_pose(free.after, edges).parallel(off)).max() > EXACT.same:
+    if _off_parallel(free.after.graph, edges, _coordinates(free.after, edges), off):
         tidy = _tried(written, edges, q, candidate, min(near, off), off)
         if tidy is not None and (tidy.after.removed, free.change.distance) >= (
             free.after.removed,
@@ -236,16 +239,24 @@ def _tried(
     return _Found(candidate, change, after) if finite.get(edges) == motions else None
 
 
-def _at_pose(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
-    q = reduction.q[list(reduction.graph.columns(edges))]
-    loops = sized_loops(reduction.graph, q, edges)
+def _coordinates(reduction: Reduction, edges: tuple[EdgeId, ...]) -> Array:
+    return np.asarray(reduction.q[list(reduction.graph.columns(edges))])
+
+
+def _places(graph: Graph, edges: tuple[EdgeId, ...], q: Array) -> JointPlaces:
+    loops = sized_loops(graph, q, edges)
     return JointPlaces(loops, loops.state(q))
+
+
+def _off_parallel(graph: Graph, edges: tuple[EdgeId, ...], q: Array, near: float) -> bool:
+    """Whether axes are parallel but for some angle that is no larger than that."""
+    return bool(np.abs(_places(graph, edges, q).parallel(near)).max() > EXACT.same)
 
 
 def _relations(
     loops: LoopKinematics, q: Array, after: Reduction, near: float
 ) -> list[AxisRelation]:
-    places = _at_pose(after, loops.edges)
+    places = _places(after.graph, loops.edges, _coordinates(after, loops.edges))
     written = Axes.of(loops, loops.state(q))
     meant = Axes.of(places.loops, places.reference)
     return missed_relations(written, meant, loops.length, near)

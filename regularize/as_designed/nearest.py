@@ -26,7 +26,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.assembly import with_coordinates
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.projection import Mask, project
+from regularize.manifold.projection import IMPROVED, Mask, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.model.graph import SUBGROUP_KINDS, EdgeId, spanning_tree
 from regularize.model.graph_building import build
@@ -99,13 +99,17 @@ def nearest(
     for way in ways:
         last, loops = way == ways[-1], _again(loops, changed, as_placed)
         visited = follow(loops, q, motions, far=way)
+        least, idle = np.inf, 0
         for k in range(rounds * 4 if last else rounds):
             state = loops.state(visited)
             u, _, _ = np.linalg.svd(loops.residual_jacobian(state) * loops.units)
             left = np.swapaxes(u[:, :, loops.freedoms - motions :], 1, 2)
             missing = (left @ loops.residual(state)[..., None])[..., 0].reshape(-1)
             error = float(np.abs(missing).max(initial=0.0))
-            if error <= 0.1 * EXACT.closed:
+            idle = 0 if error < IMPROVED * least else idle + 1
+            least = min(error, least)
+            # On the last way errors that do not fall any more are what no move takes away.
+            if error <= 0.1 * EXACT.closed or (last and idle > 2 and error > EXACT.same):
                 break
             along = left[..., : 6 * len(loops.chords)] @ places.derivative(state)
             along = along.reshape(len(missing), -1) * free

@@ -8,10 +8,7 @@ import sys
 from regularize.commands.columns import listed_in_columns, width, wrapped
 from regularize.displayed import did_you_mean
 from regularize.errors import ReadError, RegularizeError
-from regularize.proofs.words import theorem
 from regularize.report.rules import RULES, rule
-from regularize.report.snippets.dialects import DIALECT_OF, TITLES, written
-from regularize.report.snippets.table import SNIPPETS
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +26,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation of one code, or the list of all."""
+    from regularize.proofs.words import theorem  # all verbs load this module, few need the texts
+
     if arguments.code is None:
         entries = [(f"{r.code}  {r.severity:<8}", r.name) for r in RULES]
         sys.stdout.writelines(f"{line}\n" for line in listed_in_columns(entries, gap=1))
@@ -66,6 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _snippets(code: str, dialect: str) -> list[str]:
     """The bad and the good piece of a model."""
+    from regularize.report.snippets.dialects import TITLES, written
+    from regularize.report.snippets.table import SNIPPETS
+
     lines = []
     for title, pieces in (("Bad", SNIPPETS[code].bad), ("Good", SNIPPETS[code].good)):
         text, used = written(pieces, dialect)
@@ -90,6 +92,8 @@ def dialect_of(name: str) -> str:
     Raises:
         RegularizeError: It is neither.
     """
+    from regularize.report.snippets.dialects import DIALECT_OF, TITLES
+
     if name.lower() in {**DIALECT_OF, **dict.fromkeys(TITLES)}:
         return DIALECT_OF.get(name.lower(), name.lower())
     from regularize.adapters.reading import by_content, detect, model_file

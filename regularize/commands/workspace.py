@@ -14,6 +14,7 @@ from regularize.commands.solve import check_point, pose_with
 from regularize.commands.values import COORDINATES, assignments, limits, ranges, some, units_of
 
 if TYPE_CHECKING:
+    from regularize.lie.screw import Array
     from regularize.reach.workspace import WorkspaceMap
 
 
@@ -122,8 +123,13 @@ def said(found: WorkspaceMap) -> Iterator[str]:
             continue
         at = np.unravel_index(int(np.argmin(least)), least.shape)
         where = ", ".join(
-            f"{name} = {axis[i]:.4g}"
+            f"{name} = {_rounded(axis, int(i)):.4g}"
             for name, axis, i in zip(found.names, found.values, at, strict=True)
         )
         words = "from joint limits" if name == "limits" else f"from {name} singularities"
         yield f"least distance {words}: {least[at]:.3g} at {where}"
+
+
+def _rounded(axis: Array, i: int) -> float:
+    """A value on an axis, without the rounding that is left of a zero."""
+    return 0.0 if abs(axis[i]) < 1e-12 * max(abs(axis[0]), abs(axis[-1])) else float(axis[i])

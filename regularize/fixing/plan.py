@@ -249,7 +249,7 @@ def _offered(reduction: Reduction, joints: Mapping[str, str]) -> dict[str, Joint
     """Joints that gain freedoms in their place; those that together cure, where some do."""
     if not joints or not reduction.assembly.closed:
         return {}
-    stressed = Stressed(reduction)
+    stressed = Stressed.of(reduction)
     options = {}
     for name, words in joints.items():
         try:

@@ -40,7 +40,7 @@ def gaining_changes(
     reduction: Reduction, kinds: Mapping[str, Collection[str]]
 ) -> list[JointChange]:
     """Changes each of whose new freedoms takes a state of self-stress away."""
-    stressed = Stressed(reduction)
+    stressed = Stressed.of(reduction)
     return [
         change
         for cell in reduction.cells

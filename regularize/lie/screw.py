@@ -56,7 +56,7 @@ def helical(axis: ArrayLike, point: ArrayLike, pitch: float) -> Array:
         pitch: Translation in metres per radian of rotation.
     """
     e = unit(axis)
-    return np.concatenate([np.cross(np.asarray(point, dtype=np.float64), e) + pitch * e, e])
+    return np.concatenate([cross(np.asarray(point, dtype=np.float64), e) + pitch * e, e])
 
 
 def cross_matrix(w: Array) -> Array:
@@ -70,8 +70,9 @@ def cross_matrix(w: Array) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Cross products over leading axes, shape (..., 3); quicker than ``numpy.cross`` on few."""
-    result = np.zeros(np.broadcast_shapes(a.shape, b.shape))
-    result[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    first = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    result = np.empty((*first.shape, 3))
+    result[..., 0] = first
     result[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
     result[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     return result
@@ -135,14 +136,15 @@ def exp(twist: Array) -> Array:
     With :math:`\theta = |\omega|`: :math:`\exp \hat S = I + \hat S
     + \frac{1 - \cos\theta}{\theta^2} \hat S^2 + \frac{\theta - \sin\theta}{\theta^3} \hat S^3`.
     """
-    theta = np.linalg.norm(twist[..., 3:], axis=-1)[..., None, None]
+    w = twist[..., 3:]
+    theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-4
     safe = np.where(small, 1.0, theta)
     second = np.where(small, 0.5 - theta**2 / 24, (1 - np.cos(safe)) / safe**2)
     third = np.where(small, 1 / 6 - theta**2 / 120, (safe - np.sin(safe)) / safe**3)
     S = hat(twist)
     S2 = S @ S
-    return np.asarray(np.eye(4) + S + second * S2 + third * (S2 @ S))
+    return np.asarray(IDENTITY + S + second * S2 + third * (S2 @ S))
 
 
 def log_rotation(R: Array) -> Array:
@@ -223,4 +225,4 @@ def axis_of(screw: Array) -> tuple[Array, Array | None, float | None]:
     if length <= 1e-12 * float(np.linalg.norm(v)):
         return unit(v), None, None
     e = w / length
-    return e, np.cross(e, v / length), float(e @ v) / length
+    return e, cross(e, v / length), float(e @ v) / length

@@ -24,8 +24,8 @@ from regularize.manifold.gaps import (
     Gap,
     Obstacle,
     chords_fitted,
+    closure_errors,
     gaps,
-    largest_error,
 )
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import Graph, coordinate_names, spanning_tree
@@ -123,9 +123,14 @@ def assemble(
     closed, most_starts = True, 1
     for cell in graph.cells:
         loops = sized_loops(graph, q, cell, tree)
-        solution = chords_fitted(loops, q[loops.columns], free[loops.columns])
-        before += gaps(loops, solution)
-        if largest_error(loops, solution) > EXACT.closed:
+        solution = q[loops.columns]
+        errors = closure_errors(loops, solution)
+        if np.max(np.abs(errors), initial=0.0) > 0.1 * EXACT.closed:
+            solution = chords_fitted(loops, solution, free[loops.columns])
+            errors = closure_errors(loops, solution)
+        own = gaps(loops, errors)
+        before += own
+        if np.max(np.abs(errors), initial=0.0) > EXACT.closed:
             from regularize.manifold.search import Search  # needed where a file is open
 
             rng = np.random.default_rng(seed)
@@ -134,9 +139,11 @@ def assemble(
             obstacles += search.obstacles
             reached |= search.reached
             most_starts = max(most_starts, search.tried)
+            errors = closure_errors(loops, solution)
+            own = gaps(loops, errors)
         q[loops.columns] = solution
-        after += gaps(loops, solution)
-        closed &= largest_error(loops, solution) <= CLOSED
+        after += own
+        closed &= bool(np.max(np.abs(errors), initial=0.0) <= CLOSED)
     return Assembly(
         read_only(q),
         closed,

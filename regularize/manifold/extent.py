@@ -21,9 +21,10 @@ def center_and_length(
         q: Where they are: their coordinates, shape (n,), or the state at these.
         edges: Those that count; by default all.
     """
-    poses = (q if isinstance(q, State) else loops.state(q)).T_world_node[0]
+    poses = q.T_world_node[0] if isinstance(q, State) else loops.node_poses(q)
     found = [loops.graph.edges[e] for e in (loops.edges if edges is None else edges)]
-    points = np.array([(poses[loops.row(e.parent)] @ e.T_parent)[:3, 3] for e in found])
+    rows = [loops.row(e.parent) for e in found]
+    points = (poses[rows] @ np.array([e.T_parent for e in found]))[:, :3, 3]
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = 1e-12 * float(np.max(np.abs(points)))  # points that differ by no more coincide

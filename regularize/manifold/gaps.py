@@ -65,9 +65,14 @@ class Obstacle:
         )
 
 
+def closure_errors(loops: LoopKinematics, q: Array) -> Array:
+    """Errors of all closure equations and couplings at a configuration (n,), shape (6 L + C,)."""
+    return np.asarray(loops.residual(loops.state(q))[0])
+
+
 def largest_error(loops: LoopKinematics, q: Array) -> float:
     """Largest closure error, lengths scaled."""
-    return float(np.max(np.abs(loops.residual(loops.state(q))), initial=0.0))
+    return float(np.max(np.abs(closure_errors(loops, q)), initial=0.0))
 
 
 def chords_fitted(loops: LoopKinematics, q: Array, free: Mask) -> Array:
@@ -84,9 +89,9 @@ def chords_fitted(loops: LoopKinematics, q: Array, free: Mask) -> Array:
     return np.asarray(project(loops, q[None], held=~(own & free), damped=True).q[0])
 
 
-def gaps(loops: LoopKinematics, q: Array) -> list[Gap]:
-    """Gap of every loop at a configuration of shape (n,)."""
-    errors = loops.residual(loops.state(q))[0, : 6 * len(loops.chords)].reshape(-1, 6)
+def gaps(loops: LoopKinematics, errors: Array) -> list[Gap]:
+    """Gap of every loop from the closure errors at a configuration, shape (6 L + C,)."""
+    errors = errors[: 6 * len(loops.chords)].reshape(-1, 6)
     return [
         Gap(
             loops.graph.edges[chord].joint.name,

@@ -140,24 +140,7 @@ class LoopKinematics(LoopTree):
         """
         q = np.atleast_2d(np.asarray(q, dtype=np.float64))
         moved, carried = self.motions.poses(q)
-        T_world = np.zeros((len(q), len(self.nodes), 4, 4))
-        T_world[:, [self._row[root] for root in self.roots]] = np.eye(4)
-        edges, onward, start, end = self._ways
-        step = self._T_parent[edges] @ moved[:, edges] @ self._back[edges]
-        if not onward.all():
-            step[:, ~onward] = screw.inverse(step[:, ~onward])
-        T_world[:, end] = step
-        rounds, levels = len(self._levels).bit_length(), len(self._levels)
-        if levels**2 > rounds * len(q) * len(self.nodes):
-            # Long ways are put together from halves: in each round they double.
-            before = np.arange(len(self.nodes))
-            before[end] = start
-            for _ in range(rounds):
-                T_world = T_world[:, before] @ T_world
-                before = before[before]
-        else:
-            for start, end in self._levels:
-                T_world[:, end] = T_world[:, start] @ T_world[:, end]
+        T_world = self._followed(moved)
         on_parent = T_world[:, self._parent] @ self._T_parent
         frames = on_parent[:, self._edge_of_column] @ carried
         chords = [self._place[chord] for chord in self.chords]
@@ -167,6 +150,32 @@ class LoopKinematics(LoopTree):
         v, w = np.moveaxis(R @ self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2), -1, 0)
         screws = np.concatenate([v + screw.cross(frames[..., :3, 3], w), w], axis=-1)
         return State(q, T_world, screws, T_chord, T_target)
+
+    def node_poses(self, q: Array) -> Array:
+        """Poses of all nodes at one configuration of shape (n,), in the root's frame."""
+        return np.asarray(self._followed(self.motions.poses(q[None])[0])[0])
+
+    def _followed(self, moved: Array) -> Array:
+        """Poses of all nodes along the tree, by how far every edge moves, (N, edges, 4, 4)."""
+        T_world = np.zeros((len(moved), len(self.nodes), 4, 4))
+        T_world[:, [self._row[root] for root in self.roots]] = np.eye(4)
+        edges, onward, start, end = self._ways
+        step = self._T_parent[edges] @ moved[:, edges] @ self._back[edges]
+        if not onward.all():
+            step[:, ~onward] = screw.inverse(step[:, ~onward])
+        T_world[:, end] = step
+        rounds, levels = len(self._levels).bit_length(), len(self._levels)
+        if levels**2 > rounds * len(moved) * len(self.nodes):
+            # Long ways are put together from halves: in each round they double.
+            before = np.arange(len(self.nodes))
+            before[end] = start
+            for _ in range(rounds):
+                T_world = T_world[:, before] @ T_world
+                before = before[before]
+        else:
+            for start, end in self._levels:
+                T_world[:, end] = T_world[:, start] @ T_world[:, end]
+        return T_world
 
     def _by_level(self) -> list[tuple[Indices, Indices]]:
         """Rows of nodes at the same distance from the root, those before them first."""

@@ -55,10 +55,12 @@ def least_norm(
     columns = values[..., None] if values.ndim == 2 else values
     result = np.zeros((N, n, columns.shape[2]))
     if N and m and n:
-        try:
-            quick = (_square if m == n else _wide if m < n else _tall)(matrices, columns, result)
-        except np.linalg.LinAlgError:
-            quick = np.zeros(N, dtype=bool)
+        quick = np.zeros(N, dtype=bool)
+        # Which equations are the clearest only singular values tell.
+        if ranks is None or np.any(ranks >= min(m, n)):
+            solve = _square if m == n else _wide if m < n else _tall
+            with suppress(np.linalg.LinAlgError):
+                quick = solve(matrices, columns, result)
         rest = ~quick if ranks is None else ~quick | (ranks < min(m, n))
         if rest.any():
             u, s, vt = decomposed(matrices[rest])

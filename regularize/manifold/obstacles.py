@@ -13,7 +13,7 @@ import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.constraints import View
-from regularize.manifold.gaps import CLOSED, Obstacle, gaps
+from regularize.manifold.gaps import CLOSED, Obstacle, closure_errors, gaps
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, project
 from regularize.manifold.starts import first_closed, perturbed
@@ -103,7 +103,7 @@ class Culprits:
         *,
         alone: bool,
     ) -> Obstacle:
-        open_gaps = gaps(loops, q)
+        open_gaps = gaps(loops, closure_errors(loops, q))
         own = {self.graph.edges[e].joint.name for e in edges}
         # Least squares spreads the error over all loops; the new loop's own chord names it.
         mine = [gap for gap in open_gaps if gap.joint in own] or open_gaps

@@ -46,6 +46,7 @@ class Continuous(Interpolation):
         Raises:
             OutsideWorkspace: Some inputs lie outside the bounds, or far from every sample.
         """
+        theta = self._table(theta)
         covered = self._covered(theta)
         if not covered.all():
             raise self._outside(theta[int(np.argmin(covered))])

@@ -169,5 +169,5 @@ def perpendiculars(axis: ArrayLike) -> tuple[Array, Array]:
     """Two unit vectors that complete ``axis`` to a right-handed orthogonal frame."""
     e = screw.unit(axis)
     helper = np.eye(3)[int(np.argmin(np.abs(e)))]
-    first = screw.unit(np.cross(helper, e))
-    return first, np.cross(e, first)
+    first = screw.unit(screw.cross(helper, e))
+    return first, screw.cross(e, first)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.displayed import did_you_mean, displayed_name, named
@@ -166,10 +167,13 @@ class Mechanism:
         if not isinstance(positions, dict):
             raise TypeError(f"positions are arrays by the names of joints; got {positions!r:.60}")
         joints = [
-            replace(j, position=positions[j.name]) if j.name in positions else j
+            replace(j, position=positions[j.name])
+            if not np.array_equal(positions.get(j.name, j.position), j.position)
+            else j
             for j in self.joints
         ]
-        return replace(self, joints=tuple(joints))
+        same = all(new is old for new, old in zip(joints, self.joints, strict=True))
+        return self if same else replace(self, joints=tuple(joints))
 
 
 def joint_in_world(

@@ -18,6 +18,7 @@ from regularize.proofs.geometry import (
     with_parallel_bars,
 )
 from regularize.proofs.incidence import NotExact
+from regularize.proofs.schatz import schatz
 from regularize.proofs.symmetric import symmetric
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.part import Part
@@ -47,7 +48,7 @@ def families(
             yield "focal mechanism", found
     if len(part.cycles) == 1 and kinds == {"revolute"}:
         axes = [part.screws[e][:, 0] / np.linalg.norm(part.screws[e][3:, 0]) for e in edges]
-        for search in (symmetric, made_of_bennett):
+        for search in (symmetric, schatz, made_of_bennett):
             for name, lines in search(axes, within, rounding):
                 rows = [integral([[*line[5:], *line[1:4]]]) for line in lines]
                 off = [distance([*axis], row) for axis, row in zip(axes, rows, strict=True)]

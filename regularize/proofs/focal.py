@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import networkx as nx
 import numpy as np
 
 from regularize.lie.screw import Array
@@ -121,6 +120,8 @@ def _roles(graph: Graph, part: Part, within: float) -> dict[str, Sequence[EdgeId
     center = next((group for group in together if len(group) == 3), None)
     if center is None or len(hinges) != 11:
         return None
+    import networkx as nx  # needed by few mechanisms
+
     links = frozenset().union(*(hinges[e] for e in center))
     ring: nx.Graph[int] = nx.Graph()
     legs: dict[int, EdgeId] = {}

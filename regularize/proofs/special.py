@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from regularize.proofs.incidence import NotExact
-from regularize.proofs.motions import spared
-from regularize.proofs.prove import moving
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 
@@ -48,7 +45,15 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
         One entry per part for which there is a proof.
     """
     graph, found = reduction.graph, []
-    for part in (part for part in reduction.parts if _special(reduction, part)):
+    parts = [part for part in reduction.parts if _special(reduction, part)]
+    if not parts:
+        return ()
+    # Few mechanisms need proofs and the libraries that these stand on.
+    from regularize.proofs.incidence import NotExact
+    from regularize.proofs.motions import spared
+    from regularize.proofs.prove import moving
+
+    for part in parts:
         without = spared(graph, part) if part.surplus > 0 else part
         try:
             document = moving(graph, without, reduction.rtol)

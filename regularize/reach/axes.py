@@ -80,8 +80,10 @@ def setting_of(
     for name in full.values():
         if name not in known:
             if body is None and name in COORDINATES:
+                hub = _hub(mechanism)
                 raise ModelError(
-                    f"{name!r} is a coordinate of a body's pose: name the body as well"
+                    f"{name!r} is a coordinate of a body's pose: name the body, as in `--pose "
+                    f"{hub}`, or pose={hub!r} in Python"
                 )
             raise ModelError(f"there is no input {name!r}{did_you_mean(name, known)}")
     graph, names = build(mechanism), list(dict.fromkeys(full.values()))
@@ -170,3 +172,10 @@ def samples_of(given: Range, samples: int) -> Array:
             f"a range is (lower, upper), (lower, upper, samples) or a list of values, not {given!r}"
         )
     return values
+
+
+def _hub(mechanism: Mechanism) -> str:
+    """The moving body with the most joints: the platform, where there is one."""
+    ends = [body for joint in mechanism.joints for body in (joint.parent, joint.child)]
+    moving = [body.name for body in mechanism.bodies if body.name != mechanism.ground]
+    return max(moving, key=ends.count)

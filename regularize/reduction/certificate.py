@@ -141,7 +141,8 @@ class Certifier:
         start, tolerances = self.setting.assembly.q[loops.columns], self.setting.tolerances
         steps = (q - start) / loops.units
         steps[np.max(np.abs(steps), axis=1, initial=0.0) <= tolerances.apart] = 0.0
-        distinct = len(np.unique(np.round(steps / tolerances.same), axis=0))
+        # Zeros of either sign are the same.
+        distinct = len({row.tobytes() for row in np.round(steps / tolerances.same) + 0.0})
         home = loops.state(start)
 
         def ways(part: Array) -> Array:

@@ -187,7 +187,7 @@ class Descent:
         full = seen.every > self.machine.tolerances.same
         if not full.any():
             return None
-        median, flat = (float(np.median(found[full])) for found in (seen.every, seen.flat))
+        median, flat = (_median(found[full]) for found in (seen.every, seen.flat))
         firmest, flattest = 0.0 if alone else firm * median, firm * flat
         seen.height[(seen.every < firmest) | (seen.flat < flattest)] = np.inf
         seen = seen[self._beginning(seen, effort)]
@@ -269,3 +269,9 @@ class Descent:
         hinges = self.plain.scaled(state.screws)[:, self._parallelograms]
         found = np.linalg.svd(hinges, compute_uv=False)[..., 2]
         return np.asarray(found.min(axis=1, initial=1.0))
+
+
+def _median(values: Array) -> float:
+    """The median of some numbers; that of numpy loads its masked arrays first."""
+    middle = np.sort(values)[(len(values) - 1) // 2 : len(values) // 2 + 1]
+    return float(middle.mean())

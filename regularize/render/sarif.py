@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 from regularize.model.diagnostic import Diagnostic
-from regularize.proofs.words import theorem
 from regularize.report.analysis import Analysis
 from regularize.report.rules import RULES, Rule
 from regularize.report.suppression import Suppressed, fingerprint
@@ -52,6 +51,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
     if rule.reference:
         help_ += f"\n\nReference: {rule.reference}"
     if rule.theorem:
+        from regularize.proofs.words import theorem  # few rules need the checker's text
+
         help_ += f"\n\nThe theorem: {theorem(*rule.theorem)}"
     return {
         "id": rule.code,

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from regularize.model.diagnostic import SEVERITIES, Diagnostic
 from regularize.model.graph import Graph
 from regularize.model.slack_names import is_slack
-from regularize.proofs.families import UNNAMED
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.idle import IdleBody
 from regularize.reduction.missed_rows import missed_rows
@@ -78,6 +77,8 @@ def _special(
     reduction: Reduction, loops: Sequence[LoopReport], special: SpecialLengths
 ) -> Iterator[Diagnostic]:
     """What is proved of a part that moves for its lengths."""
+    from regularize.proofs.families import UNNAMED  # few mechanisms need proofs
+
     own = [loop for loop in loops if loop.closing in special.cuts]
     verb = "is" if special.rows == 1 else "are"
     family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"

@@ -69,7 +69,7 @@ def cures(
     if not reduction.redundant or not reduction.assembly.closed or shaky:
         return ()
     per_cell = []
-    stressed = Stressed(reduction)
+    stressed = Stressed.of(reduction)
     for cell in reduction.cells:
         if not cell.redundant:
             continue
@@ -85,7 +85,9 @@ def cures(
         per_cell.append(candidates)
     found: list[Cure] = []
     for changes in islice(_combined(per_cell), tries):
-        cure = verified(reduction, changes)
+        if changes not in stressed.known:
+            stressed.known[changes] = verified(reduction, changes)
+        cure = stressed.known[changes]
         if isinstance(cure, Cure):
             found.append(cure)
         if len(found) == limit:
@@ -133,7 +135,7 @@ def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | NoCure:
             free = freed(reduction, changes)
             if free is not None:
                 return free
-    stressed = Stressed(reduction)
+    stressed = Stressed.of(reduction)
     chosen = [of_kind(stressed, name, kind) for name, kind in kinds.items()]
     refused: Cure | NoCure = NoCure((), "nothing is changed")
     for k, changes in enumerate(_combined([[(option,) for option in each] for each in chosen])):

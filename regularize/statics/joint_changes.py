@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -96,16 +98,30 @@ class JointChange:
 
 
 class Stressed:
-    """The self-stress of a mechanism at a configuration that is not singular."""
+    """The self-stress of a mechanism at a configuration that is not singular.
+
+    Attributes:
+        known: What became of the sets of changes that were verified.
+    """
 
     def __init__(self, reduction: Reduction) -> None:
         """Take the assembled pose, or one met on a walk where that is singular."""
         self.reduction = reduction
+        self.known: dict[tuple[JointChange, ...], Any] = {}
+        self._changes: dict[EdgeId, list[JointChange]] = {}
+        self._assembled = with_coordinates(reduction.mechanism, reduction.q)
+        self._coupled = {name for c in reduction.mechanism.couplings for name, _, _ in c.terms}
         q = np.array(reduction.q)
         for cell in reduction.cells:
             if cell.here.rank < cell.generic.rank:
                 q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
         self.q, self.equilibrium = q, Equilibrium(reduction, q)
+
+    @staticmethod
+    @lru_cache(maxsize=1)  # a report and the ways out that it names ask for the same one
+    def of(reduction: Reduction) -> Stressed:
+        """That of a reduction, with all that has been found out about it."""
+        return Stressed(reduction)
 
     def options(
         self, edges: Sequence[EdgeId], keep: set[str], kinds: Collection[str], motors: bool = False
@@ -122,26 +138,26 @@ class Stressed:
         self, e: EdgeId, kinds: Collection[str], motors: bool = False
     ) -> list[JointChange]:
         """Every change of one joint to one of some kinds; none of motors and coupled joints."""
-        mechanism = with_coordinates(self.reduction.mechanism, self.reduction.q)
-        edge = self.reduction.graph.edges[e]
-        joint = mechanism.joint(edge.joint.name)
-        coupled = {name for c in mechanism.couplings for name, _, _ in c.terms}
-        if joint.name in coupled or (joint.actuated and not motors):
+        joint = self.reduction.graph.edges[e].joint
+        if joint.name in self._coupled or (joint.actuated and not motors):
             return []
-        found, R = [], self._assembled(edge)[:3, :3]
+        if e not in self._changes:
+            self._changes[e] = list(self._all(e))
+        return [change for change in self._changes[e] if change.after in kinds]
+
+    def _all(self, e: EdgeId) -> Iterator[JointChange]:
+        """Every change of one joint."""
+        edge = self.reduction.graph.edges[e]
+        joint = self._assembled.joint(edge.joint.name)
+        R = self._pose(edge)[:3, :3]
         forces = self._forces(e) if joint.kind == "spherical" else np.zeros((0, 3))
         for after, replacement, shift, choice in _replacements(joint, forces):
-            if after in kinds:
-                pose = self.equilibrium.origin(e) @ shift
-                added = _added(joint, after, replacement, pose, self.q[list(edge.columns)])
-                seen = None if choice is None else read_only(R @ choice)
-                change = JointChange(
-                    joint.name, joint.kind, after, replacement, read_only(added), seen
-                )
-                found.append(change)
-        return found
+            pose = self.equilibrium.origin(e) @ shift
+            added = _added(joint, after, replacement, pose, self.q[list(edge.columns)])
+            seen = None if choice is None else read_only(R @ choice)
+            yield JointChange(joint.name, joint.kind, after, replacement, read_only(added), seen)
 
-    def _assembled(self, edge: Edge) -> Array:
+    def _pose(self, edge: Edge) -> Array:
         """Pose of a joint's frame on its parent at the assembled pose, ground axes."""
         loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
         return np.asarray(poses[loops.row(edge.parent)] @ edge.T_parent)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import yaml
 
 from regularize.errors import ModelError, ReadError
 from regularize.model.mechanism import Mechanism
@@ -109,6 +108,8 @@ def _entries(given: Any) -> Iterator[tuple[str, str, Any]]:
     if path.suffix.lower() not in (".json", ".yaml", ".yml"):
         yield from _rows(path, text)
         return
+    import yaml  # needed where a table is one
+
     try:
         data = json.loads(text) if path.suffix.lower() == ".json" else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError) as error:
