@@ -58,7 +58,7 @@ def here(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("workspace m.urdf --over A,A", "--over A: 'A' is varied already; name it once"),
         ("workspace m.urdf --over A=-1:1 --at A=3", "'A' is varied, and held at a value too"),
         ("workspace m.urdf --over A=-1:1 --point 0,0,0", "--point 0,0,0: of which body?"),
-        ("workspace m.urdf --over x", "is a coordinate of a body's pose: name the body as well"),
+        ("workspace m.urdf --over x", "is a coordinate of a body's pose: name the body, as in"),
         ("workspace m.urdf --over A --samples 0", "argument --samples: 0: one or more are needed"),
         ("workspace m.urdf --over A=-1:1:100000000", "a map of 100000000 points is larger than"),
         ("workspace m.urdf --over A=-1:1:2000 D=0:1:2000", "a map of 4000000 points is larger"),
