@@ -142,7 +142,7 @@ def test_signals_end_all_processes_in_one_line(
     command: str, number: int, status: int, word: str, tmp_path: Path
 ) -> None:
     """A terminal sends them to the whole group."""
-    out = tmp_path / "out"
+    out = tmp_path / "out.npz"
     if command == "check":
         files = [tmp_path / f"m{k}.urdf" for k in range(400)]
         for file in files:
