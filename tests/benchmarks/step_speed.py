@@ -4,10 +4,13 @@
     python tests/benchmarks/step_speed.py [--json] [SIZE…] [FILE…]
 
 Every family of mechanisms at every size (1, 5, 20, 50 and 200 loops where none is given), then
-models of the checkout, then the files given. Microseconds per call from Python of
+models of the checkout, then the files given. Microseconds per call from Python, each at another
+state, of
 
     robot   forward_dynamics of the reduced rows, exact
     batch   the same for 64 states at once, each
+    errors  residual of the rows
+    newton  one step of Newton's method onto the closed loops, errors included
     aba     of the tree with its loops open
     lcaba   one iteration, every closure as three rows
     dense   pin.constraintDynamics, one iteration, the same rows
@@ -23,6 +26,7 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +41,7 @@ from regularize.pinocchio_model.split import Split, mass_matrix
 SIZES = (1, 5, 20, 50, 200)
 MODELS = ("walker", "delta_universal", "knee_leg", "stewart_6ups", "gripper")
 RUNS, STATES = 12, 64
+WAYS = ("robot", "batch", "errors", "newton", "aba", "lcaba", "dense")
 
 
 def weighed(mechanism: rg.Mechanism) -> rg.Mechanism:
@@ -72,22 +77,28 @@ def points(robot: rg.Robot) -> object:
 
 
 def measured(robot: rg.Robot) -> dict[str, float]:
-    """Times of all ways, and errors, at the assembled configuration."""
+    """Times of all ways next to the assembled configuration, and errors there."""
     model, rng = robot.model, np.random.default_rng(0)
     q, tau = np.array(robot.q0), rng.normal(size=model.nv)
     free = robot.split(q).free
     v = free @ rng.normal(size=free.shape[1])
     v /= max(1.0, float(np.max(np.abs(v))))
-    many = [np.tile(x, (STATES, 1)) for x in (q, v, tau)]
+    near = [
+        pin.integrate(model, q, 1e-3 * free @ rng.normal(size=free.shape[1])) for _ in range(STATES)
+    ]
+    many = [np.array(near), np.tile(v, (STATES, 1)), np.tile(tau, (STATES, 1))]
+    new, kernel = cycle(near).__next__, robot.kernel
     data = model.createData()
     M, n = mass_matrix(model, data, q), pin.nonLinearEffects(model, data, q, v)
     parts = Split.of(robot.jacobian(q), robot.rank)
     exact = parts.response(M, tau - n, -robot.bias(q, v))
     size = float(np.max(np.abs(exact)))
     found = {
-        "robot": microseconds(lambda: robot.forward_dynamics(q, v, tau)),
+        "robot": microseconds(lambda: robot.forward_dynamics(new(), v, tau)),
         "batch": microseconds(lambda: robot.forward_dynamics(*many)) / STATES,
-        "aba": microseconds(lambda: pin.aba(model, data, q, v, tau)),
+        "errors": microseconds(lambda: robot.residual(new())),
+        "newton": microseconds(lambda: kernel.newton_step(new())) if kernel else np.nan,
+        "aba": microseconds(lambda: pin.aba(model, data, new(), v, tau)),
         "error": float(np.max(np.abs(robot.forward_dynamics(q, v, tau) - exact))) / size,
     }
     models, settings = points(robot), pin.ProximalSettings(1e-14, 1e-8, 1)
@@ -100,9 +111,12 @@ def measured(robot: rg.Robot) -> dict[str, float]:
         else:
             pin.initConstraintDynamics(model, own, models, datas)
         peer = pin.lcaba if name == "lcaba" else pin.constraintDynamics
-        arguments = (model, own, q, v, tau, models, datas, settings)
-        found[name] = microseconds(lambda peer=peer, arguments=arguments: peer(*arguments))
-        found[f"error of {name}"] = float(np.max(np.abs(peer(*arguments) - exact))) / size
+        others = (v, tau, models, datas, settings)
+        found[name] = microseconds(
+            lambda peer=peer, own=own, others=others: peer(model, own, new(), *others)
+        )
+        error = np.max(np.abs(peer(model, own, q, *others) - exact))
+        found[f"error of {name}"] = float(error) / size
     return found
 
 
@@ -121,15 +135,17 @@ def main() -> None:
         found = table[name] = measured(robot)
         for peer in ("aba", "lcaba", "dense"):
             ratios[f"{name}: a step instead of {peer}"] = found[peer] / found["robot"]
+        for part in ("errors", "newton"):
+            ratios[f"{name}: {part} beside a step"] = found["robot"] / found[part]
         if "--json" not in sys.argv:
-            line = [f"{found[k]:9.2f}" for k in ("robot", "batch", "aba", "lcaba", "dense")]
+            line = [f"{found[k]:9.2f}" for k in WAYS]
             errors = [f"{found[k]:8.0e}" for k in ("error", "error of lcaba")]
             print(f"{name:18} nv {robot.model.nv:4}", *line, *errors, flush=True)
 
     def head() -> None:
         threads = os.environ.get("OMP_NUM_THREADS", "not set")
         print(
-            f"us of CPU; columns: robot batch aba lcaba dense, errors of robot and lcaba; "
+            f"us of CPU; columns: {' '.join(WAYS)}, errors of robot and lcaba; "
             f"pin {pin.__version__}, {robot.computed_by}, OMP_NUM_THREADS {threads}, "
             f"{platform.processor() or platform.machine()}"
         )
