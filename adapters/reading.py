@@ -34,14 +34,19 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
     """
     name = model_file(path)
     suffix = Path(name).suffix.lower()
-    head = read_head(name, HEAD)
-    readable = [adapter for adapter in adapters().values() if adapter.reader]
-    by_content = [adapter for adapter in readable if adapter.sniff and adapter.sniff(head)]
-    by_suffix = [adapter for adapter in by_content or readable if suffix in adapter.suffixes]
-    for candidates in (by_suffix, by_content):
+    known = [adapters()[each] for each in readable()]
+    found = by_content(name)
+    by_suffix = [adapter for adapter in found or known if suffix in adapter.suffixes]
+    for candidates in (by_suffix, found):
         if len(candidates) == 1:
             return candidates[0]
-    raise UnknownFormat(name, [adapter.name for adapter in readable])
+    raise UnknownFormat(name, readable())
+
+
+def by_content(path: str) -> list[Adapter]:
+    """The formats that the first bytes of a file can be; raises ``ReadError``."""
+    head = read_head(path, HEAD)
+    return [each for each in adapters().values() if each.reader and each.sniff and each.sniff(head)]
 
 
 def read(
@@ -135,7 +140,15 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
         if name not in parameters:
             known = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
             has = ", ".join(known) or "none"
-            raise RegularizeError(f"the reader of {format} has no option {name!r}; it has {has}")
+            why = (
+                ": such a file says itself what floats (SDF: what nothing joins to the world; "
+                "MJCF: what has a <freejoint>)"
+                if name == "floating"
+                else ""
+            )
+            raise RegularizeError(
+                f"the reader of {format} has no option {name!r}{why}; it has {has}"
+            )
 
 
 def model_file(source: str | os.PathLike[str]) -> str:

@@ -4,11 +4,13 @@
     python assets/make_handbook.py
 
 ``codes.md`` comes from the rules, ``api.md`` from the docstrings of the public names, and
-``assets/examples/*.ipynb`` from pages that are as good to run as to read.
+``assets/examples/*.ipynb`` from pages that are as good to run as to read, and from the scripts that
+stand beside them.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -25,7 +27,10 @@ HANDBOOK = Path(__file__).resolve().parent / "handbook"
 EXAMPLES = HANDBOOK.parent / "examples"
 #: Pages that are notebooks as well.
 NOTEBOOKS = ("first-hour", "four-bar-in-pinocchio", "parallel-robots")
+#: Scripts that are notebooks as well.
+SCRIPTS = tuple(sorted(path.stem for path in EXAMPLES.glob("*.py")))
 _MADE = "<!-- Written by assets/make_handbook.py. -->"
+_START = 'import os\n\nwhile not os.path.isdir("assets"):\n    os.chdir("..")'
 _SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises")
 
 
@@ -85,7 +90,7 @@ def api() -> str:
 def notebook(page: str) -> str:
     """A page as a notebook: its text and its blocks of code, in order."""
     text = (HANDBOOK / f"{page}.md").read_text(encoding="utf-8")
-    cells = [_cell("code", 'import os\n\nwhile not os.path.isdir("assets"):\n    os.chdir("..")')]
+    cells = []
     for part in re.split(r"^(```(?:python|bash)\n.*?^```)$", text, flags=re.S | re.M):
         block = re.fullmatch(r"```(python|bash)\n(.*?)\n?```", part, re.S)
         if block is not None:
@@ -95,6 +100,40 @@ def notebook(page: str) -> str:
             cells.append(_cell("code", code))
         elif part.strip():
             cells.append(_cell("markdown", part.strip()))
+    return _notebook(cells)
+
+
+def script_notebook(script: str) -> str:
+    """A script as a notebook: its words, its definitions one by one, and what its `main` does."""
+    text = (EXAMPLES / f"{script}.py").read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    lines, words = text.splitlines(), (ast.get_docstring(tree) or "").split("\n")
+    told = [line for line in words[1:] if not line.startswith("    ")]
+    cells = [_cell("markdown", f"# {words[0].rstrip('.')}\n\n" + "\n".join(told).strip())]
+    ends = [node.end_lineno or 0 for node in tree.body]
+    pieces: list[list[str]] = [[]]
+    for node, start, end in zip(tree.body[1:-1], ends, ends[1:], strict=False):
+        if isinstance(node, ast.FunctionDef) and node.name == "main":
+            pieces.append(
+                textwrap.dedent("\n".join(lines[node.body[0].end_lineno : end])).split("\n")
+            )
+            continue
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            pieces.append([])
+        pieces[-1] += lines[start:end]
+    for piece in pieces:
+        code = (
+            "\n".join(piece)
+            .strip()
+            .replace("Path(__file__).resolve().parents[1]", 'Path("assets")')
+        )
+        cells.append(_cell("code", code.replace("from __future__ import annotations\n\n", "")))
+    return _notebook(cells)
+
+
+def _notebook(cells: list[dict[str, object]]) -> str:
+    """Cells as a notebook, which begins where the models are."""
+    cells.insert(0, _cell("code", _START))
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -108,6 +147,7 @@ def made() -> dict[Path, str]:
         HANDBOOK / "codes.md": codes(),
         HANDBOOK / "api.md": api(),
         **{EXAMPLES / f"{page}.ipynb": notebook(page) for page in NOTEBOOKS},
+        **{EXAMPLES / f"{script}.ipynb": script_notebook(script) for script in SCRIPTS},
     }
 
 

@@ -1,21 +1,28 @@
-"""Draws the pictures of the README: one that moves, and a gallery with three lines for each.
+"""Draws all pictures of the README and the handbook.
 
 Run ``python assets/make_pictures.py`` from anywhere; it writes ``assets/pictures/*.png``, the film
-``assets/pictures/planar_fourbar.gif`` and ``assets/pictures/gallery.md``. Pillow is needed:
-``pip install 'pin-regularize[viz]'``.
+``assets/pictures/planar_fourbar.gif`` and, with three lines for each picture of the README,
+``assets/pictures/gallery.md``. The same versions of everything draw the same bytes. Needed are
+``pip install 'pin-regularize[brep,viz]'`` and, for the picture of a page, Chromium.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
+
+from PIL import Image
 
 import regularize as rg
 from regularize.checking import Report
-from regularize.render import view
+from regularize.render import html, view
 from regularize.render.artist import draw
 from regularize.render.movie import movie, swing
-from regularize.render.painter import Painter
-from regularize.render.picture import png
+from regularize.render.painter import Painter, picture
+from regularize.render.picture import painted
 from regularize.render.scene import ghost_poses
 from regularize.report.words import counted, listed
 
@@ -31,6 +38,53 @@ GALLERY = (
     ("walker", "Walker with eight-bar legs", 1, 0.0),
     ("gripper", "Gripper", 2, 0.0),
 )
+#: File, and number of faint poses, of the pictures in the handbook alone.
+HANDBOOK = (
+    ("crank_slider.FCStd", 0),
+    ("knee_leg.urdf", 2),
+    ("delta_parallelograms.urdf", 1),
+)
+#: The mechanism whose page is shown.
+PAGE = "slider_crank"
+
+
+def save(image: Image.Image, name: str) -> None:
+    """Write a picture in so few colours that it is small and nobody sees it."""
+    few = image.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    few.save(PICTURES / f"{name}.png", optimize=True)
+    print(name)
+
+
+def page() -> None:
+    """The page of a mechanism as Chromium shows it."""
+    found = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    browser = next(filter(None, found), None)
+    if browser is None:
+        print("page: there is no Chromium, the picture stays as it is")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = html.render(rg.check(f"assets/{PAGE}.urdf"))
+        (folder / "page.html").write_text(text, encoding="utf-8")
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader"]
+        options += ["--hide-scrollbars", "--virtual-time-budget=6000", "--window-size=1280,800"]
+        options += [f"--user-data-dir={folder / 'profile'}", f"--screenshot={folder / 'page.png'}"]
+        command = [browser, *options, (folder / "page.html").as_uri()]
+        subprocess.run(command, check=True, capture_output=True)
+        with Image.open(folder / "page.png") as shot:
+            save(shot, "page")
+
+
+def workspace() -> None:
+    """The map of the chapter on parallel robots."""
+    strokes = {f"P{k}": (-0.1, 0.1) for k in range(1, 7)}
+    point = rg.BodyPose("platform", point=(0.0, 0.0, 0.4))
+    over = {"x": (-0.3, 0.3, 61), "y": (-0.3, 0.3, 61)}
+    found = rg.workspace("assets/stewart_6ups.urdf", over, pose=point, limits=strokes)
+    with tempfile.TemporaryDirectory() as folder:
+        found.save(Path(folder) / "map.png")
+        with Image.open(Path(folder) / "map.png") as drawn:
+            save(drawn.resize((1288, 308)), "stewart_workspace")
 
 
 def lines(report: Report) -> list[str]:
@@ -54,17 +108,21 @@ def main() -> None:
     """Draw everything."""
     PICTURES.mkdir(exist_ok=True)
     text = []
+    os.chdir(ASSETS.parent)  # paths are shown as a reader types them
     for name, heading, ghosts, along in GALLERY:
-        report = rg.check(rg.load(ASSETS / f"{name}.urdf"))
+        report = rg.check(f"assets/{name}.urdf")
         r = report.reduction
         q = swing(r, 60)[int(60 * along)] if along else r.q
         drawn = Painter(draw(report)).paint(q, ghost_poses(r, ghosts))
-        (PICTURES / f"{name}.png").write_bytes(png(drawn, scale=1.5))
+        save(painted(drawn, 1.5), name)
         said = "\n".join(f"- {line}" for line in lines(report))
         text.append(f"#### {heading}\n\n![{drawn.title}](assets/pictures/{name}.png)\n\n{said}\n")
         if name == FILM:
             movie(report, PICTURES / f"{name}.gif", frames=48)
-        print(f"{name}: {report.seconds:.2f} s")
+    for file, ghosts in HANDBOOK:
+        save(painted(picture(rg.check(f"assets/{file}"), ghosts=ghosts), 1.2), Path(file).stem)
+    workspace()
+    page()
     (PICTURES / "gallery.md").write_text("\n".join(text), encoding="utf-8")
 
 

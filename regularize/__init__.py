@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from regularize.files import load as load
     from regularize.files import save as save
     from regularize.fixing.fix import fix as fix
+    from regularize.fixing.held_cures import cures as cures
     from regularize.manifold.assembly import Assembly as Assembly
     from regularize.manifold.assembly import assemble as assemble
     from regularize.metamodels.metamodel import Metamodel as Metamodel
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from regularize.report.misfit import Misfit as Misfit
     from regularize.report.misfit import misfit as misfit
     from regularize.statics.cures import cure as cure
-    from regularize.statics.cures import cures as cures
     from regularize.statics.joint_loads import joint_forces as joint_forces
     from regularize.statics.reactions import reactions as reactions
     from regularize.statics.self_stress import self_stress as self_stress
@@ -94,7 +94,7 @@ _HOME = {
     "closed_form": "assembly_modes.closed_form",
     "configurations": "assembly_modes.configurations",
     "cure": "statics.cures",
-    "cures": "statics.cures",
+    "cures": "fixing.held_cures",
     "fix": "fixing.fix",
     "from_pinocchio": "pinocchio_model.importing",
     "idealise": "as_designed.idealise",

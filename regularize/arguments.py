@@ -125,8 +125,9 @@ _ALIASES = {
     "Actuation": "float | Callable[...]",
     "Drive": "float | str | Callable[...] | tuple",
     "Numerical": "bool | str",
+    "Severity": "str",
 }
-_CLASSES = ("BodyPose", "CellMobility", "Cure", "Inertia", "tuple")
+_CLASSES = ("BodyPose", "CellMobility", "Cure", "Inertia", "Suppression", "tuple")
 _LISTS = ("Sequence[", "Iterable[", "Collection[")
 
 
@@ -229,14 +230,15 @@ def is_default(value: Any, default: Any) -> bool:
 
 
 def numbers(value: Any) -> Array:
-    """The contiguous array of float64 that a value is.
+    """The contiguous and aligned array of float64 that a value is.
 
     Raises:
         TypeError: It is none of numbers.
     """
     if not _is_array(value):
         raise TypeError(f"an array of numbers is expected; got {value!r:.60}")
-    return np.ascontiguousarray(value, dtype=np.float64)
+    found = np.asarray(value, dtype=np.float64, order="C")
+    return found if found.flags.aligned else found.copy()
 
 
 def place_of(entry: T, entries: Sequence[T]) -> int:

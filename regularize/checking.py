@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
 from typing import Any
 
+from regularize.door import opened
 from regularize.errors import RegularizeError
 from regularize.lie import subalgebra
 from regularize.lie.directions import SLIGHT
@@ -110,6 +111,8 @@ def _checked(source: Any, options: Mapping[str, Any]) -> Report | RegularizeErro
     from regularize.files import load  # adapters are needed where files are read
 
     try:
-        return check(source if isinstance(source, Mechanism) else load(source), **options)
+        mechanism = source if isinstance(source, Mechanism) else load(source)
+        report: Report = opened("check", check)(mechanism, **options)
+        return report
     except RegularizeError as error:
         return error

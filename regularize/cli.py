@@ -32,6 +32,7 @@ from regularize.commands import (
 )
 from regularize.commands.columns import width
 from regularize.commands.first_steps import first_steps
+from regularize.commands.outputs import check_named
 from regularize.displayed import did_you_mean, displayed
 from regularize.errors import MissingPinocchio, RegularizeError
 
@@ -61,7 +62,6 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **options)
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
         self.formatter_class = _formatter
-        self.given: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line and leave with status 2."""
@@ -72,8 +72,8 @@ class Parser(argparse.ArgumentParser):
             message = f"no {what} {choice[2]!r}{did_you_mean(choice[2], known, most=20)}"
         left = re.match(r"unrecognized arguments: (\S+)(.*)", message)
         if left is not None:
-            verb = next((word for word in self.given[:1] if word in _verbs()), None)
-            options = _options(verb) if left[1].startswith("-") else []
+            options = [name for name in self._option_string_actions if name.startswith("--")]
+            options = options if left[1].startswith("-") else []
             near = did_you_mean(left[1].partition("=")[0], options).partition(";")[0]
             what = "option" if left[1].startswith("-") else "place for"
             message = f"no {what} {left[1]!r}{near if options else ''}"
@@ -82,19 +82,6 @@ class Parser(argparse.ArgumentParser):
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, max_help_position=26, width=width(most=100))
-
-
-def _verbs() -> dict[str, argparse.ArgumentParser]:
-    """The parsers of all verbs by their names."""
-    groups = parser()._subparsers
-    actions = groups._group_actions if groups is not None else []
-    return dict(actions[0].choices or {}) if actions else {}
-
-
-def _options(verb: str | None) -> list[str]:
-    """Long options of a verb, or of the program."""
-    chosen = parser() if verb is None else _verbs()[verb]
-    return [name for name in chosen._option_string_actions if name.startswith("--")]
 
 
 def parser() -> Parser:
@@ -122,12 +109,21 @@ def _told(verb: Any) -> tuple[str, str]:
     return name.split()[-1], words.rstrip(".")
 
 
+def parsed(given: Sequence[str]) -> argparse.Namespace:
+    """The arguments; those of a verb may stand before its options, behind and between them."""
+    whole = parser()
+    verbs = whole._subparsers._group_actions[0].choices if whole._subparsers is not None else None
+    own = dict(verbs or {}).get(given[0]) if given else None
+    if own is None:
+        return whole.parse_args(given)
+    found: argparse.Namespace = own.parse_intermixed_args(given[1:])
+    return found
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    whole = parser()
-    whole.given = sys.argv[1:] if argv is None else argv
-    arguments = whole.parse_args(argv)
-    if arguments.version:
+    arguments = parsed(sys.argv[1:] if argv is None else argv)
+    if getattr(arguments, "version", False):
         from regularize.version import __version__
 
         sys.stdout.write(f"regularize {__version__}\n")
@@ -144,6 +140,7 @@ def _run(arguments: argparse.Namespace) -> int:
     """Run a verb; whatever goes wrong is one line, and the exit status."""
     status = 2
     try:
+        check_named(arguments)
         status = int(arguments.run(arguments))
         sys.stdout.flush()
         return status

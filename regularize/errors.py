@@ -7,13 +7,26 @@ and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from regularize.displayed import did_you_mean, displayed
 
 
 class RegularizeError(Exception):
     """Root of every error that this package raises on purpose."""
+
+    def __reduce__(self) -> tuple[Callable[..., RegularizeError], tuple[Any, ...]]:
+        """Another process gets the same error, whatever its class is made from."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(
+    kind: type[RegularizeError], arguments: tuple[Any, ...], attributes: dict[str, Any]
+) -> RegularizeError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(attributes)
+    return error
 
 
 class ReadError(RegularizeError):
@@ -38,13 +51,13 @@ class ReadError(RegularizeError):
 class UnknownFormat(RegularizeError):
     """No adapter recognises the file."""
 
-    def __init__(self, path: str, known: Sequence[str]) -> None:
-        """Name the file, the known formats and the way out."""
+    def __init__(self, path: str, known: Sequence[str], option: str = "--format") -> None:
+        """Name the file, the known formats and the way out, an option of whoever is asking."""
         self.path, self.known = path, tuple(known)
         near = did_you_mean(path, known).partition(";")[0]
         super().__init__(
             f"{path}: no known model format{near} (known: {', '.join(known)}); "
-            "name it with --format, or see `regularize formats`"
+            f"name it with {option}, or see `regularize formats`"
         )
 
 

@@ -96,8 +96,8 @@ def written_format(path: str | PathLike[str], format: str | None) -> str:
         suffix = Path(path).suffix.lower()
         matching = [name for name, a in writers.items() if suffix in a.suffixes]
         if not matching:
-            raise UnknownFormat(str(path), sorted(writers))
+            raise UnknownFormat(str(path), sorted(writers), "format=")
         format = matching[0]
     if format not in writers:
-        raise UnknownFormat(format, sorted(writers))
+        raise UnknownFormat(format, sorted(writers), "format=")
     return format

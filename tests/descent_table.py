@@ -1,13 +1,10 @@
 """Prints what descents find: no needed row is removed, and where kept rows come near dependence.
 
-Usage: ``python tests/descent_table.py [--networks 300] [--locked 1000] [--first 0] [NAME …]``.
+Usage: ``python tests/descent_table.py [--networks 300] [--locked 1000] [--first 0]``.
 Random networks are followed along long walks, on which kept rows and all equations have to have the
 same rank, and by descents; networks with loops that lock themselves, and the traps of the corpus,
-by descents. For parallel robots and towers (all, or those named): rows that are proved redundant
-and rows that are left, by the axes alone and with groups; the lowest ratio of smallest singular
-values, kept rows to all equations, where these are firm; and where the kept rows by themselves are
-nearly dependent, how small both became, over what all equations usually have: they have to fall
-together. The exit status is 1 where a needed row is missing.
+by descents. The exit status is 1 where a needed row is missing. ``parallel_table`` does the same
+for parallel robots and towers.
 """
 
 from __future__ import annotations
@@ -18,13 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from parallel_robots import ROBOTS
 from random_mechanisms import random_network
 
 import regularize as rg
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.model.mechanism import Mechanism
-from regularize.reduction.descent import Descent, Effort, Lowest
+from regularize.reduction.descent import Descent, Lowest
 from regularize.reduction.margins import THOROUGH
 from regularize.reduction.reduce import Reduction
 
@@ -49,15 +45,10 @@ def walked(descent: Descent, q: np.ndarray, walkers: int = 6, steps: int = 25) -
     return visited.reshape(-1, len(q))
 
 
-def lowest(reduction: Reduction, *, alone: bool = False) -> Lowest | None:
+def lowest(reduction: Reduction) -> Lowest | None:
     """The lowest place of all cells."""
-    effort = Effort(12, 150, 1e3) if alone else THOROUGH
-    found = [
-        each.lowest(walked(each, q[0]) if alone else q, effort, alone=alone)
-        for each, q in descents(reduction)
-    ]
-    places = [place for place in found if place is not None]
-    return min(places, key=lambda p: p.ratio * (p.firm if alone else 1.0), default=None)
+    found = [each.lowest(q, THOROUGH) for each, q in descents(reduction)]
+    return min((p for p in found if p is not None), key=lambda p: p.ratio, default=None)
 
 
 def ranks_agree(reduction: Reduction) -> bool:
@@ -129,37 +120,14 @@ def locked(first: int, count: int) -> int:
     return wrong
 
 
-def robots(names: list[str]) -> int:
-    """Parallel robots; the number of those that miss a row."""
-    wrong = 0
-    print(" " * 27 + "| axes alone   | with groups  | nearest      | kept rows by themselves")
-    print(
-        "robot".ljust(27) + "| removed left | removed left | ratio   firm | kept    all equations"
-    )
-    for name in names:
-        before, now = rg.reduce(ROBOTS[name][0](), groups=False), rg.reduce(ROBOTS[name][0]())
-        place, alone = lowest(now), lowest(now, alone=True)
-        wrong += missing(place, now)
-        near = f"{place.ratio:5.2f}{place.firm:7.2f}" if place else " " * 12
-        fall = f"{alone.ratio * alone.firm:.0e}{alone.firm:10.0e}" if alone else ""
-        print(
-            f"{name:<27}|{before.removed:>8}{before.remaining:>5} |{now.removed:>8}"
-            f"{now.remaining:>5} | {near} | {fall}",
-            flush=True,
-        )
-    return wrong
-
-
 def main(arguments: list[str]) -> int:
     """Print the tables; the exit status is 1 where a row is missing."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--networks", type=int, default=300)
     parser.add_argument("--locked", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("names", nargs="*", default=[*ROBOTS])
     given = parser.parse_args(arguments)
-    wrong = robots(given.names)
-    wrong += networks(given.first, given.networks) if given.networks else 0
+    wrong = networks(given.first, given.networks) if given.networks else 0
     wrong += locked(given.first, given.locked) if given.locked else 0
     return int(wrong > 0)
 

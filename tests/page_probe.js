@@ -36,7 +36,7 @@ setTimeout(async () => {
         }
       return count;
     }),
-    filled: {}, fetched: performance.getEntriesByType("resource").length,
+    globals: Object.keys(parent), filled: {}, fetched: performance.getEntriesByType("resource").length,
     wide: document.documentElement.scrollWidth > innerWidth,
   };
   for (const name of Object.keys(stage.camera.views)) { stage.view(name); result.filled[name] = filled(); }

@@ -3,8 +3,8 @@
 Usage: ``python tests/peers_table.py FOLDER``. A peer counts coordinates less the rank of its rows
 in the one pose where the model stands; the report's mobility is that of the motions. MuJoCo reads
 MJCF itself; to Pinocchio and EXUDYN the mechanism is handed over, as loops of six rows and as
-bodies with joints. OndselSolver gives no count. The exit status is 1 where a difference has no
-reason.
+bodies with joints. OndselSolver gives no count, and Drake refuses loops of SDF. The exit status is
+1 where a difference has no reason.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def exudyn(path: Path, report: Any) -> int | None:
     for joint in mechanism.joints:
         T = places[joint.parent] @ joint.T_parent_joint @ _to_axis(joint)
         system.CreateGenericJoint(
-            bodyNumbers=[items[joint.parent], items[joint.child]],
+            itemNumbers=[items[joint.parent], items[joint.child]],
             position=T[:3, 3],
             rotationMatrixAxes=T[:3, :3],
             constrainedAxes=[int(k not in FREE[joint.kind]) for k in range(6)],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.adapters.mbdyn.read import TOTAL
 from regularize.errors import ReadError
 
 HEAD = """# A crank-slider in the plane Z = 0.
@@ -121,3 +123,133 @@ def test_damaged_files_are_refused(old: str, new: str, reason: str, tmp_path: Pa
     assert old in text
     with pytest.raises(ReadError, match=reason):
         read(tmp_path, text.replace(old, new))
+
+
+NODES = """begin: data; problem: initial value; end: data;
+/* places of two nodes:
+   the second one is turned */
+begin: nodes;
+    structural: one, dynamic, null, eye, null, null;
+    structural: two, dynamic, 1., 2., 3., matr, 0., -1., 0., 1., 0., 0., 0., 0., 1., null, null;
+"""
+
+
+def between(folder: Path, elements: str, nodes: str = "") -> rg.Mechanism:
+    """Two bodies and what is said of them."""
+    return read(
+        folder, f"{NODES}{nodes}end: nodes;\nbegin: elements;\n{elements}\nend: elements;\n"
+    )
+
+
+POINTS = ("point_on_line", "point_in_plane")
+
+
+def row(held: tuple[int, ...]) -> str:
+    return ", ".join(("inactive", "active")[each] for each in held)
+
+
+@pytest.mark.parametrize(("held", "kind"), TOTAL.items())
+def test_total_joints(held: tuple[tuple[int, ...], ...], kind: str, tmp_path: Path) -> None:
+    constraints = (
+        f"position constraint, {row(held[0])}, null, orientation constraint, {row(held[1])}"
+    )
+    mechanism = between(
+        tmp_path,
+        "joint: G, clamp, one, null, eye;\n"
+        "joint: T, total joint, one, position, 1., 2., 3., two, position, null, "
+        f"{constraints}, null;",
+    )
+    assert rg.reduce(mechanism).mobility == sum(3 - sum(each) for each in held)
+    assert kind in {joint.kind for joint in mechanism.joints} | {"no_rotation", *POINTS}
+
+
+@pytest.mark.parametrize(
+    ("element", "mobility"),
+    [
+        ("joint: P, revolute pin, two, 0., 0., 1., hinge, eye, 1., 2., 4., hinge, matr, "
+         "0., -1., 0., 1., 0., 0., 0., 0., 1.;", 1),
+        ("joint: P, revolute pin, two, null, 1., 2., 3.;", 1),
+        ("joint: P, in plane, one, null, 0., 0., 2., two, offset, null;", 5),
+        ("joint: P, spherical hinge, one, 1., 2., 3., two, null;", 3),
+        ("joint: P, prismatic, one, hinge, eye, two, hinge, matr, "
+         "0., 1., 0., -1., 0., 0., 0., 0., 1.;", 3),
+        ("joint: P, total joint, one, position, 1., 2., 3., two, position, null, "
+         "position constraint, 1, 1, 1, null, orientation constraint, 1, 1, ramp, 1., 0., 1.;", 1),
+    ],
+)  # fmt: skip
+def test_joints_between_two_nodes(element: str, mobility: int, tmp_path: Path) -> None:
+    mechanism = between(tmp_path, f"joint: G, clamp, one, null, eye;\n{element}")
+    assert rg.reduce(mechanism).mobility == mobility
+    assert any(joint.actuated for joint in mechanism.joints) == ("ramp" in element)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "expected"),
+    [
+        ("null", np.zeros((3, 3))),
+        ("eye", np.eye(3)),
+        ("diag, 1., 2., 3.", np.diag([1.0, 2, 3])),
+        ("sym, 3., 0.1, 0.2, 4., 0.3, 5.", [[3, 0.1, 0.2], [0.1, 4, 0.3], [0.2, 0.3, 5]]),
+        ("matr, 3., 0.1, 0., 0.1, 4., 0., 0., 0., 5.", [[3, 0.1, 0], [0.1, 4, 0], [0, 0, 5]]),
+        ("3., 0.1, 0., 0.1, 4., 0., 0., 0., +5.", [[3, 0.1, 0], [0.1, 4, 0], [0, 0, 5]]),
+    ],
+)
+def test_inertias(matrix: str, expected: object, tmp_path: Path) -> None:
+    inertia = between(tmp_path, f"body: b, two, 2., null, {matrix};").body("two").inertia
+    assert inertia is not None and inertia.mass == 2.0
+    np.testing.assert_allclose(inertia.matrix, np.asarray(expected))
+
+
+def test_bodies_of_one_node_are_one(tmp_path: Path) -> None:
+    """Two masses of 1 kg half a metre from the node each."""
+    elements = "body: a, two, 1., 0.5, 0., 0., null; body: b, two, 1., -0.5, 0., 0., null;"
+    inertia = between(tmp_path, elements).body("two").inertia
+    assert inertia is not None and inertia.mass == 2.0
+    np.testing.assert_allclose(inertia.matrix, np.diag([0, 0.5, 0.5]), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("elements", "nodes", "words"),
+    [
+        ("body: b, two, condense, 2, 1., null, eye;", "", "several masses is not read"),
+        ("gravity: central, null;", "", "not uniform is not read"),
+        ("body: b, two, 1., null, eye;", "structural: q, modal, m;", "structural, modal"),
+        (
+            "joint: T, total joint, one, two, position constraint, 1, 0, 0, null;",
+            "",
+            r"holds \(1, 0, 0\) and \(0, 0, 0\), is not read",
+        ),
+    ],
+)
+def test_what_else_is_not_read(elements: str, nodes: str, words: str, tmp_path: Path) -> None:
+    found = between(tmp_path, elements, nodes).findings
+    assert any(re.search(words, finding.message) for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("element", "words"),
+    [
+        (
+            "joint: T, total joint, one, position orientation, eye, rotation orientation, "
+            "euler, 0., 0., 1., two, position constraint, 1, 1, 1, null;",
+            "different orientations for positions and rotations",
+        ),
+        ("joint: H, revolute hinge, one, null, hinge, 1, 1., 0., 0., 1, 0., 1., 0., two, null;",
+         "two different axes"),
+        ("body: b, tow, 1., null, eye;", "there is no node `tow`.*two"),
+        ("body: b, two, 1e200*1e200, null, eye;", "is not finite"),
+        ("body: b, two, 'x', null, eye;", "is not a number"),
+    ],
+)  # fmt: skip
+def test_elements_at_fault_are_named(element: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=words) as caught:
+        between(tmp_path, element)
+    assert caught.value.line == 9
+
+
+def test_places_in_the_global_frame(tmp_path: Path) -> None:
+    """Node two is turned by a quarter about z and stands at (1, 2, 3)."""
+    element = "body: b, two, 1., reference, global, 1., 4., 3., eye;"
+    inertia = between(tmp_path, element).body("two").inertia
+    assert inertia is not None
+    np.testing.assert_allclose(inertia.center, [2, 0, 0], atol=1e-15)

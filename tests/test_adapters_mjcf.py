@@ -307,6 +307,25 @@ def test_connects_of_one_pair_amount_to_one_joint(
     assert reduce(mechanism).assembly.worst_before == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
+@pytest.mark.parametrize("sites", [False, True])
+@pytest.mark.parametrize(("scale", "kind", "rank"), [(1, "fixed", 6), (0, "spherical", 3)])
+def test_welds_hold_orientations_if_they_scale_torques(
+    scale: float, kind: str, rank: int, sites: bool, tmp_path: Path
+) -> None:
+    body = f'<body name="a"><freejoint/>{BALL}<site name="s" pos="0 1 0" euler="0 0 30"/></body>'
+    body += f'<body name="b" pos="1 2 3"><freejoint/>{BALL}<site name="t" pos="0 2 0"/></body>'
+    ends = 'site1="s" site2="t"' if sites else 'body1="a" body2="b" anchor="0 2 0"'
+    path = model(tmp_path, body, f'<equality><weld {ends} torquescale="{scale}"/></equality>')
+    [closing] = [joint for joint in read(path).joints if joint.closure]
+    assert closing.kind == kind
+    np.testing.assert_allclose(closing.T_child_joint[:3, 3], [0.0, 2.0, 0.0], atol=1e-12)
+    m = mujoco.MjModel.from_xml_path(str(path))
+    m.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    data = mujoco.MjData(m)
+    mujoco.mj_forward(m, data)
+    assert np.linalg.matrix_rank(data.efc_J.reshape(-1, m.nv)[: data.nefc]) == rank
+
+
 def test_joint_and_tendon_equalities_are_rows(tmp_path: Path) -> None:
     body = "".join(
         f'<body name="{n}"><joint name="{n}" ref="{ref}"/>{BALL}</body>'

@@ -156,6 +156,57 @@ def test_methods_of_a_robot_without_the_compiled_kernel(
     assert complaints_of_methods(robot) == []
 
 
+@pytest.mark.parametrize("name", ["build_model", "check_each", "fix", "load", "verify"])
+def test_functions_of_files(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    function = getattr(rg, name)
+
+    def each(sources: Any, executor: Any = None, configurations: Any = 1, seed: Any = 0) -> None:
+        options = {"configurations": configurations, "seed": seed}
+        list(rg.check_each(sources, executor=executor, **options))
+
+    if name == "check_each":
+        assert complaints(each, ([str(FOURBAR)],), {}, set()) == []
+    elif name != "verify":
+        assert complaints(function, (str(FOURBAR),), {}, set()) == []
+    for wrong in WRONG:
+        said = outcome(lambda: list(function(wrong)) if name == "check_each" else function(wrong))  # noqa: B023
+        assert said == "", wrong
+
+
+@cache
+def made() -> dict[str, Any]:
+    """Results that compute further things."""
+    mechanism = given()["Mechanism"]
+    reduced = rg.reduced_model(mechanism)
+    return {
+        "metamodel": rg.metamodel(reduced, bounds={"A": (0.0, 0.1)}, size=0.1, held_out=10),
+        "path": rg.path(mechanism),
+        "reduced model": reduced,
+        "report": rg.check(mechanism, configurations=1),
+        "simulation": rg.simulate(mechanism, duration=0.01),
+    }
+
+
+#: Methods for the fit of a metamodel alone.
+OF_THE_FIT = {"checked", "chunk", "relative_errors"}
+
+
+@pytest.mark.parametrize("what", ["metamodel", "path", "reduced model", "report", "simulation"])
+def test_methods_of_results(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    thing, found = made()[what], []
+    inputs = {key: [0.05] for key in ("theta", "rate", "acceleration", "effort")}
+    known = {**right(), **inputs, "s": 0.1, "coordinates": {"A": 0.1}, "duration": 0.01}
+    known |= {"bounds": [[0.0, 0.1]], "path": "nowhere.svg"}
+    for name in sorted({*methods(type(thing))} - OF_THE_FIT):
+        function = getattr(thing, name)
+        more = {n: known[n] for n in inspect.signature(function).parameters if n in known}
+        skip = RIGHT - {"progress"}
+        found += [f"{name}: {said}" for said in complaints(function, (), more, skip)]
+    assert found == []
+
+
 @pytest.mark.parametrize("kernel", sorted({"Python", compiled.which()}))
 @pytest.mark.parametrize(
     ("method", "names"),

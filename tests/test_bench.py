@@ -77,6 +77,33 @@ def test_wrong_wishes_change_nothing(crank: Path) -> None:
     assert session.version == 0 and session.trial.joints == {}
 
 
+def test_a_page_names_no_place_outside(
+    crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page has no say about other files: those of other folders, links to them, other endings."""
+    started = tmp_path / "started"
+    started.mkdir()
+    monkeypatch.chdir(started)
+    session = Session(str(crank))
+    session.change("D", "cylindrical")
+    outside = tmp_path.parent / f"{tmp_path.name} outside.urdf"
+    (tmp_path / "link").symlink_to(tmp_path.parent)
+    for path in (
+        str(outside),
+        f"../../{outside.name}",
+        str(tmp_path / "link" / outside.name),
+        str(tmp_path / "link") + "/",
+    ):
+        with pytest.raises(RegularizeError, match="the bench writes below"):
+            session.save(path)
+    for name in (".bashrc", "robot.py"):
+        with pytest.raises(RegularizeError, match=r"ends in \.urdf"):
+            session.save(str(tmp_path / name))
+    assert not outside.exists() and session.version == 1
+    assert rg.load(session.save("out/robot.urdf")).joint("D").kind == "cylindrical"
+    assert session.save(f"{tmp_path}/new/") == str(tmp_path / "new" / "slider_crank.urdf")
+
+
 def test_a_file_that_breaks_is_said_and_the_model_stays(crank: Path) -> None:
     session = Session(str(crank))
     whole = crank.read_text()
@@ -96,7 +123,11 @@ def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None
     async def run() -> None:
         server = Server(session)
         async with TestClient(TestServer(server.application(), host="127.0.0.1")) as client:
-            await tour(client, f"/{server.token}/")
+            home = f"/{server.token}/"
+            entry = await client.get(f"/{server.ticket}/", allow_redirects=False)
+            assert (entry.status, entry.headers["Location"]) == (302, home)
+            assert server.ticket == ""  # it is spent
+            await tour(client, home)
 
     asyncio.run(run())
 
@@ -111,8 +142,13 @@ def test_the_page_answers_only_who_knows_its_address(crank: Path) -> None:
         assert (await client.get("/")).status == 403
         elsewhere = {"Host": "elsewhere.example"}
         assert (await client.get(home, headers=elsewhere)).status == 403
-        origin = {"Origin": "http://elsewhere.example"}
-        assert (await client.post(f"{home}reset", json={}, headers=origin)).status == 403
+        assert (await client.get(f"{home}events", headers=elsewhere)).status == 403
+        for elsewhere in ("http://elsewhere.example", "null", "http://127.0.0.1:1"):
+            origin = {"Origin": elsewhere}
+            assert (await client.post(f"{home}reset", json={}, headers=origin)).status == 403
+            assert (await client.get(f"{home}events", headers=origin)).status == 403
+        for host in ("elsewhere.example:127.0.0.1", "127.0.0.1.elsewhere.example", "[::1]:http"):
+            assert (await client.get(home, headers={"Host": host})).status == 403
         assert (await client.post(f"{home}reset", data="a=1")).status == 415
         assert (await client.post(f"{home}nonsense", json={})).status == 404
         assert (await client.post(f"{home}change", json={"name": "D"})).status == 404

@@ -137,6 +137,8 @@ def test_a_bar_that_is_too_short_does_not_fit(fourbar: Report) -> None:
     T[0, 3] = 3.0
     report = rg.check(moved(fourbar.mechanism, "D", T))
     assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG101"]
+    robot = rg.to_pinocchio(report.reduction)
+    assert [d.code for d in robot.findings if d.severity == "error"] == ["REG101"]
 
 
 def test_large_redundancy_is_reported_without_proposals(assets: Path) -> None:

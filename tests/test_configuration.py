@@ -14,6 +14,7 @@ import yaml
 
 import regularize as rg
 from regularize.cli import main
+from regularize.commands.configuration import configuration
 from regularize.report.suppression import Suppression
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -224,3 +225,27 @@ def test_the_action_checks_patterns(model: Path, tmp_path: Path) -> None:
     found = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert found.returncode == 0
     assert found.stdout.startswith("::warning ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ignore = ["REG2"]',
+        '[tool.regularize]\nignore = ["REG2"]',
+        'ignore = ["REG2"]\n[tool.regularize]\nfail-on = "error"\n[tool.other]\nx = 1',
+    ],
+)
+def test_entries_stand_at_the_top_of_a_file_or_in_their_section(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    assert configuration(path).ignore == ("REG2",)
+
+
+@pytest.mark.parametrize("name", ["regularize.toml", "pyproject.toml"])
+def test_a_folder_is_no_configuration(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(rg.ReadError, match="is a folder"):
+        configuration()

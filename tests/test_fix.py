@@ -436,7 +436,7 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
         (["--joint", "D=bendy"], "joint kind 'bendy' is unknown; known are"),
         (["--joint", "D"], "write it as NAME=KIND"),
         (["--joint", "D=helical"], "a helical joint has a pitch"),
-        (["--joint", "B=spherical"], "the changed file does not read: Pinocchio refuses it"),
+        (["--joint", "B=spherical"], "`planar`, which is what Pinocchio and ROS read"),
     ):
         assert main(["fix", str(path), "-o", str(out), *arguments]) == 2
         assert words in capsys.readouterr().err
@@ -652,3 +652,22 @@ def test_what_special_dimensions_make_redundant_may_stay(tmp_path: Path) -> None
 def test_a_floating_robot_is_read_again_as_it_was() -> None:
     mechanism = rg.load(ASSETS / "slider_crank.urdf", floating=True)
     assert rg.fix(mechanism).diff == rg.fix(ASSETS / "slider_crank.urdf").diff
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "planar_fourbar", "knee_leg"])
+def test_the_first_cure_of_a_file_is_one_that_the_file_can_hold(name: str) -> None:
+    path = Path(__file__).parents[1] / "assets" / f"{name}.urdf"
+    reduction = rg.reduce(rg.load(path))
+    first, *others = rg.cures(reduction)
+    assert rg.fix(path, first).reduction.redundant == 0
+    for cure in others:
+        with pytest.raises(ModelError, match=r"cannot become \w+ in this file; urdf holds there: "):
+            rg.fix(path, cure)
+
+
+def test_balls_are_offered_in_a_tree_that_has_balls(tmp_path: Path) -> None:
+    path = robot(tmp_path)
+    path.write_bytes(
+        path.read_bytes().replace(b'name="C" type="continuous"', b'name="C" type="ball"')
+    )
+    assert rg.fix(path, {"B": "spherical"}).mechanism.joint("B").kind == "spherical"

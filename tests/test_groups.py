@@ -77,10 +77,11 @@ def test_gears_take_nothing_from_what_legs_prove(name: str, geared: str) -> None
 
 
 def test_what_noise_keeps_from_being_tried_is_said() -> None:
-    found = rg.reduce(noisy(ROBOTS["4-RUU"][0](), 1e-6), configurations=10)
-    (part,) = found.parts
-    (finding,) = untried(found)
-    assert part.ungrouped == "noise" and finding.code == "REG234"
+    for name, reason in (("4-RUU", "noise"), ("Quadrupteron", "undecided")):
+        found = rg.reduce(noisy(ROBOTS[name][0](), 1e-6), configurations=10)
+        (part,) = found.parts
+        (finding,) = untried(found)
+        assert part.ungrouped == reason and finding.code == "REG234"
     assert list(untried(reduced("4-RUU"))) == []
 
 

@@ -212,7 +212,7 @@ def test_shapes_that_end_a_process_are_refused(monkeypatch: pytest.MonkeyPatch) 
     pytest.importorskip("OCP")
     from regularize.model import solids
 
-    monkeypatch.setattr(solids, "survives", lambda function: False)
+    monkeypatch.setattr(solids, "survives", lambda function, seconds: False)
     with pytest.raises(rg.ReadError, match="damaged"):
         solids.stored_shape(b"", "part.bin")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -80,6 +82,16 @@ def test_nothing_is_fetched(text: str) -> None:
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:|//)""", text)
     assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|import\(|WebSocket", text)
     assert len(text) < 300_000
+
+
+def test_a_page_runs_its_own_scripts_and_no_others(text: str) -> None:
+    """Whatever else may get onto a page is not run: handlers, addresses, scripts."""
+    (policy,) = re.findall('<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    own = re.findall(r"<script>(.*?)</script>", text, re.S)
+    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in own]
+    assert rules["script-src"] == " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert rules["default-src"] == rules["connect-src"] == "'none'"
 
 
 def test_identifiers_are_unique_and_controls_have_names(text: str) -> None:
@@ -208,8 +220,11 @@ def test_shapes_keep_to_their_budget(tmp_path: Path) -> None:
 
 
 def test_index_links_every_model(fourbar: Report) -> None:
-    page = Page(index({"a.html": line_of("a.urdf", fourbar), "b.html": line_of("b", fourbar)}))
-    assert [a["href"] for tag, a in page.elements if tag == "a"] == ["a.html", "b.html"]
+    names = ["a.html", "b.html", "javascript:alert(1).html", "a b#c?d.html"]
+    page = Page(index({name: line_of("a.urdf", fourbar) for name in names}))
+    links = [a["href"] or "" for tag, a in page.elements if tag == "a"]
+    assert links[:3] == ["a.html", "b.html", "javascript%3Aalert%281%29.html"]
+    assert [unquote(link) for link in links] == names
 
 
 def test_a_model_without_loops_has_a_page() -> None:

@@ -7,6 +7,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 from shutil import which as which_program
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -14,10 +15,12 @@ import pytest
 from dynamics_table import states, weighed
 
 import regularize as rg
+from regularize.arguments import numbers
 from regularize.cli import main
 from regularize.errors import NotFinite, UnsupportedExport
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
+from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
 from regularize.model.mechanism import joint_in_world, mechanism_of
 from regularize.pinocchio_model.machine_reading import machine_of
@@ -96,12 +99,69 @@ def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None
             )
 
 
+@cache
+def tables_of_every_joint() -> Tables:
+    model = every_joint()
+    found = machine_of(
+        model, ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0)), 0, True
+    )
+    assert found is not None
+    return tables_of(found[0])
+
+
+def with_entry(integers: np.ndarray, place: int, value: int) -> np.ndarray:
+    """The array with another number at a place."""
+    changed = integers.copy()
+    changed[place] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    "tampered",
+    [
+        lambda integers, reals: (integers.astype(np.int64), reals),
+        lambda integers, reals: (integers, reals.astype(np.float32)),
+        lambda integers, reals: (integers, np.zeros(8 * len(reals) + 1, np.uint8)[1:].view("d")),
+        lambda integers, reals: (integers[:40], reals),
+        lambda integers, reals: (integers, reals[: len(reals) // 2]),
+        lambda integers, reals: (with_entry(integers, 3, 2**30), reals),
+        lambda integers, reals: (with_entry(integers, 3, -1), reals),
+        lambda integers, reals: (with_entry(integers, integers[0], 9), reals),
+        lambda integers, reals: (with_entry(integers, integers[0] + 1, -9), reals),
+    ],
+)
+def test_tables_that_were_tampered_with_are_refused(tampered: Any) -> None:
+    tables = tables_of_every_joint()
+    integers, reals = tampered(tables.integers, tables.reals)
+    with pytest.raises(ValueError, match="no tables"):
+        compiled(Tables(integers, reals, tables.sizes))
+
+
+def test_whole_numbers_of_numpy_are_numbers_of_threads() -> None:
+    kernel = compiled(tables_of_every_joint())
+    q = np.array([pin.neutral(every_joint())] * 3)
+    one = kernel.part_poses(q, 1)
+    for threads in (np.int64(2), np.uint8(2), True):
+        np.testing.assert_array_equal(kernel.part_poses(q, threads), one)
+    for wrong in (2.0, np.float64(2.0), "2", None):
+        with pytest.raises(TypeError, match="threads is a whole number"):
+            kernel.part_poses(q, wrong)
+
+
+def test_numbers_that_are_not_aligned_are_copied() -> None:
+    kernel = compiled(tables_of_every_joint())
+    q = np.array([pin.neutral(every_joint())] * 2)
+    shifted = np.zeros(q.nbytes + 1, np.uint8)[1:].view(np.float64).reshape(q.shape)
+    shifted[:] = q
+    assert not shifted.flags.aligned
+    assert numbers(shifted).flags.aligned and numbers(q) is q
+    for one, two in ((shifted, q), (shifted[0], q[0])):
+        np.testing.assert_array_equal(kernel.part_poses(one), kernel.part_poses(two))
+
+
 def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
     model = every_joint()
-    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(model, rows, 0, True)
-    assert found is not None
-    kernel = compiled(tables_of(found[0]))
+    kernel = compiled(tables_of_every_joint())
     q = np.array(
         [pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq)) for _ in range(9)]
     )

@@ -122,6 +122,47 @@ def test_forces_within_joints_and_constant_ones(monkeypatch: pytest.MonkeyPatch)
     assert found.energy_drift < 1e-9
 
 
+def time_of_turning(angle: float, rate: float) -> float:
+    """Time that the parallelogram below takes, by its energy and its momentum along the slide."""
+    mass, swept = 4.0, np.array([-0.7, 0.6])  # of all bodies; their centres about A and D, summed
+    inertia = 0.1125 + 0.26 + 0.9125  # of crank, coupler and rocker, by the cranks' angle
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    ends = np.linspace(0.0, angle, 1 + int(np.ceil(abs(angle) / 0.3)))
+    middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
+    at = middle[:, None] + half[:, None] * nodes
+    lever = -(np.sin(at) * swept[0] + np.cos(at) * swept[1])
+    momentum = -swept[1] * rate
+    energy = inertia * rate**2 - momentum**2 / mass
+    return float(half @ (np.sqrt((inertia - lever**2 / mass) / energy) @ weights))
+
+
+@compiled
+def test_steps_keep_away_from_where_branches_cross() -> None:
+    """A parallelogram on a slide passes its flat pose as exactly as all others."""
+    points = {"A": (0, 0), "B": (0.1, 0.5), "C": (1.1, 0.5), "D": (1, 0)}
+    bodies = ["frame", "crank", "coupler", "rocker", "frame"]
+    joints = [joint_in_world("base", "ground", "frame", "prismatic", (1, 0, 0), (0, 0, 0))]
+    joints += [
+        joint_in_world(name, bodies[k], bodies[k + 1], "revolute", Z, (*point, 0.0))
+        for k, (name, point) in enumerate(points.items())
+    ]
+    mechanism = mechanism_of("parallelogram", joints)
+    mass = Inertia(1.0, np.array([0.1, 0.05, 0.0]), 0.1 * np.eye(3))
+    weighed = [replace(body, inertia=mass) for body in mechanism.bodies]
+    robot = rg.to_pinocchio(rg.reduce(replace(mechanism, bodies=tuple(weighed))))
+    for rate in np.linspace(1.75, 2.05, 7):
+        for rtol in (1e-9, 1e-10, 1e-11):
+            motion = rg.simulate(
+                robot,
+                duration=3.0,
+                rtol=rtol,
+                rates={"base": 0.0, "A": rate},
+                times=np.array([0.0, 3.0]),
+            )
+            angle = motion.coordinates[-1, motion.names.index("A")]
+            assert abs(time_of_turning(angle, rate) - 3.0) * rate < 30 * rtol
+
+
 @compiled
 def test_what_the_kernel_leaves_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions of time, and springs in joints that close loops."""

@@ -52,6 +52,26 @@ def test_platform_of_the_spherical_mechanism_turns_about_its_centre(assets: Path
     assert most.words.startswith("turns about the point")
 
 
+def test_one_loop_may_have_more_freedoms_than_its_samples_have_twists() -> None:
+    count = 45
+    angles = np.cumsum(np.random.default_rng(3).uniform(0.5, 1.5, count))
+    angles *= 2 * np.pi / angles[-1]
+    joints = [
+        joint_in_world(
+            f"J{i}",
+            f"b{i}",
+            f"b{(i + 1) % count}",
+            "revolute",
+            (0, 0, 1),
+            (np.cos(a), np.sin(a), 0),
+        )
+        for i, a in enumerate(angles)
+    ]
+    found = words(rg.reduce(mechanism_of("polygon", joints)))
+    assert found["b1"] == "rotates about J0 (axis along Z)"
+    assert found["b20"] == "moves in the plane normal to Z"
+
+
 def test_a_parallelogram_coupler_translates_without_turning() -> None:
     points = [(0, 0, 0), (0.1, 0.3, 0), (0.6, 0.3, 0), (0.5, 0, 0)]
     bodies = ["ground", "crank", "coupler", "rocker"]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pytest
@@ -89,6 +90,7 @@ def probed(texts: Sequence[str], folder: Path, sizes: Sequence[tuple[int, int]])
     """What the probe finds on some pages, each of its own size, in one browser."""
     frames = []
     for text, (width, height) in zip(texts, sizes, strict=True):
+        text = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
         text = text.replace("</head>", f"{BEFORE}</head>").replace("</body>", f"{PROBE}</body>")
         inside = escape(text, quote=True)
         frames.append(f'<iframe width="{width}" height="{height}" srcdoc="{inside}"></iframe>')
@@ -173,6 +175,35 @@ def test_shapes_of_cad_and_meshes_are_shown(assets: Path, tmp_path: Path) -> Non
     for result, report in zip(results, (cad, fingers), strict=True):
         check_layout(result)
         check_hands(result, report)
+
+
+#: What a model may call its parts to get a script onto the page that shows them.
+SMUGGLED = (
+    "</script><img src=x onerror=parent.smuggled=1>",
+    "'\"><svg onload=parent.smuggled=2>",
+    "<!--<script>parent.smuggled=3</script>",
+    "`${parent.smuggled=4}` a\\b",
+)
+
+
+def hostile(assets: Path, folder: Path) -> Path:
+    """A slider-crank whose joints and bodies have such names."""
+    text = (assets / "slider_crank.urdf").read_text()
+    for old, new in zip(
+        (*"ABCD", "crank", "rod", "slider", "slider_crank"), SMUGGLED * 2, strict=True
+    ):
+        text = text.replace(f'"{old}"', quoteattr(new + old))
+    path = folder / "hostile.urdf"
+    path.write_text(text)
+    return path
+
+
+def test_names_are_words_and_no_scripts(assets: Path, tmp_path: Path) -> None:
+    report = rg.check(rg.load(hostile(assets, tmp_path)))
+    assert all(joint.name.startswith(SMUGGLED) for joint in report.mechanism.joints)
+    (result,) = probed([render(report)], tmp_path, [DESKTOP])
+    assert "smuggled" not in result["globals"]
+    check_hands(result, report)
 
 
 def test_dark_pages_show_the_mechanism(assets: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pinocchio as pin
 import pytest
 
 import regularize as rg
-from regularize.errors import ModelError, SingularConfiguration
+from regularize.errors import ModelError, NotFinite, SingularConfiguration
 from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.equation_of_motion import (
@@ -544,9 +544,9 @@ def test_spherical_input_is_refused() -> None:
 
 def test_wrong_shape_of_inputs() -> None:
     model, _ = reduced("five-bar")
-    with pytest.raises(ValueError, match="last axis of length 2"):
+    with pytest.raises(ModelError, match="last axis of length 2"):
         model.H([0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(NotFinite, match="finite"):
         model.H([0.0, np.nan])
 
 

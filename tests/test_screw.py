@@ -64,6 +64,20 @@ def test_inverse_left_jacobian_against_differences(a):
     assert np.allclose(screw.inverse_left_jacobian(w) @ rate, difference, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e-6, 9e-4, 1.1e-3, 1.0, 3.0])
+def test_inverse_left_jacobian_of_any_size(size):
+    """Against the closed form of the left Jacobian (Barfoot 2017, eq. 7.77), small angles too."""
+    axis = np.array([1.0, -2.0, 2.0]) / 3
+    w, W = size * axis, screw.cross_matrix(axis)
+    slope = 2 * np.sin(size / 2) ** 2 / size
+    jacobian = np.eye(3) + slope * W + (1 - np.sin(size) / size) * W @ W
+    np.testing.assert_allclose(screw.inverse_left_jacobian(w) @ jacobian, np.eye(3), atol=1e-11)
+
+
+def test_inverse_left_jacobian_at_rest():
+    np.testing.assert_array_equal(screw.inverse_left_jacobian(np.zeros(3)), np.eye(3))
+
+
 def test_leading_axes_are_configurations():
     twists = np.linspace(-1, 1, 5 * 7 * 6).reshape(5, 7, 6)
     many = screw.exp(twists)

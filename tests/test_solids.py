@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import re
+import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,14 +22,15 @@ from regularize.errors import MissingExtra, ReadError
 from regularize.lie.screw import inverse, transform
 from regularize.model import solids
 from regularize.model.density import with_density
-from regularize.model.solids import ShapeElement, shape_file, stored_shape
+from regularize.model.exchange_files import shape_file
+from regularize.model.solids import ShapeElement, stored_shape
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
 pytest.importorskip("OCP")
 
 
 def ocp(module: str, name: str) -> Any:
-    return getattr(solids._ocp(module), name)
+    return getattr(solids.ocp(module), name)
 
 
 def text(shape: Any) -> bytes:
@@ -210,6 +213,60 @@ def step_text(shape: Any, folder: Path) -> str:
     assert writer.Transfer(document, kind)
     writer.Write(str(folder / "written.step"))
     return (folder / "written.step").read_text()
+
+
+def iges_text(shape: Any, folder: Path) -> str:
+    ocp("IGESControl", "IGESControl_Controller").Init_s()
+    writer = ocp("IGESControl", "IGESControl_Writer")()
+    writer.AddShape(shape)
+    writer.ComputeModel()
+    writer.Write(str(folder / "written.igs"))
+    return (folder / "written.igs").read_text()
+
+
+@pytest.mark.parametrize(("write", "name"), [(step_text, "a.stp"), (iges_text, "a.IGES")])
+def test_files_cut_off_are_refused_in_silence(
+    write: Any, name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    whole = write(box(10, 20, 30), tmp_path)
+    path = tmp_path / name
+    capfd.readouterr()
+    for damaged in ("", "rubbish", whole[: len(whole) // 2]):
+        path.write_text(damaged)
+        shape_file.cache_clear()
+        with pytest.raises(ReadError, match=r"is no STEP or IGES|is damaged|holds no shape"):
+            shape_file(path)
+    path.write_text(whole)
+    shape_file.cache_clear()
+    shape = shape_file(path).mesh()
+    assert shape.volume == pytest.approx(6e-6)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("entity", ["CARTESIAN_POINT", "DIRECTION", "LINE", "VECTOR"])
+def test_step_files_lose_nothing_that_cannot_be_parsed(entity: str, tmp_path: Path) -> None:
+    text, path = step_text(box(10, 20, 30), tmp_path), tmp_path / "part.step"
+    lines = text.splitlines()
+    broken = next(k for k, line in enumerate(lines) if f"= {entity}(" in line)
+    lines[broken] = lines[broken].replace("(", "", 1)
+    path.write_text("\n".join(lines))
+    with pytest.raises(ReadError, match=r"is damaged.*Incorrect syntax") as caught:
+        shape_file(path)
+    assert caught.value.line in (broken + 1, broken + 2)
+    del lines[broken]
+    path.write_text("\n".join(lines))
+    shape_file.cache_clear()
+    with pytest.raises(ReadError, match=r"is damaged.*Unresolved Reference"):
+        shape_file(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies no process")
+def test_a_step_file_that_ends_opencascade_ends_nothing_else(tmp_path: Path) -> None:
+    """Lines along what is no vector: OpenCASCADE follows the reference."""
+    text, path = step_text(box(10, 20, 30), tmp_path), tmp_path / "part.step"
+    path.write_text(re.sub(r"= VECTOR\(.*", "= PRODUCT_CONTEXT('',#2,'mechanical');", text))
+    with pytest.raises(ReadError, match=r"part\.step.*OpenCASCADE ends the process"):
+        shape_file(path)
 
 
 def test_without_opencascade_one_line_says_what_to_install(

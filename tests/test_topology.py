@@ -118,6 +118,9 @@ def test_short_loops_of_a_ladder_are_its_windows(windows):
         for i, e in enumerate(cycle.edges):
             following = cycle.nodes[(i + 1) % cycle.length]
             assert graph.edges[e].other(cycle.nodes[i]) == following
+            assert cycle.direction(graph, e) == (1 if graph.edges[e].child == following else -1)
+        others = {edge.index for edge in graph.edges} - {*cycle.edges}
+        assert {cycle.direction(graph, e) for e in others} <= {0}
 
 
 def test_long_loops_are_found_where_there_are_no_short_ones():

@@ -122,7 +122,7 @@ def test_what_lies_behind_a_singularity_is_not_reached() -> None:
 def test_a_name_that_is_no_input_is_refused() -> None:
     with pytest.raises(rg.ModelError, match=r"known are platform\.x, platform\.y"):
         rg.workspace(DELTA, ["w"], pose="platform")
-    with pytest.raises(rg.ModelError, match="name the body"):
+    with pytest.raises(rg.ModelError, match="name the body, as in `--pose platform`"):
         rg.workspace(DELTA, ["x"])
     with pytest.raises(rg.ModelError, match="nothing is varied"):
         rg.workspace(DELTA, [])

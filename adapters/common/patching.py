@@ -145,14 +145,14 @@ class Patcher(ABC):
         """What else could be done in the file where it holds no other kind; empty: nothing."""
         return ""
 
-    def refuse(self, wanted: WantedKind, held: Iterable[str]) -> ModelError:
+    def refuse(self, wanted: WantedKind, held: Iterable[str], why: str = "") -> ModelError:
         """The error to raise about a kind that the format cannot hold in the place of a joint."""
         joint = wanted.joint
         place = "" if joint.source is None else f"{joint.source}: "
         ways = listed(held) or "none other"
         return ModelError(
             f"{place}joint {joint.name!r} cannot become {wanted.kind} in this file; "
-            f"{self.mechanism.format} holds there: {ways}"
+            f"{self.mechanism.format} holds there: {ways}{why}"
         )
 
 

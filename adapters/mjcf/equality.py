@@ -89,7 +89,9 @@ def _weld(model: Model, i: int) -> None:
     second, T_second = _end(model, i, 1, data[0:3])
     if model.m.eq_objtype[i] != mujoco.mjtObj.mjOBJ_SITE:
         T_first = transform(model.rotation(data[6:10]), data[3:6])
-    _add(model, model.equality_name(i), "fixed", first, second, T_first, T_second, i)
+    # Without a scale of torques, MuJoCo holds the points together and no orientation.
+    kind = "fixed" if data[10] != 0.0 else "spherical"
+    _add(model, model.equality_name(i), kind, first, second, T_first, T_second, i)
 
 
 def _add(

@@ -31,7 +31,7 @@ LOOP_TYPES = {
     **{kind: kind for kind in ("revolute", "prismatic", "fixed", "planar", "spherical")},
     **{kind: kind for kind in ("universal", "cylindrical", *HIGHER_PAIRS)},
 }
-TREE_TYPES = ("revolute", "prismatic", "fixed", "planar", "spherical")
+TREE_TYPES = ("revolute", "prismatic", "fixed", "planar")
 LOOPS = ("loop", "constraint", "loop_joint")
 AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical", *HIGHER_PAIRS)
 
@@ -145,10 +145,16 @@ class UrdfPatcher(XmlPatcher):
         return [*self._typed(place, wanted), *_axes(place, wanted)]
 
     def _tree_joint(self, place: Place, wanted: WantedKind, found: Patch) -> list[Edit]:
-        if wanted.kind not in TREE_TYPES:
-            raise self.refuse(wanted, TREE_TYPES)
+        if wanted.kind not in TREE_TYPES and not (wanted.kind == "spherical" and self._has_balls):
+            others = ", which is what Pinocchio and ROS read; a closing joint holds more kinds"
+            raise self.refuse(wanted, TREE_TYPES, others)
         self._lost(place, wanted, found)
         return [*self._typed(place, wanted), *_axes(place, wanted)]
+
+    @property
+    def _has_balls(self) -> bool:
+        """Whether joints of the tree are balls already, so that no reader of plain URDF is lost."""
+        return any(j.kind == "spherical" and not j.closure for j in self.mechanism.joints)
 
     def _typed(self, place: Place, wanted: WantedKind) -> list[Edit]:
         name = LOOP_TYPES[wanted.kind]

@@ -23,7 +23,7 @@ from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.tolerances import EXACT, positive
+from regularize.manifold.tolerances import EXACT, relative
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
@@ -134,7 +134,7 @@ def idealise(
     Raises:
         ModelError: ``near`` is no positive number.
     """
-    positive("near", near)
+    relative("near", near)
     written = source if isinstance(source, Reduction) else reduce(source, rtol=rtol, seed=seed)
     best = written
     moves: dict[str, tuple[float, float]] = {}

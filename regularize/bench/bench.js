@@ -1,52 +1,45 @@
 "use strict";
-// The bench: what is changed here is computed by the server, and the page shown anew as it was seen.
+// The bench: what is changed here is computed by the server, and takes its place on the page.
 (function () {
-  const bench = document.getElementById("bench"), status = document.getElementById("bench-status");
-  const view = window.regularize ? window.regularize.page.stage : null;
-  const mine = Number(bench.dataset.version), kept = "regularize bench";
+  const page = window.regularize ? window.regularize.page : null;
+  const bench = () => document.getElementById("bench");
+  const shown = () => Number(bench().dataset.version);
+  const say = (words) => { document.getElementById("bench-status").textContent = words; };
+  let latest = shown();
 
-  // Where the reader was looking outlives a reload.
-  const before = JSON.parse(sessionStorage.getItem(kept) || "null");
-  sessionStorage.removeItem(kept);
-  if (before) {
-    scrollTo(0, before.scroll);
-    if (before.focus) document.querySelector(before.focus)?.focus({ preventScroll: true });
-    if (before.said) status.textContent = before.said;
-    if (before.look && view) {
-      Object.assign(view.camera, before.look);
-      view.redraw();
-    }
-  }
-  function again(said) {
-    const at = document.activeElement, joint = at && at.dataset && at.dataset.change;
-    sessionStorage.setItem(kept, JSON.stringify({
-      scroll: scrollY,
-      focus: joint ? `[data-change="${CSS.escape(joint)}"]` : null,
-      look: view ? (({ rotation, center, scale }) => ({ rotation, center, scale }))(view.camera) : null,
-      said,
-    }));
-    location.reload();
+  // What the server shows now in the place of what stands here; the view stays as it was turned.
+  async function again(said) {
+    if (!page) { location.reload(); return; }
+    const text = await (await fetch("")).text();
+    const next = new DOMParser().parseFromString(text, "text/html");
+    const height = scrollY, at = document.activeElement, joint = at && at.dataset && at.dataset.change;
+    for (const part of ["body > header", "main", "figcaption", "body > footer"])
+      document.querySelector(part).replaceWith(next.querySelector(part));
+    document.title = next.title;
+    page.reload(JSON.parse(next.getElementById("scene").textContent));
+    if (joint) document.querySelector(`[data-change="${CSS.escape(joint)}"]`)?.focus({ preventScroll: true });
+    scrollTo(0, height);
+    if (said) say(said);
+    if (latest > shown()) await again(said);
   }
 
   async function act(what, more) {
-    status.textContent = "working …";
-    bench.setAttribute("aria-busy", "true");
-    for (const each of bench.querySelectorAll("button, select")) each.disabled = true;
-    let answer;
+    say("working …");
+    bench().setAttribute("aria-busy", "true");
+    for (const each of bench().querySelectorAll("button, select")) each.disabled = true;
     try {
       const reply = await fetch(what, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(more),
       });
-      answer = await reply.json();
+      await again((await reply.json()).said);
     } catch {
-      answer = { said: "The bench does not answer: start `regularize bench` again." };
+      say("The bench does not answer: start `regularize bench` again.");
     }
-    again(answer.said);
   }
-  bench.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-act]");
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("#bench [data-act]");
     if (!button) return;
     const what = button.dataset.act;
     if (what === "cure") act("cure", { number: Number(button.dataset.number) });
@@ -55,7 +48,7 @@
       if (path) act("save", { path });
     } else act(what, {});
   });
-  bench.addEventListener("change", (event) => {
+  document.addEventListener("change", (event) => {
     const name = event.target.dataset.change;
     if (name !== undefined) act("change", { name, kind: event.target.value });
   });
@@ -63,6 +56,7 @@
   const events = new EventSource("events");
   events.onmessage = (event) => {
     const now = JSON.parse(event.data);
-    if (now.version !== mine && !bench.hasAttribute("aria-busy")) again(now.said);
+    latest = now.version;
+    if (latest !== shown() && !bench().hasAttribute("aria-busy")) again(now.said).catch(() => {});
   };
 })();

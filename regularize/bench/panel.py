@@ -74,7 +74,7 @@ def _counts(report: Analysis) -> tuple[tuple[str, str], ...]:
         ("true mobility", view.mobility_words(report) if closed else "?"),
         ("redundant equations", str(r.redundant) if closed else "?"),
         ("of these proved", str(r.removed) if closed else "?"),
-        ("Grübler count", str(r.gruebler)),
+        ("Grübler count", view.signed(r.gruebler)),
     )
 
 

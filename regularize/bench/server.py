@@ -35,11 +35,14 @@ class Server:
     Attributes:
         session: The session.
         token: The secret part of the address.
+        ticket: Leads to the token once, and is nothing afterwards: what a browser is started with
+            can be seen by others on the machine.
     """
 
     def __init__(self, session: Session) -> None:
         """Take a session."""
         self.session, self.token = session, secrets.token_urlsafe(16)
+        self.ticket = secrets.token_urlsafe(16)
         self._said = ""
         self._one_at_a_time = asyncio.Lock()
         self._pages: set[asyncio.Queue[None]] = set()
@@ -63,10 +66,13 @@ class Server:
         Other sites in the same browser know no token, and a name that leads here is not ours.
         """
         token = request.match_info.get("token", "")
-        local = request.url.host in ("127.0.0.1", "localhost")
+        local = request.host.partition(":")[0] in ("127.0.0.1", "localhost")
         origin = request.headers.get("Origin")
-        ours = origin in (None, str(request.url.origin()))
-        if not (local and ours and hmac.compare_digest(token.encode(), self.token.encode())):
+        ours = local and origin in (None, f"http://{request.host}")
+        if ours and self.ticket and hmac.compare_digest(token.encode(), self.ticket.encode()):
+            self.ticket = ""
+            raise web.HTTPFound(f"/{self.token}/", headers={"Referrer-Policy": "no-referrer"})
+        if not (ours and hmac.compare_digest(token.encode(), self.token.encode())):
             raise web.HTTPForbidden(text="the address of the bench is printed where it was started")
         if request.method == "POST" and request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(text="expected application/json")
@@ -75,6 +81,7 @@ class Server:
             answer.headers["Content-Security-Policy"] = POLICY
             answer.headers["Referrer-Policy"] = "no-referrer"
             answer.headers["Cache-Control"] = "no-store"
+            answer.headers["X-Content-Type-Options"] = "nosniff"
         return answer  # type: ignore[no-any-return]
 
     async def _page(self, request: web.Request) -> web.Response:
@@ -168,13 +175,13 @@ class Server:
         await self._tell("the file changed")
 
 
-async def serve(session: Session, port: int, ready: Callable[[str], None]) -> None:
+async def serve(session: Session, port: int, ready: Callable[[str, str], None]) -> None:
     """Serve a session on this machine until cancelled.
 
     Args:
         session: The session.
         port: The port; 0 for any that is free.
-        ready: Is told the address.
+        ready: Is told the address, and one that leads there once.
 
     Raises:
         RegularizeError: The port is taken.
@@ -188,7 +195,8 @@ async def serve(session: Session, port: int, ready: Callable[[str], None]) -> No
             await site.start()
         except OSError as error:
             raise RegularizeError(f"--port {port}: {error.strerror}; name another") from error
-        ready(f"http://127.0.0.1:{runner.addresses[0][1]}/{server.token}/")
+        home = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        ready(f"{home}/{server.token}/", f"{home}/{server.ticket}/")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from regularize.bench.trial import Trial, trial
@@ -91,6 +93,10 @@ class Session:
     def save(self, path: str | None = None) -> str:
         """Write what is tried: into its own place, or elsewhere.
 
+        Args:
+            path: A model file or a folder, below that of the model or the one that this program
+                was started in: the name may come from a page, which has no say about other files.
+
         Returns:
             The file or folder that was written.
 
@@ -102,6 +108,8 @@ class Session:
             raise RegularizeError(
                 self.trial.refused or "nothing is tried: there is nothing to save"
             )
+        if path is not None:
+            self._check_place(path)
         written = str(change.write(self.path if path is None else path))
         if path is None:
             self._before.clear()
@@ -122,6 +130,20 @@ class Session:
             self.error = ""
         except RegularizeError as error:
             self.error = str(error)
+
+    def _check_place(self, path: str) -> None:
+        """Raises ``RegularizeError`` where the bench writes nothing."""
+        model = Path(self.written.mechanism.path or self.path)
+        place = Path(os.path.realpath(path))
+        bases = (os.path.realpath(model.parent), os.path.realpath("."))
+        if not any(place.is_relative_to(base) for base in bases):
+            raise RegularizeError(
+                f"{path}: the bench writes below the folders {' and '.join(dict.fromkeys(bases))}; "
+                "`regularize fix` writes anywhere"
+            )
+        folder = place.is_dir() or path.endswith("/")
+        if not folder and place.suffix.lower() != model.suffix.lower():
+            raise RegularizeError(f"{path}: the name of a model like this ends in {model.suffix}")
 
     def _try(self, joints: Mapping[str, str] | None) -> None:
         found = trial(self.path, self.written, joints, self._options)

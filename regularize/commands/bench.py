@@ -43,14 +43,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise RegularizeError(f"--port {arguments.port}: expected 0 to 65535")
     session = Session(arguments.file, **reading_options(arguments))
 
-    def ready(address: str) -> None:
+    def ready(address: str, once: str) -> None:
         sys.stdout.write(f"{address}\n")
         sys.stdout.flush()
         sys.stderr.write("regularize: the bench is open; Ctrl-C ends it\n")
         if not arguments.no_browser:
             import webbrowser
 
-            webbrowser.open(address)
+            webbrowser.open(once)
 
     asyncio.run(serve(session, arguments.port, ready))
     return 0

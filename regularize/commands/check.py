@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from regularize.commands.files import add_branch, add_model_options, add_no_meshes
-from regularize.commands.values import length
+from regularize.commands.outputs import OutputAction
+from regularize.commands.values import count, length, positive, some
 from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 from regularize.output_files import write_text
@@ -35,18 +36,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         "-o",
         dest="out",
         metavar="FILE",
-        type=Path,
+        action=OutputAction,
         help="write it to a file (html of several models: a folder)",
     )
     report.add_argument(
-        "--proof", metavar="FILE", type=Path, help="write why rows can go, for `regularize verify`"
+        "--proof",
+        metavar="FILE",
+        action=OutputAction,
+        help="write why rows can go, for `regularize verify`",
     )
     report.add_argument(
         "--watch", action="store_true", help="check again when a file changes, until Ctrl-C"
     )
-    report.add_argument("-v", dest="verbose", action="store_true", help="every loop by itself")
-    report.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
-    report.add_argument("--top", type=int, metavar="N", default=4, help="loops shown in full (4)")
+    detail = report.add_mutually_exclusive_group()
+    detail.add_argument("-v", dest="verbose", action="store_true", help="every loop by itself")
+    detail.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
+    report.add_argument("--top", type=count, metavar="N", default=4, help="loops shown in full (4)")
     report.add_argument(
         "--color",
         choices=("auto", "always", "never"),
@@ -75,7 +80,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--baseline", type=Path, metavar="FILE", help="leave out what was known before"
     )
     choice.add_argument(
-        "--write-baseline", type=Path, metavar="FILE", help="write what is known now"
+        "--write-baseline", action=OutputAction, metavar="FILE", help="write what is known now"
     )
     choice.add_argument(
         "--config",
@@ -96,7 +101,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     analysis.add_argument(
         "--configurations", type=count, metavar="N", help="configurations to certify (50)"
     )
-    analysis.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
+    analysis.add_argument("--seed", type=count, default=0, help="seed of random configurations (0)")
     for name, metavar, words, unit, more in (
         (
             "tolerance",
@@ -120,28 +125,12 @@ def add(parser: argparse.ArgumentParser) -> None:
             help=f"{words}; for all joints as {unit}, or a CSV, JSON or YAML file with joint, "
             f"translation, rotation{more}; or several of these",
         )
-    analysis.add_argument("-j", "--jobs", type=int, metavar="N", help="models checked at a time")
-
-
-def positive(text: str) -> float:
-    """A positive number from the command line."""
-    number = float(text)
-    if not 0.0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return number
+    analysis.add_argument("-j", "--jobs", type=some, metavar="N", help="models checked at a time")
 
 
 def size(text: str) -> float:
     """A positive length from the command line."""
     return positive(repr(length(text)))
-
-
-def count(text: str) -> int:
-    """A number of things from the command line."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below zero")
-    return number
 
 
 def codes(text: str) -> tuple[str, ...]:

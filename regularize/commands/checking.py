@@ -19,6 +19,7 @@ from regularize.commands.configuration import (
     known_before,
 )
 from regularize.commands.files import load_model
+from regularize.commands.outputs import WouldBeLost
 from regularize.commands.verify import write_proof
 from regularize.displayed import displayed
 from regularize.errors import RegularizeError
@@ -143,6 +144,8 @@ class Checking:
             report = check(load_model(path, self.arguments, quiet=True), **chosen)
             if self.arguments.proof is not None:
                 write_proof(report.reduction, self.arguments.proof)
+        except WouldBeLost:
+            raise
         except RegularizeError as error:
             return self.failed(path, str(error))
         agreed = self.configuration

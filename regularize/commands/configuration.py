@@ -82,9 +82,9 @@ def configuration(path: Path | None = None) -> Configuration:
     for folder in (Path.cwd(), *Path.cwd().parents):
         for name in ("regularize.toml", "pyproject.toml"):
             candidate = folder / name
-            if not candidate.is_file():
+            if not candidate.exists():
                 continue
-            if name == "regularize.toml" or "regularize" in _load(candidate).get("tool", {}):
+            if name == "regularize.toml" or _section(_load(candidate)) is not None:
                 return _of(candidate, _table(candidate))
     return Configuration()
 
@@ -140,10 +140,22 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _table(path: Path) -> Mapping[str, Any]:
+    """The entries of a file: those at its top, except in another tool's file, and its section."""
     loaded = _load(path)
-    if path.name == "pyproject.toml":
-        loaded = loaded.get("tool", {}).get("regularize", {})
+    section = _section(loaded)
+    if path.name == "pyproject.toml" or section is not None:
+        others = {} if path.name == "pyproject.toml" else loaded
+        loaded = {key: value for key, value in others.items() if key != "tool"}
+        if not isinstance(section, dict | None):
+            raise ReadError(str(path), f"tool.regularize = {section!r}: expected a section")
+        loaded |= section or {}
     return loaded
+
+
+def _section(loaded: Mapping[str, Any]) -> Any:
+    """What stands under ``[tool.regularize]``; None where nothing does."""
+    tool = loaded.get("tool")
+    return tool.get("regularize") if isinstance(tool, dict) else None
 
 
 def _of(path: Path, table: Mapping[str, Any]) -> Configuration:

@@ -7,6 +7,7 @@ import sys
 
 from regularize.commands.columns import listed_in_columns, width, wrapped
 from regularize.displayed import did_you_mean
+from regularize.errors import ReadError, RegularizeError
 from regularize.report.rules import RULES, rule
 
 
@@ -39,6 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
             f"regularize: no code {arguments.code!r}{near}; `regularize explain` lists all codes\n"
         )
         return 2
+    if arguments.dialect is not None and arguments.model is not None:
+        raise RegularizeError(
+            f"--in {arguments.dialect} and {arguments.model} both name the format of the examples; "
+            "leave one out"
+        )
     dialect = dialect_of(arguments.dialect or arguments.model or "urdf")
     sections = {
         "What it is": found.what,
@@ -90,6 +96,9 @@ def dialect_of(name: str) -> str:
 
     if name.lower() in {**DIALECT_OF, **dict.fromkeys(TITLES)}:
         return DIALECT_OF.get(name.lower(), name.lower())
-    from regularize.adapters.reading import detect
+    from regularize.adapters.reading import by_content, detect, model_file
 
-    return DIALECT_OF.get(detect(name).name, "urdf")
+    found = detect(name)
+    if found.sniff is not None and found not in by_content(model_file(name)):
+        raise ReadError(name, f"does not begin as {found.title} does; name a model, or a format")
+    return DIALECT_OF.get(found.name, "urdf")

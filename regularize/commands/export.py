@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
+from regularize.commands.outputs import OutputAction
+from regularize.errors import UnknownFormat
 
 if TYPE_CHECKING:
     from regularize.model.mechanism import Mechanism
@@ -23,13 +24,26 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="see `regularize formats`, or c: dynamics of the reduced model",
     )
     add_fail_on(parser)
-    parser.add_argument("-o", dest="out", required=True, type=Path, metavar="FILE")
+    parser.add_argument(
+        "-o",
+        dest="out",
+        required=True,
+        action=OutputAction,
+        model=True,
+        metavar="FILE",
+        help="the file to write; it is read back and compared before it is there",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if the format could not hold all of it."""
-    from regularize.files import save
+    from regularize.files import save, written_format
 
+    try:
+        if arguments.to != "c":
+            written_format(arguments.out, arguments.to)
+    except UnknownFormat as error:
+        raise UnknownFormat(error.path, ["c", *error.known], "--to") from None
     mechanism = load_model(arguments.file, arguments)
     if arguments.to == "c":
         return _write_c(mechanism, arguments)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from regularize.commands.outputs import check_read, files_of, outputs_of
 from regularize.displayed import displayed
 from regularize.errors import RegularizeError
 
@@ -77,6 +78,12 @@ def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
+def reads_model(arguments: argparse.Namespace) -> bool:
+    """Whether an option says how a model is to be read or completed."""
+    completed = (arguments.absorb_gaps, arguments.as_designed, arguments.density)
+    return bool(reading_options(arguments)) or any(completed)
+
+
 def add_fail_on(parser: argparse.ArgumentParser) -> None:
     """Which findings give exit status 1."""
     parser.add_argument(
@@ -115,7 +122,11 @@ def add_no_meshes(parser: argparse._ActionsContainer) -> None:
 
 
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
-    """Read the model with the options given; what closes it is said on standard error."""
+    """Read the model with the options given; what closes it is said on standard error.
+
+    Raises:
+        RegularizeError: It cannot be read, or what it is read from would be written over.
+    """
     from regularize.files import load
 
     mechanism = load(
@@ -124,6 +135,8 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
         as_designed=arguments.as_designed,
         **reading_options(arguments),
     )
+    outputs = outputs_of(arguments)
+    check_read(outputs, files_of(mechanism, outputs))
     if arguments.absorb_gaps and not quiet:
         said = [
             found for found in mechanism.findings if found.code in ("REG225", "REG226", "REG229")

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from regularize.commands.columns import wrapped
+
+if TYPE_CHECKING:
+    from regularize.adapters.registry import Adapter
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """It has no options."""
+
+
+def _files(adapter: Adapter) -> str:
+    """How files of a format are told from others."""
+    return " ".join(adapter.suffixes) or ("by content" if adapter.sniff is not None else "")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     most = max(len(adapter.name) for adapter in known) + 2
     for adapter in known:
         does = [word for word, has in (("read", adapter.reader), ("write", adapter.writer)) if has]
-        parts = [f"{' and '.join(does):<14}", " ".join(adapter.suffixes)]
+        parts = [f"{' and '.join(does):<14}", _files(adapter)]
         if adapter.extra:
             there = "installed" if adapter.installed else "not installed"
             parts.append(f"needs [{adapter.extra}], {there}")

@@ -13,7 +13,8 @@ from regularize.commands.files import (
     add_model,
     load_model,
 )
-from regularize.commands.values import angle_or_length
+from regularize.commands.outputs import OutputAction
+from regularize.commands.values import angle_or_length, count, some
 from regularize.errors import ModelError
 from regularize.output_files import write_bytes, write_text
 
@@ -46,16 +47,28 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clearance", type=float, default=0.0, help="distance kept from singularities (0)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random points (0)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that sample (1)")
+    parser.add_argument("--seed", type=count, default=0, help="seed of the random points (0)")
+    parser.add_argument("--jobs", type=some, default=1, help="processes that sample (1)")
     parser.add_argument(
-        "-o", dest="out", metavar="FILE.npz", type=Path, required=True, help="where to write it"
+        "-o",
+        dest="out",
+        metavar="FILE.npz",
+        action=OutputAction,
+        endings=(".npz",),
+        required=True,
+        help="where to write it",
     )
-    parser.add_argument("--c", metavar="FILE.c", type=Path, help="C99 source, and FILE.h beside it")
+    parser.add_argument(
+        "--c",
+        metavar="FILE.c",
+        action=OutputAction,
+        endings=(".c",),
+        help="C99 source, and FILE.h beside it",
+    )
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        type=Path,
+        action=OutputAction,
         nargs="?",
         const=Path(),
         help="picture of model, metamodel and error (default: beside -o, .svg)",
@@ -64,7 +77,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the metamodel and write what was asked for; the report goes to standard output."""
-    from concurrent.futures import Executor, ProcessPoolExecutor
+    from concurrent.futures import Executor
     from contextlib import AbstractContextManager, nullcontext
     from multiprocessing import get_context
 
@@ -72,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.metamodels.metamodel import metamodel
     from regularize.metamodels.reduced_dynamics import reduced_model
     from regularize.model.graph import actuated_coordinates
+    from regularize.worker_processes import WorkerProcesses
 
     mechanism = load_model(arguments.file, arguments)
     inputs = list(arguments.inputs or actuated_coordinates(mechanism))
@@ -84,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ModelError(f"--size needs 1 or {len(inputs)} values, got {len(size)}")
     reduced = reduced_model(mechanism, inputs)
     pool: AbstractContextManager[Executor | None] = (
-        ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn"))
+        WorkerProcesses(arguments.jobs, mp_context=get_context("spawn"))
         if arguments.jobs > 1
         else nullcontext()
     )

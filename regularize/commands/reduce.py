@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
+from regularize.commands.outputs import Output, check_read, files_of
+from regularize.commands.values import count
+from regularize.errors import UnknownFormat
 
 if TYPE_CHECKING:
     from regularize.reduction.reduce import Reduction
@@ -16,19 +19,31 @@ if TYPE_CHECKING:
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
-    parser.add_argument("-o", dest="out", required=True, type=Path, metavar="DIR")
+    parser.add_argument(
+        "-o",
+        dest="out",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder for the model, under its own name, and reduction.json; made if it is missing",
+    )
     parser.add_argument("--to", metavar="FORMAT", help="format to write (default: the one read)")
     add_fail_on(parser)
-    parser.add_argument("--seed", type=int, default=0, help="seed of random configurations (0)")
+    parser.add_argument("--seed", type=count, default=0, help="seed of random configurations (0)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if something of it could not be kept."""
     from regularize.adapters import adapters
-    from regularize.commands.reduction_file import write_reduction, written_as
+    from regularize.commands.reduction_file import write_reduction, written_as, written_files
     from regularize.pinocchio_model.isostatic import isostatic
 
     mechanism = load_model(arguments.file, arguments)
+    try:
+        files = written_files(mechanism, arguments.out, arguments.to)
+    except UnknownFormat as error:
+        raise UnknownFormat(error.path, error.known, "--to") from None
+    check_read([Output("-o", file) for file in files], files_of(mechanism))
     target = arguments.to or written_as(mechanism)
     known = adapters().get(target)
     coupled = None if known is None else known.coupled

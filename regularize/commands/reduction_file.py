@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters
+from regularize.errors import RegularizeError
 from regularize.files import written_format
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
@@ -55,21 +56,34 @@ def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None
         MissingExtra: The format needs a package that is not installed.
         UnsupportedExport: What would be written is another machine, or cannot be read.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    path, target = written_files(report.mechanism, folder, format)
+    path.parent.mkdir(parents=True, exist_ok=True)
     chosen = format or written_as(report.mechanism)
-    path = folder / _file_name(report.mechanism, chosen)
     known = report.result
     findings = (
         *report.findings,
-        *write_verified(report.mechanism, path, written_format(path, chosen), reduction=known),
+        *write_verified(report.mechanism, path, chosen, reduction=known),
     )
-    target = folder / "reduction.json"
     entry = as_dict(report)
     entry["model"]["reduced"] = path.name
     text = json.dumps(entry, indent=1, ensure_ascii=False, allow_nan=False)
     write_text(target, text + "\n")
     return Written(path, target, chosen, findings)
+
+
+def written_files(
+    mechanism: Mechanism, folder: str | Path, format: str | None = None
+) -> tuple[Path, Path]:
+    """The files of a model and of its reduction in a folder.
+
+    Raises:
+        UnknownFormat: There is no writer for the format asked for.
+        RegularizeError: The folder is a file.
+    """
+    if Path(folder).is_file():
+        raise RegularizeError(f"{folder}: is a file; name a folder")
+    chosen = written_format(folder, format or written_as(mechanism))
+    return Path(folder) / _file_name(mechanism, chosen), Path(folder) / "reduction.json"
 
 
 def written_as(mechanism: Mechanism) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_branch, add_model, add_no_meshes, load_model
-from regularize.errors import RegularizeError
+from regularize.commands.outputs import OutputAction
+from regularize.commands.values import count
 from regularize.output_files import write_bytes
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "-o",
         dest="out",
         metavar="FILE",
-        type=Path,
+        action=OutputAction,
+        endings=SUFFIXES,
         help=f"write a file instead; its ending decides: {' '.join(SUFFIXES)}",
     )
     add_branch(parser)
     parser.add_argument(
-        "--ghosts", type=int, metavar="N", default=3, help="faint poses of the motion (3)"
+        "--ghosts", type=count, metavar="N", default=3, help="faint poses of the motion (3)"
     )
     add_no_meshes(parser)
     parser.add_argument(
@@ -44,7 +46,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="play the motion that `regularize simulate -o FILE` has written, .csv or .npz",
     )
     parser.add_argument(
-        "--movie", metavar="FILE", type=Path, help="write a film of the motion, .gif or .mp4"
+        "--movie",
+        metavar="FILE",
+        action=OutputAction,
+        endings=(".gif", ".mp4"),
+        help="write a film of the motion, .gif or .mp4",
     )
     parser.add_argument("--html", action="store_true", help=argparse.SUPPRESS)
 
@@ -52,10 +58,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the picture to a file, or show the mechanism in a browser."""
     out: Path | None = arguments.out
-    if out is not None and out.suffix.lower() not in SUFFIXES:
-        raise RegularizeError(
-            f"{out}: unknown kind of picture {out.suffix!r} (known: {', '.join(SUFFIXES)})"
-        )
     from regularize.checking import check
     from regularize.render.played_motion import PlayedMotion
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_branch, add_model, load_model
+from regularize.commands.outputs import OutputAction
 from regularize.commands.values import LOADS, RATES, assignments, units_of
 from regularize.errors import ModelError, RegularizeError
+from regularize.input_files import check_regular
 from regularize.model.units import SECONDS, value_of
 
 if TYPE_CHECKING:
@@ -82,8 +84,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="rate in rad/s and m/s below which dry friction of joints falls off (1e-3)",
     )
-    parser.add_argument("-o", dest="out", type=Path, metavar="FILE", help="motion as .csv or .npz")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="picture as .svg or .png")
+    parser.add_argument(
+        "-o", dest="out", action=OutputAction, metavar="FILE", help="motion as .csv or .npz"
+    )
+    parser.add_argument(
+        "--plot", action=OutputAction, metavar="FILE", help="picture as .svg or .png"
+    )
 
 
 def positive(
@@ -122,6 +128,7 @@ def drives(entries: list[str], mechanism: Mechanism) -> dict[str, Drive]:
 def table(path: Path) -> tuple[list[float], list[float]]:
     """Times and positions, the first two columns of a file; a line of headings is passed over."""
     columns: tuple[list[float], list[float]] = ([], [])
+    check_regular(str(path))
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = [row for row in csv.reader(file) if row]
@@ -136,7 +143,7 @@ def table(path: Path) -> tuple[list[float], list[float]]:
                 raise ValueError(f"row {number + 1} has one column")
             for column, value in zip(columns, values, strict=True):
                 column.append(value)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise RegularizeError(
             f"{path}: expected lines of two numbers, time in s and position in rad or m ({error})"
         ) from error
@@ -163,6 +170,12 @@ def run(arguments: argparse.Namespace) -> int:
     torques = assignments(arguments.actuate, "--actuate", units_of(mechanism, LOADS))
     rates = assignments(arguments.rate, "--rate", units_of(mechanism, RATES))
     driven = drives(arguments.drive, mechanism)
+    for name in torques:
+        if name in driven:
+            raise RegularizeError(
+                f"--actuate {name}: the joint is driven, with whatever force that takes; leave one "
+                "of the two out"
+            )
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     shown = console.is_terminal

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.columns import fitted, width
 from regularize.commands.files import add_model, load_model
+from regularize.commands.outputs import OutputAction
 from regularize.commands.values import COORDINATES, assignments, point_of, pose_of, units_of
-from regularize.errors import ModelError
+from regularize.errors import ModelError, RegularizeError
 from regularize.output_files import write_text
 
 if TYPE_CHECKING:
@@ -50,8 +50,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "frame parallel to the ground's (default: the body's own frame)",
     )
     parser.add_argument("--all", action="store_true", help="print all ways, however many")
-    parser.add_argument("--c", metavar="FILE.c", type=Path, help="the formulas as C99")
-    parser.add_argument("--python", metavar="FILE.py", type=Path, help="the formulas as Python")
+    for name, ending, language in (("c", ".c", "C99"), ("python", ".py", "Python")):
+        parser.add_argument(
+            f"--{name}",
+            metavar=f"FILE{ending}",
+            action=OutputAction,
+            endings=(ending,),
+            help=f"the formulas as {language}",
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.assembly_modes.closed_form import closed_form
     from regularize.render.ways import described, poses_at, ways_at
 
+    check_point(arguments)
     mechanism = load_model(arguments.file, arguments)
     units = units_of(mechanism, COORDINATES)
     values = assignments(arguments.at, "--at", units)
@@ -76,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
                     f"by {', '.join(found.inputs)}"
                 )
             given = [f"{name}={text}" for name, text in zip(found.inputs, texts, strict=True)]
+            for name in {*found.inputs} & {*values}:
+                raise ModelError(f"--at {name}=…: --pose {arguments.pose} gives it already")
             values |= assignments(given, "--pose", units)
         inputs = [*named, *found.inputs]
     else:
@@ -101,6 +110,12 @@ def run(arguments: argparse.Namespace) -> int:
         write_text(path, source)
     sys.stdout.write(fitted(lines))
     return 0
+
+
+def check_point(arguments: argparse.Namespace) -> None:
+    """Refuse a point of no body; raises ``RegularizeError``."""
+    if arguments.point is not None and arguments.pose is None:
+        raise RegularizeError(f"--point {arguments.point}: of which body? name it with --pose BODY")
 
 
 def pose_with(body: str, point: str | None) -> BodyPose:

@@ -28,6 +28,14 @@ RATES: Tables = tuple(rates(table) for table in COORDINATES)
 LOADS: Tables = (FORCES, TORQUES)
 
 
+def positive(text: str) -> float:
+    """A positive number from the command line."""
+    number = float(text)
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
 def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
     """Which units fit a joint or a coordinate of a pose, by its name.
 
@@ -64,6 +72,8 @@ def assignments(
             raise RegularizeError(
                 f"{option} {entry}: expected JOINT=NUMBER, a finite one, such as {option} crank=0.5"
             )
+        if name in values:
+            raise RegularizeError(f"{option} {entry}: {name!r} is given already; give it once")
         values[name] = _value(text, f"{option} {entry}", units(name))
     return values
 
@@ -82,9 +92,13 @@ def ranges(
                 "x=-50mm:50mm or A=-30deg:30deg:61"
             )
         told = f"--over {entry}"
+        if name in found:
+            raise RegularizeError(f"{told}: {name!r} is varied already; name it once")
         own = tuple(_value(bound, told, units(name)) for bound in bounds[:2]) if separator else None
+        if own is not None and not own[0] < own[1]:
+            raise RegularizeError(f"{told}: the lower bound comes first, and the upper is larger")
         if own is not None and len(bounds) == 3:
-            if not bounds[2].isdigit() or int(bounds[2]) < 2:
+            if not bounds[2].isdecimal() or int(bounds[2]) < 2:
                 raise RegularizeError(f"{told}: {bounds[2]!r} is no number of samples, 2 or more")
             own = (*own, int(bounds[2]))
         found[name] = own
@@ -103,6 +117,8 @@ def limits(
             raise RegularizeError(
                 f"--limits {entry}: expected JOINT=LOWER:UPPER, such as P1=-50mm:50mm"
             )
+        if name in found:
+            raise RegularizeError(f"--limits {entry}: {name!r} is given already; give it once")
         lower, upper = (_value(bound, f"--limits {entry}", units(name)) for bound in bounds)
         found[name] = lower, upper
     return found
@@ -134,6 +150,22 @@ def quantity(*tables: Mapping[str, float]) -> Callable[[str], float]:
 
 
 length, angle_or_length = quantity(METRES), quantity(*COORDINATES)
+
+
+def count(text: str) -> int:
+    """A number of things, not negative."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below zero")
+    return number
+
+
+def some(text: str) -> int:
+    """A number of things, one or more."""
+    number = count(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: one or more are needed")
+    return number
 
 
 def point_of(text: str) -> tuple[float, float, float]:

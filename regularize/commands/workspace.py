@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
-from regularize.commands.solve import pose_with
-from regularize.commands.values import COORDINATES, assignments, limits, ranges, units_of
+from regularize.commands.outputs import OutputAction
+from regularize.commands.solve import check_point, pose_with
+from regularize.commands.values import COORDINATES, assignments, limits, ranges, some, units_of
 
 if TYPE_CHECKING:
+    from regularize.lie.screw import Array
     from regularize.reach.workspace import WorkspaceMap
 
 
@@ -62,14 +63,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="limits in the place of the model's, for a joint or a pattern: P?=-100mm:100mm",
     )
     parser.add_argument(
-        "--samples", type=int, default=41, metavar="N", help="points along an axis (41)"
+        "--samples", type=some, default=41, metavar="N", help="points along an axis (41)"
     )
     parser.add_argument("--way", type=int, metavar="N", help="way to assemble (default: as stored)")
     parser.add_argument(
         "-o",
         dest="out",
         metavar="FILE",
-        type=Path,
+        action=OutputAction,
         help="arrays as .npz or .csv, or a picture of one or two axes as .svg, .png, .pdf",
     )
 
@@ -81,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.out is not None:
         checked(arguments.out)
+    check_point(arguments)
     mechanism = load_model(arguments.file, arguments)
     units = units_of(mechanism, COORDINATES)
     found = workspace(
@@ -121,8 +123,13 @@ def said(found: WorkspaceMap) -> Iterator[str]:
             continue
         at = np.unravel_index(int(np.argmin(least)), least.shape)
         where = ", ".join(
-            f"{name} = {axis[i]:.4g}"
+            f"{name} = {_rounded(axis, int(i)):.4g}"
             for name, axis, i in zip(found.names, found.values, at, strict=True)
         )
         words = "from joint limits" if name == "limits" else f"from {name} singularities"
         yield f"least distance {words}: {least[at]:.3g} at {where}"
+
+
+def _rounded(axis: Array, i: int) -> float:
+    """A value on an axis, without the rounding that is left of a zero."""
+    return 0.0 if abs(axis[i]) < 1e-12 * max(abs(axis[0]), abs(axis[-1])) else float(axis[i])

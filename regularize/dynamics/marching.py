@@ -79,7 +79,7 @@ class Marching:
         self._kernel, self._laws, self._options = kernel, laws.ravel(), options
         self._dense = np.concatenate([options, _DENSE])
         self._terms: tuple[Marched, Array] | None = None
-        self._total, self._best = np.nan, 0.0
+        self._total, self._best = np.nan, (0.0, 0.0)
         self.careful = self.stuck = False
 
     @classmethod
@@ -123,13 +123,14 @@ class Marching:
         time, q, v, work = begin
         self._options[:2] = stops
         standing = np.array(
-            [time, work, *lengths, self._total, self._best, *[0.0] * 6, self.careful, 0.0]
+            [time, work, *lengths, self._total, *self._best, *[0.0] * 6, self.careful, 0.0]
         )
         q, v, standing, q_began, slopes, values = self._kernel.march(
             q, v, standing, self._laws, _METHOD, self._options
         )
-        time, work, length, usual, self._total, self._best, steps, *rest = standing.tolist()
-        rejected, evaluations, correction, began, made, careful, stuck = rest
+        time, work, length, usual, self._total, *best, steps = standing[:8].tolist()
+        rejected, evaluations, correction, began, made, careful, stuck = standing[8:].tolist()
+        self._best = (best[0], best[1])
         self.careful, self.stuck = bool(careful), bool(stuck)
         counters.steps += int(steps)
         counters.rejected += int(rejected)

@@ -120,14 +120,14 @@ def simulate(
         raise ModelError(f"the engine {engine!r} integrates all coordinates; leave one of them out")
     if drive and (coordinates == "path" or engine == "mujoco"):
         raise ModelError(
-            "prescribed motions are simulated in all coordinates or in minimal ones; leave "
-            + ('coordinates="path"' if coordinates == "path" else 'engine="mujoco"')
-            + " out"
+            "prescribed motions are simulated in all coordinates or in minimal ones, not "
+            + ("along a path" if coordinates == "path" else "by the engine mujoco")
+            + "; leave one of the two out"
         )
     motions = {name: prescribed(name, motion, duration) for name, motion in (drive or {}).items()}
     both = sorted({*motions} & {*(rates or {})})
     if both:
-        raise ModelError(f"joint {both[0]!r} is driven, so its rate is given already: {rates}")
+        raise ModelError(f"joint {both[0]!r} is driven, so its rate is given already; leave it out")
     if coordinates == "path":
         from regularize.dynamics.one_freedom.building import path  # loads all closed forms
 

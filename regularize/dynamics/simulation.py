@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from regularize.arguments import checked, numbers
 from regularize.displayed import did_you_mean
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.lie.screw import Array
@@ -102,6 +103,7 @@ class Simulation(ShortRepr, NamedColumns):
             "closure_drift": self.closure_drift,
         }
 
+    @checked
     def save(self, path: str | Path) -> Path:
         """Write the motion as ``.csv`` or ``.npz`` (all arrays).
 
@@ -139,6 +141,7 @@ class Simulation(ShortRepr, NamedColumns):
             )
         return path
 
+    @checked
     def plot(self, path: str | Path, joints: Sequence[str] | None = None) -> Path:
         """Draw joint coordinates, energy drift and closure error over time, ``.svg`` or ``.png``.
 
@@ -212,7 +215,8 @@ def recorded_times(times: Array | None, duration: float) -> Array:
     """
     if times is None:
         return np.linspace(0.0, duration, max(2, round(100 * duration) + 1))
-    times = np.array(times, dtype=np.float64).reshape(-1)
-    if len(times) == 0 or times[0] < 0 or np.any(np.diff(times) <= 0) or times[-1] > duration:
+    times = numbers(times).reshape(-1)
+    whole = len(times) > 0 and times[0] >= 0 and times[-1] <= duration
+    if not (whole and np.all(np.diff(times) > 0)):
         raise ModelError("times must increase from 0 or later up to the duration at most")
     return times

@@ -13,7 +13,7 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange
 from regularize.pinocchio_model.slack_joints import slack
-from regularize.pinocchio_model.styles import Weld, chosen_welds
+from regularize.pinocchio_model.welds import Weld, chosen_welds
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange

@@ -12,9 +12,7 @@ minus a Schur complement of independent rows, and never zero.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,66 +21,11 @@ from regularize.kernel.clusters import Cluster, Row, clusters_of, last_common, r
 from regularize.kernel.deep import deep_program
 from regularize.kernel.loop_sets import loop_sections
 from regularize.kernel.machine import Machine
+from regularize.kernel.pattern import Pattern, least_degree
 from regularize.kernel.posing import posed_anyhow
 from regularize.kernel.programs import BodyPrograms, unknowns_of
 from regularize.kernel.sections import Tables
-
-
-@dataclass(eq=False)
-class Pattern:
-    """Where the entries of all clusters' factors are, and where they go.
-
-    An unknown is a column k, or -1 - r for a row r.
-
-    Attributes:
-        order: Unknowns in the order of their elimination.
-        start: Where the entries of each begin: its pivot, then those below, and their number.
-        below: For each entry the place in ``order`` of the unknown that it belongs to.
-        update: Entries that each pivot changes, in turn.
-    """
-
-    order: list[int] = field(default_factory=list)
-    start: list[int] = field(default_factory=lambda: [0])
-    below: list[int] = field(default_factory=list)
-    update: list[int] = field(default_factory=list)
-    _place: dict[tuple[int, int], int] = field(default_factory=dict)
-
-    def place(self, one: int, two: int) -> int:
-        """Where the entry of two unknowns is."""
-        return self._place[one, two] if (one, two) in self._place else self._place[two, one]
-
-    def pairs_of_rows(self, rows: Sequence[tuple[int, Sequence[int]]]) -> list[int]:
-        """Of rows in the order of their elimination: entries, columns and pairs of columns."""
-        rank = {unknown: k for k, unknown in enumerate(self.order)}
-        result: list[int] = []
-        for row, columns in sorted(rows, key=lambda row: rank[-1 - row[0]]):
-            entries = [self.place(-1 - row, k) for k in columns]
-            pairs = [self.place(i, k) for n, i in enumerate(columns) for k in columns[n:]]
-            result += [len(columns), *entries, *(rank[k] for k in columns), *pairs]
-        return result
-
-    def skip(self, unknowns: Sequence[int]) -> None:
-        """Add unknowns of a cluster that is eliminated in another way."""
-        self.order += unknowns
-        self.start += [len(self.below)] * len(unknowns)
-
-    def eliminate(self, structs: Mapping[int, set[int]]) -> None:
-        """Add a cluster: its unknowns in order, each with the neighbours that are left then."""
-        first = len(self.order)
-        rank = {unknown: first + k for k, unknown in enumerate(structs)}
-        sorted_structs = []
-        for unknown, neighbours in structs.items():
-            below = sorted(neighbours, key=rank.__getitem__)
-            sorted_structs.append(below)
-            for other in (unknown, *below):
-                self._place[unknown, other] = len(self.below)
-                self.below.append(rank[other])
-            self.order.append(unknown)
-            self.start.append(len(self.below))
-        for below in sorted_structs:
-            self.update += [
-                self._place[one, two] for k, one in enumerate(below) for two in below[k:]
-            ]
+from regularize.kernel.shortest import shortest_sections
 
 
 def _join(adjacent: dict[int, set[int]], rows: dict[int, set[int]]) -> None:
@@ -90,33 +33,6 @@ def _join(adjacent: dict[int, set[int]], rows: dict[int, set[int]]) -> None:
     for columns in rows.values():
         for k in columns:
             adjacent[k] |= columns - {k}
-
-
-def _least_degree(
-    adjacent: dict[int, set[int]], waiting: dict[int, set[int]]
-) -> dict[int, set[int]]:
-    """Unknowns in an order of least degree, each with the neighbours that are left then.
-
-    Args:
-        adjacent: Neighbours of each unknown; it is used up.
-        waiting: Columns of each row; they are used up.
-    """
-    heap = [(len(near), x) for x, near in adjacent.items() if not waiting.get(x)]
-    heapq.heapify(heap)
-    done: dict[int, set[int]] = {}
-    while heap:
-        degree, x = heapq.heappop(heap)
-        if x in done or degree != len(adjacent[x]):
-            continue
-        near = done[x] = adjacent.pop(x)
-        for y in near:
-            adjacent[y] |= near
-            adjacent[y] -= {x, y}
-            if y in waiting:
-                waiting[y].discard(x)
-            if not waiting.get(y):
-                heapq.heappush(heap, (len(adjacent[y]), y))
-    return done
 
 
 def _least_work(machine: Machine, cluster: Cluster, rows: Sequence[Row]) -> int:
@@ -138,7 +54,7 @@ def tables_of(machine: Machine) -> Tables | None:
         return None
     sizes: dict[str, int] = {}
     sections: dict[str, Any] = {}
-    for part in (machine.sections(), step, loop_sections(machine)):
+    for part in (machine.sections(), step, loop_sections(machine), shortest_sections(machine)):
         sizes, sections = sizes | part[0], sections | part[1]
     return Tables.of(sizes, sections)
 
@@ -179,7 +95,7 @@ def step_sections(
             adjacent, waiting = _graph(machine, cluster, rows)
             if loose:
                 _join(adjacent, waiting)
-            structs = _least_degree(adjacent, waiting)
+            structs = least_degree(adjacent, waiting)
             work = least + _work(structs, cluster.parent == 0)
             if program is not None and words * work > len(program.code):
                 structs = None
@@ -234,6 +150,7 @@ def step_sections(
         **programs.sections(),
         "start": pattern.start,
         "below": pattern.below,
+        "solid": pattern.solid,
         "update": pattern.update,
         "h_place": h_place,
         "j_place": j_place,

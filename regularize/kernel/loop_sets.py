@@ -10,11 +10,9 @@ import numpy as np
 from regularize.kernel.machine import Machine
 
 
-def loop_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
-    """Sizes and sections of the loops' columns and of the sets of rows; see ``tables.h``."""
+def steps_of(machine: Machine) -> list[list[tuple[int, int]]]:
+    """Of each loop the columns that move one of its parts alone; 1 where that is the second."""
     parts, column = machine.parts, machine.columns()
-    owner = [b + 1 for b, part in enumerate(parts) for _ in range(part.freedoms)]
-    rate = [part.rate + k for part in parts for k in range(part.freedoms)]
 
     def path(b: int) -> list[int]:
         columns: list[int] = []
@@ -23,13 +21,21 @@ def loop_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
             b = parts[b - 1].parent
         return columns
 
-    steps: list[list[tuple[int, int]]] = []
-    touched: list[set[int]] = []
+    steps = []
     for loop in machine.loops:
         first, second = path(loop.first), path(loop.second)
         alone = [(k, -1) for k in first if k not in second]
-        alone += [(k, 1) for k in second if k not in first]
-        steps.append(alone)
+        steps.append(alone + [(k, 1) for k in second if k not in first])
+    return steps
+
+
+def loop_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]:
+    """Sizes and sections of the loops' columns and of the sets of rows; see ``tables.h``."""
+    owner = [b + 1 for b, part in enumerate(machine.parts) for _ in range(part.freedoms)]
+    rate = [part.rate + k for part in machine.parts for k in range(part.freedoms)]
+    steps = steps_of(machine)
+    touched: list[set[int]] = []
+    for loop, alone in zip(machine.loops, steps, strict=True):
         touched += [{rate[k] for k, _ in alone}] * len(loop.covectors)
     touched += [set(np.flatnonzero(row).tolist()) for row in machine.couplings]
     sets = _joined(touched, machine.rank == len(touched))

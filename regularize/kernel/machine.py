@@ -13,7 +13,7 @@ from regularize.lie.screw import Array, inverse, transform
 #: How parts move, as in ``tables.h``.
 KINDS = ("turn", "circle", "slide", "ball", "free", "plane")
 #: How the joints that close loops move, as in ``tables.h``.
-CLOSINGS = ("nothing", "screw", "ball", "free", "several")
+CLOSINGS = ("nothing", "hinge", "screw", "ball", "free", "several")
 #: Freedoms of each kind, and how many numbers of q it takes.
 _FREEDOMS = {"turn": 1, "circle": 1, "slide": 1, "ball": 3, "free": 6, "plane": 3}
 
@@ -168,21 +168,24 @@ class Machine:
                 0.0 if part.follows else self.armature[i]
                 for part, i in zip(owner, rate, strict=True)
             ],
-            "no_inertia": np.zeros(10 * (len(parts) + 1)),
-            "unit": [0.0 if part.follows else 1.0 for part in owner],
             "gravity": self.gravity,
             "first": [loop.first for loop in loops],
             "second": [loop.second for loop in loops],
             "row": row,
-            "closing": [CLOSINGS.index(loop.closing) for loop in loops],
+            "closing": [CLOSINGS.index(_closing(loop)) for loop in loops],
             "sign": [loop.sign for loop in loops],
-            "row_frame": _poses(inverse(turned[x.first]) @ x.row_frame for x in loops)[12:],
-            "first_frame": _poses(inverse(turned[x.first]) @ x.first_frame for x in loops)[12:],
-            "second_frame": _poses(inverse(turned[x.second]) @ x.second_frame for x in loops)[12:],
-            "closing_frame": _poses(inverse(x.row_frame) @ x.first_frame for x in loops)[12:],
+            "row_point": [(inverse(turned[x.first]) @ x.row_frame)[:3, 3] for x in loops],
+            "first_frame": _poses(
+                inverse(turned[x.first]) @ x.first_frame @ _to_hinge(x) for x in loops
+            )[12:],
+            "second_frame": _poses(
+                inverse(turned[x.second]) @ x.second_frame @ _to_hinge(x) for x in loops
+            )[12:],
             "closing_screw": np.cumsum([0, *(loop.screws.shape[1] for loop in loops)]),
             "closing_screws": np.concatenate([np.zeros((0, 6)), *(x.screws.T for x in loops)]),
-            "covector": np.concatenate([np.zeros((0, 6)), *(loop.covectors for loop in loops)]),
+            "covector": np.concatenate(
+                [np.zeros((0, 6)), *(_in_part(x, turned[x.first]) for x in loops)]
+            ),
             "target": self.targets,
         }
         return sizes, sections
@@ -190,9 +193,30 @@ class Machine:
 
 def _to_z(part: MovingPart) -> Array:
     """The frame in which the kernel has a part, seen from its own: its axis is z there."""
-    if part.kind not in ("turn", "circle", "slide"):
+    return _frame_about(part.axis) if part.kind in ("turn", "circle", "slide") else np.eye(4)
+
+
+def _closing(loop: Loop) -> str:
+    """How a loop's closing joint moves: a screw through its frame without pitch is a hinge."""
+    return "hinge" if loop.closing == "screw" and not loop.screws[:3].any() else loop.closing
+
+
+def _to_hinge(loop: Loop) -> Array:
+    """The frame in which the kernel has a closing hinge: its axis is z there."""
+    if _closing(loop) != "hinge":
         return np.eye(4)
-    z = part.axis
+    axis = loop.screws[3:, 0]
+    return _frame_about(axis / np.linalg.norm(axis))
+
+
+def _in_part(loop: Loop, turned: Array) -> Array:
+    """Covectors of a loop in the axes of the first part as the kernel has it, shape (m, 6)."""
+    R = (inverse(turned) @ loop.row_frame)[:3, :3]
+    return (loop.covectors.reshape(-1, 2, 3) @ R.T).reshape(-1, 6)
+
+
+def _frame_about(z: Array) -> Array:
+    """A frame whose z axis is a unit vector."""
     x = np.roll(np.eye(3)[int(np.argmax(np.abs(z)))], 1)
     x = x - z * (x @ z)
     x = x / np.linalg.norm(x)

@@ -59,16 +59,23 @@ class Tolerances:
             noise: Errors of the closure equations that cannot be told from zero.
 
         Raises:
-            ModelError: ``rtol`` is no positive number.
+            ModelError: ``rtol`` is no positive number below 1.
         """
-        positive("rtol", rtol)
+        relative("rtol", rtol)
         exact, closed = MARGIN * ROUNDING, MARGIN * max(noise, ROUNDING)
         same = max(math.sqrt(exact), closed)
         return cls(closed, same, max(math.sqrt(ROUNDING), closed), max(rtol, same), rtol)
 
 
+def relative(name: str, value: float) -> None:
+    """Raise a ``ModelError`` if a tolerance is no positive number below 1."""
+    positive(name, value)
+    if value >= 1.0:
+        raise ModelError(f"{name} has to be below 1, not {value}")
+
+
 def positive(name: str, value: float) -> None:
-    """Raise a ``ModelError`` if a tolerance or a length is no positive number."""
+    """Raise a ``ModelError`` if a length is no positive number."""
     if not (isinstance(value, (int, float, np.number)) and 0.0 < value < math.inf):
         raise ModelError(f"{name} has to be a positive number, not {value}")
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.errors import NoInertia
+from regularize.arguments import checked, numbers
+from regularize.errors import ModelError, NoInertia
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.batches import CHUNK
 from regularize.manifold.kinematics import State
@@ -120,6 +121,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         q = self.equations.require(self._table(theta))
         return self._like(theta, self.equations.clearance(q))
 
+    @checked
     def limits(self, bounds: ArrayLike, rays: int = 64, seed: int = 0) -> tuple[Limit, ...]:
         """Where singularities bound the workspace, seen from the reference.
 
@@ -130,9 +132,14 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             bounds: Lower and upper bound of every input, shape (s, 2).
             rays: Number of ways.
             seed: Seed of their directions.
+
+        Raises:
+            ModelError: The bounds have another shape.
         """
-        s = len(self.inputs)
-        table = np.asarray(bounds, dtype=np.float64).reshape(s, 2)
+        s, table = len(self.inputs), numbers(bounds)
+        if table.size != 2 * s:
+            raise ModelError(f"the bounds need the shape ({s}, 2), got {table.shape}")
+        table = table.reshape(s, 2)
         if s == 1:
             ends = table.T
         else:
@@ -163,9 +170,11 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         Raises:
             SingularConfiguration: Some inputs cannot be reached on the reference's branch.
         """
+        theta = self._table(theta)
         chunks = [theta[i : i + CHUNK] for i in range(0, len(theta), CHUNK)] or [theta]
         return np.concatenate([self._coefficients(self.equations.require(c)) for c in chunks])
 
+    @checked
     def sample(self, theta: Array, clearance: float = 0.0) -> Array:
         """Coefficients where the inputs can be reached, else NaN, shape (N, t).
 
@@ -173,7 +182,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             theta: Inputs, shape (N, s).
             clearance: Configurations nearer to singularities count as not reached.
         """
-        found = self.equations.solve(theta, NEARLY)
+        found = self.equations.solve(self._table(theta), NEARLY)
         rows = self._coefficients(found.q)
         rows[~found.reached] = np.nan
         if clearance > 0.0:

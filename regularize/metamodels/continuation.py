@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from regularize.assembly_modes.closed_form.closed_branch import ClosedBranch, closed_branch
-from regularize.errors import SingularInputs
+from regularize.errors import NotFinite, SingularInputs
 from regularize.lie.screw import Array
 from regularize.manifold.continuation import Continuation, Stepped
 from regularize.manifold.driving import Arrived, drive
@@ -138,8 +138,13 @@ class ActuatedLoops(Continuation):
             theta: Inputs, shape (N, s); radians or metres.
             shortest: Last step, radians or lengths, of paths that do not arrive: how exactly they
                 are followed to their singular ends.
+
+        Raises:
+            NotFinite: An input is no finite number.
         """
         theta = np.asarray(theta, dtype=np.float64)
+        if not np.all(np.isfinite(theta)):
+            raise NotFinite("inputs have to be finite numbers")
         q, reached = np.repeat(self.q[None], len(theta), axis=0), np.zeros(len(theta), dtype=bool)
         if self.closed is not None:
             found, good = self.closed(theta)
@@ -167,8 +172,6 @@ class ActuatedLoops(Continuation):
         Raises:
             SingularConfiguration: Some path ends at a singularity, or begins at one.
         """
-        if not np.all(np.isfinite(theta)):
-            raise ValueError("inputs have to be finite numbers")
         found = self.solve(theta)
         if not found.reached.all():
             i = int(np.flatnonzero(~found.reached)[0])

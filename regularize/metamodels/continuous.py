@@ -46,6 +46,7 @@ class Continuous(Interpolation):
         Raises:
             OutsideWorkspace: Some inputs lie outside the bounds, or far from every sample.
         """
+        theta = self._table(theta)
         covered = self._covered(theta)
         if not covered.all():
             raise self._outside(theta[int(np.argmin(covered))])
@@ -58,6 +59,18 @@ class Continuous(Interpolation):
             distance, _ = samples.query((theta - self.lower) / (self.upper - self.lower))
             covered &= distance <= radius
         return covered
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """An interpolation of inputs in units of their span, as other processes find it too."""
+
+    interpolator: RBFInterpolator
+    lower: Array
+    span: Array
+
+    def __call__(self, theta: Array) -> Array:
+        return np.asarray(self.interpolator((theta - self.lower) / self.span))
 
 
 def _refined(
@@ -124,11 +137,7 @@ def rbf(settings: Settings) -> Continuous:
         interpolator = RBFInterpolator(
             places, rows[known], neighbors=min(NEIGHBOURS, len(places)), kernel="cubic"
         )
-        span = settings.upper - settings.lower
-
-        def function(theta: Array) -> Array:
-            return np.asarray(interpolator((theta - settings.lower) / span))
-
+        function = _Scaled(interpolator, settings.lower, settings.upper - settings.lower)
         radius = 0.5 * float(np.linalg.norm([axis[1] for axis in axes])) * (1 + 1e-9)
         near = radius, KDTree(places)
         return Continuous(**samples.about(), kind="rbf", function=function, near=near)

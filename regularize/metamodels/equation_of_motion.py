@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import NoInertia
+from regularize.arguments import numbers
+from regularize.errors import ModelError, NoInertia
 from regularize.lie.screw import Array
 
 Index = NDArray[np.int_]
@@ -122,10 +123,9 @@ class EquationOfMotion(ABC):
 
     def _table(self, values: ArrayLike) -> Array:
         """Inputs, rates and so on in one table, shape (N, s)."""
-        array = np.asarray(values, dtype=np.float64)
-        s = len(self.inputs)
+        array, s = numbers(values), len(self.inputs)
         if array.ndim == 0 or array.shape[-1] != s:
-            raise ValueError(
+            raise ModelError(
                 f"the inputs {list(self.inputs)} need a last axis of length {s}, got {array.shape=}"
             )
         return array.reshape(-1, s)
@@ -192,5 +192,10 @@ class EquationOfMotion(ABC):
 
     def _states(self, *values: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
         """Inputs, rates and so on broadcast against each other: their shape, and tables (N, s)."""
-        arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in values))
+        given = [numbers(value) for value in values]
+        try:
+            arrays = np.broadcast_arrays(*given)
+        except ValueError:
+            shapes = ", ".join(str(array.shape) for array in given)
+            raise ModelError(f"states of different shapes do not go together: {shapes}") from None
         return arrays[0].shape, [self._table(array) for array in arrays]

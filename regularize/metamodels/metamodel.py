@@ -118,6 +118,10 @@ def metamodel(
     lower, upper = _bounds(reduced.inputs, bounds)
     if tolerance is None and size is None:
         raise ModelError("say when boxes are small enough: tolerance=0.01, or size=0.05")
+    if not 0.0 < smallest <= 1.0:
+        raise ModelError(f"smallest is a fraction of the bounds, above 0 and at most 1: {smallest}")
+    if not 0.0 <= clearance < np.inf:
+        raise ModelError(f"clearance is a distance of at least zero, not {clearance}")
     wanted = np.asarray(np.inf if size is None else size, dtype=np.float64)
     if wanted.shape not in ((), lower.shape):
         raise ModelError(f"size is one width, or one for each of {list(reduced.inputs)}; {size=}")

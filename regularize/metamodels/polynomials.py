@@ -56,6 +56,7 @@ class BoxPolynomials(Interpolation):
         Raises:
             OutsideWorkspace: Some inputs lie in no box.
         """
+        theta = self._table(theta)
         box = self.tree.find(theta)
         lost = np.flatnonzero(box == self.boxes)
         if len(lost):

@@ -17,6 +17,7 @@ from regularize.errors import MissingExtra, ReadError
 from regularize.input_files import check_regular
 from regularize.model import solids
 from regularize.model.body import Geometry
+from regularize.model.exchange_files import shape_file
 from regularize.model.solids import CadShape
 
 #: Mesh formats that need another package, its module and the extra that brings it.
@@ -47,7 +48,7 @@ def cad_shape(uri: str, path: str | None) -> CadShape | None:
         return _member(file, member, file.stat().st_mtime_ns)
     if not uri.lower().endswith(solids.SUFFIXES):
         return None
-    return solids.shape_file(find_mesh(uri, path))
+    return shape_file(find_mesh(uri, path))
 
 
 @lru_cache(maxsize=256)

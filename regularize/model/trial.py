@@ -8,14 +8,18 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
-#: CPU seconds that a trial may take.
+#: CPU seconds that a trial may take, if nothing else is said.
 SECONDS = 5
 
 
-def survives(function: Callable[[], object]) -> bool:
+def survives(function: Callable[[], object], seconds: int = SECONDS) -> bool:
     """Whether a copy of this process that runs a function comes to its end, by an exception or not.
 
     Where processes cannot be copied safely (macOS, Windows), nothing is tried.
+
+    Args:
+        function: What is tried.
+        seconds: CPU seconds that it may take.
     """
     if sys.platform != "linux":
         return True
@@ -25,7 +29,7 @@ def survives(function: Callable[[], object]) -> bool:
         child = os.fork()
     if child == 0:
         try:
-            _alone()
+            _alone(seconds)
             with suppress(Exception):
                 function()
         finally:
@@ -33,7 +37,7 @@ def survives(function: Callable[[], object]) -> bool:
     return os.waitpid(child, 0)[1] == 0
 
 
-def _alone() -> None:
+def _alone(seconds: int) -> None:
     """Be silent, leave no core behind, and end in time."""
     import faulthandler
     import resource
@@ -42,7 +46,7 @@ def _alone() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
-    for which, most in ((resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_CORE, 0)):
+    for which, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(which)[1]
         soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(which, (soft, hard))

@@ -12,7 +12,7 @@ from regularize.displayed import did_you_mean
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import read_only
 from regularize.pinocchio_model.coordinates import ModelCoordinates
-from regularize.pinocchio_model.findings import left_over, massless_tips
+from regularize.pinocchio_model.findings import left_over, massless_tips, opened
 from regularize.pinocchio_model.joint_values import left_out, write_joint_values
 from regularize.pinocchio_model.legacy import close_frames, differing
 from regularize.pinocchio_model.robot import Robot
@@ -46,7 +46,8 @@ def to_pinocchio(reduction: Reduction, style: str = "rows", *, composite: bool =
             the same either way.
 
     Raises:
-        UnsupportedExport: The style is unknown or cannot express the rows.
+        UnsupportedExport: The style is unknown or cannot express the rows: rows along the axes of
+            frames are others than those kept on numerical evidence, and may be missed somewhere.
     """
     if style not in STYLES:
         raise UnsupportedExport(f"unknown style {style!r}{did_you_mean(style, STYLES)}")
@@ -93,6 +94,8 @@ def _robot(
     cut = [c.edge.joint for c in closures if c.edge is not None]
     lost = left_out(reduction.mechanism.joints, cut)
     findings = (*builder.findings, *left_over(reduction, style), *lost)
+    if not reduction.assembly.closed:
+        findings = (*opened(reduction), *findings)
     return Robot(
         model=model,
         constraints=rows,

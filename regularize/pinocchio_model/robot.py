@@ -108,10 +108,11 @@ class Robot(ActuatedTree):
             data: The caller's ``pinocchio.Data`` of the model to compute in; by default the robot's
                 own, which every thread has for itself.
         """
-        if data is None:
-            found = self.kernel and self.kernel.residual(q)
+        kernel = self.kernel
+        if data is None and kernel is not None:
+            found: Array | None = kernel.residual(q)
             if found is not None:
-                return np.asarray(found)
+                return found
         (q,) = self._given(q=q)
         data = self._data_of(data)
         return self.constraints.residual(data, q, self._coordinates.coupled(q))
@@ -133,8 +134,9 @@ class Robot(ActuatedTree):
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
         ``NoInertia`` says which freedoms move no mass.
         """
-        if executor is None and self._step is not None:
-            found = self._step(q, v, tau, threads)
+        step = self._step
+        if step is not None and executor is None:
+            found = step(q, v, tau, threads)
             if found is not None:
                 return found
         with self.massive_motion():

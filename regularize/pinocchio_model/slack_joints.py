@@ -23,7 +23,7 @@ from regularize.model.mechanism import (
 from regularize.model.slack_names import slack_name
 from regularize.pinocchio_model.coordinate_rows import twist_space
 from regularize.pinocchio_model.isostatic_mechanism import ClosureChange
-from regularize.pinocchio_model.styles import Weld, chosen_welds
+from regularize.pinocchio_model.welds import Weld, chosen_welds
 from regularize.reduction.reduce import Reduction
 
 #: Kinds of slack joints by the half of the twist that they free.

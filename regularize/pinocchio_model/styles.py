@@ -20,59 +20,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.graph import NodeId
-from regularize.pinocchio_model.coordinate_rows import coordinate_frame, point_frame, weld_rows
 from regularize.pinocchio_model.rows import ClosureRows
 from regularize.pinocchio_model.tips import Tip
 from regularize.pinocchio_model.tree import TreeBuilder
-from regularize.reduction.cuts import Cut, independent_rows, outside
-from regularize.reduction.reduce import Part, Reduction
+from regularize.pinocchio_model.welds import Weld, chosen_welds
+from regularize.reduction.cuts import Cut
+from regularize.reduction.reduce import Reduction
 
 #: Compliance of an implied row; its multiplier is zero whatever the value.
 COMPLIANCE = 1.0
 #: Accuracy, damping and iterations with which redundant rigid constraints settle.
 PROXIMAL = (1e-13, 1e-8, 30)
-
-
-@dataclass(frozen=True, eq=False)
-class Weld:
-    """A cut closed by rows along the axes of one frame.
-
-    Attributes:
-        cut: The cut.
-        T_node_frame: The frame on the cut's body, shape (4, 4).
-        rows: Rows that are kept, of six, or of three for a point.
-        point: Whether the joint's centre is held instead of a frame.
-    """
-
-    cut: Cut
-    T_node_frame: Array
-    rows: tuple[int, ...]
-    point: bool
-
-    @property
-    def size(self) -> int:
-        """Number of rows of the anchor."""
-        return 3 if self.point else 6
-
-    @property
-    def implied(self) -> tuple[int, ...]:
-        """Rows that follow from the others."""
-        return tuple(i for i in range(self.size) if i not in self.rows)
-
-    def covectors(self, rows: Sequence[int]) -> Array:
-        """The given rows in the weld's frame, lengths scaled, shape (k, 6)."""
-        selected = np.eye(6)[list(rows)]
-        selected[:, :3] /= self.cut.length
-        return selected
 
 
 def row_closures(
@@ -108,7 +74,7 @@ def weld_closures(
         every_row: Whether implied rows are kept as well.
         composite: Whether a joint of several freedoms is one joint of the model.
     """
-    welds = chosen_welds(reduction)
+    welds = chosen_welds(reduction, anyway=every_row)
     if slack:
         # Frames in place of points: rotations of the joint are rows of their own.
         welds = [
@@ -229,59 +195,3 @@ def _tip_closure(builder: TreeBuilder, weld: Weld, covectors: Array) -> ClosureR
     anchor = pin.FrameAnchorConstraintModel(builder.model, first[0], one, second[0], two)
     T_first_cut = pin.SE3(first[1] @ weld.cut.T_node_frame)
     return ClosureRows(weld.cut, None, anchor, covectors, one, two, 1, T_first_cut)
-
-
-def chosen_welds(reduction: Reduction) -> list[Weld]:
-    """The coordinate rows that stand for the kept rows of every cut, by cut."""
-    welds = [_weld(cut) for cut in reduction.cuts]
-    for part in reduction.parts:
-        mine = [i for i, cut in enumerate(reduction.cuts) if cut.edge.index in part.edges]
-        shortened = [i for i in mine if _dropped(reduction.cuts[i])]
-        if shortened:
-            _shorten(reduction, part, welds, mine, shortened)
-    return welds
-
-
-def _weld(cut: Cut) -> Weld:
-    edge = cut.edge
-    if edge.group and edge.freedoms == 3:
-        own = edge.T_child if cut.on_child else edge.T_parent
-        center = screw.inverse(cut.T_node_frame) @ own
-        frame, rows = point_frame(cut, center)
-        return Weld(cut, cut.T_node_frame @ frame, tuple(rows), True)
-    frame = coordinate_frame(cut)
-    return Weld(cut, cut.T_node_frame @ frame, tuple(weld_rows(cut, frame)), False)
-
-
-def _dropped(cut: Cut) -> int:
-    """Rows dropped because of the configuration, beyond what motion algebras prove."""
-    return int(cut.thinned.shape[1] + cut.numerical.shape[1])
-
-
-def _shorten(
-    reduction: Reduction, part: Part, welds: list[Weld], mine: list[int], chosen: list[int]
-) -> None:
-    """Leave out as many rows of the chosen welds as were dropped there."""
-    loops, q = reduction.loops, np.array(reduction.q)
-    for cell in reduction.cells:
-        if set(part.edges) <= set(cell.edges) and any(c.numerical.size for c in part.cuts):
-            q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
-    state = loops.state(q)
-    twists = state.screws[0].T.copy()
-    translates = ~np.any(twists[3:] != 0.0, axis=0)
-    twists[:, translates] *= part.length
-
-    def rows_of(i: int) -> Array:
-        weld = welds[i]
-        T_world_frame = state.T_world_node[0, loops.row(weld.cut.node)] @ weld.T_node_frame
-        to_frame = weld.covectors(weld.rows) @ screw.adjoint(screw.inverse(T_world_frame))
-        return np.asarray(to_frame @ (loops.incidence[i] * twists))
-
-    fixed = np.vstack([loops.coupling, *(rows_of(i) for i in mine if i not in chosen)])
-    rest = outside(fixed, np.vstack([rows_of(i) for i in chosen]))
-    owner = [(i, row) for i in chosen for row in welds[i].rows]
-    count = len(owner) - sum(_dropped(reduction.cuts[i]) for i in chosen)
-    picked = {owner[k] for k in independent_rows(rest, count)}
-    for i in chosen:
-        kept = tuple(row for row in welds[i].rows if (i, row) in picked)
-        welds[i] = replace(welds[i], rows=kept)

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.proofs.incidence import simplest
+from regularize.proofs.incidence import simple_vector, simplest
 from regularize.proofs.verifier import SIGNS
 
 #: A dual quaternion: 1, i, j, k, and the same times the dual unit; exact numbers or floats.
@@ -215,7 +215,6 @@ def _difference(h: Dual, q: Dual, other: Dual) -> Array:
 def exact_line(line: Array, rounding: float) -> Dual:
     """A rational line near a measured one, as the vector of a dual quaternion."""
     w, p = line[3:], np.cross(line[3:], line[:3])
-    d = [simplest(float(x), rounding) for x in w / np.abs(w).max()]
-    q = [simplest(float(x), rounding) for x in p]
+    d, q = simple_vector(w / np.abs(w).max(), rounding), simple_vector(p, rounding)
     moment = [q[1] * d[2] - q[2] * d[1], q[2] * d[0] - q[0] * d[2], q[0] * d[1] - q[1] * d[0]]
     return (Fraction(0), *d, Fraction(0), *moment)

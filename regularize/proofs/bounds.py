@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from regularize.proofs import verifier
-from regularize.proofs.verifier import Verdict, need
+from regularize.proofs.verifier import Verdict, need, reduced
 
 
 class CheckedProof(Verdict):
@@ -39,9 +39,16 @@ def verify(document: Any) -> Verdict:
         document: From ``prove``.
     """
     verdict = verifier.verify(document)
+    if not verdict.holds:
+        return CheckedProof(*verdict)
     try:
-        said = tuple(_bound(part) for part in document["bounds"] if verdict.holds)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        for key in ("parts", "bounds"):
+            names = [j["name"] for p in document[key] for j in p["joints"] if not j.get("virtual")]
+            need(len(names) == len({*names}), f"two {key} speak of one joint")
+        said = tuple(_bound(part) for part in document["bounds"])
+        for entry in document["undecided"]:
+            need([*map(type, entry["cuts"])] and type(entry["reason"]) is str, "no reason is given")
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return CheckedProof(False, (), (), f"bounds: {error or type(error).__name__}")
     return CheckedProof(*verdict._replace(claims=verdict.claims + said))
 
@@ -49,21 +56,26 @@ def verify(document: Any) -> Verdict:
 def _bound(part: Any) -> str:
     """Check a lower bound of the rank of the equations of some loops."""
     joints = {joint["name"]: joint for joint in part["joints"]}
+    need(not any("virtual" in joint for joint in joints.values()), "a joint is not the machine's")
     columns = [(name, k) for name in sorted(joints) for k in range(len(joints[name]["written"]))]
-    rows = []
+    rows, rings = [], []
     for loop in part["loops"]:
         signs = _signs([(name, joints[name]["bodies"]) for name in loop])
         need(len(signs) == len(loop), "a loop passes a joint twice")
+        rings.append([signs.get(name, 0) for name in joints])
         for i in range(6):
-            rows.append(
-                [signs.get(n, 0) * Fraction(joints[n]["written"][k][i]) for n, k in columns]
-            )
+            rows.append([signs.get(n, 0) * _number(joints[n]["written"][k][i]) for n, k in columns])
+    ends = [joint["bodies"] for joint in joints.values()]
+    bodies = sorted({body for pair in ends for body in pair})
+    incidence = [[(b == child) - (b == parent) for b in bodies] for parent, child in ends]
+    every = len(reduced(rings)) == len(rings) == len(joints) - len(reduced(incidence))
+    need(every, "the loops depend on each other, or are not all")
     at = [part["rows"], part["columns"]]
-    rank, off = len(part["rows"]), Fraction(part["off"])
+    rank, off = len(part["rows"]), _number(part["off"])
     square = all(len({*own}) == len(own) == rank and min(own, default=0) >= 0 for own in at)
     need(square and off >= 0 and len(part["inverse"]) == rank, "there is no square part")
     chosen, unit = _whole([[rows[i][j] for i in at[0]] for j in at[1]])
-    inverse, other = _whole([[Fraction(x) for x in row] for row in part["inverse"]])
+    inverse, other = _whole([[_number(x) for x in row] for row in part["inverse"]])
     one = unit * other
     for i, row in enumerate(inverse):
         product = [sum(c * b for c, b in zip(row, column, strict=True)) for column in chosen]
@@ -77,6 +89,12 @@ def _bound(part: Any) -> str:
         f"{names[0]} to {names[-1]}: at least {rank} equations of their loops are independent at "
         f"the pose for all joints within {float(off):.0e}, no more than {most} redundant there{end}"
     )
+
+
+def _number(written: Any) -> Fraction:
+    """A number as JSON has it; text could stand for one that no memory holds."""
+    need(type(written) in (int, float), f"{written!r:.40} is no number")
+    return Fraction(written)
 
 
 def _whole(rows: list[list[Fraction]]) -> tuple[list[list[int]], int]:

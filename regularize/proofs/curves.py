@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from regularize.model.graph import EdgeId
 from regularize.proofs.incidence import NotExact
-from regularize.proofs.modular import Eliminated, Series, Terms, rational, relation_of, times
-from regularize.proofs.verifier import SIGNS, Polynomial, Vector
+from regularize.proofs.modular import Eliminated, Series, rational, relation_of, times
+from regularize.proofs.verifier import EVERY, SIGNS, Polynomial, Vector
 
 #: Exponents of Mersenne primes: a small one to find degrees, then larger ones for coefficients.
 PRIMES = (31, 1279, 4423, 11213)
-#: Degrees up to which polynomials are looked for, in the parameter and in the second variable.
-DEGREES = (8, 2)
+#: Degrees in the parameter up to which polynomials are looked for, by the number of square roots.
+DEGREES = (8, 8, 4)
 
 #: Joints of a loop with the sense in which it passes them.
 Loop = Sequence[tuple[EdgeId, int]]
@@ -27,21 +28,15 @@ Loop = Sequence[tuple[EdgeId, int]]
 
 @dataclass(frozen=True)
 class MotionCurve:
-    """A plane curve and functions on it.
+    """A curve in space and functions on it.
 
     Attributes:
-        relation: Polynomial in x and y.
+        relations: A polynomial in x and y, and one in x, y and z.
         moves: Of each joint the denominator and the numerator of its half-angle tangent.
     """
 
-    relation: Polynomial
+    relations: tuple[Polynomial, Polynomial]
     moves: dict[EdgeId, tuple[Polynomial, Polynomial]]
-
-    @property
-    def smooth(self) -> bool:
-        """Whether y is a function of x at the pose, and all functions have values there."""
-        at_pose = all(below.get((0, 0, 0, 0)) for below, _ in self.moves.values())
-        return at_pose and bool(self.relation.get((0, 1, 0, 0)))
 
 
 def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve:
@@ -55,15 +50,18 @@ def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve
         NotExact: The loops have no motion with one freedom, or none of low degree was found.
     """
     reason = "the loops move along no curve of low degree"
-    prime = 2 ** PRIMES[0] - 1
-    order = (DEGREES[0] + 1) * (DEGREES[1] + 1) + 6
-    known = {first: _series(loops, screws, first, order, prime) for first in screws}
-    for degree in range(1, DEGREES[1] + 1):
-        for first, series in known.items():
-            for shape in _shapes(first, series, degree, prime) if series is not None else ():
+    prime, known = 2 ** PRIMES[0] - 1, dict[EdgeId, dict[EdgeId, Series] | None]()
+    # The half angles are functions of one, or of one and a square root, or of two square roots.
+    # Many loops would give too many pairs of roots to try.
+    for level in range(3 if len(loops) == 1 else 2):
+        for first in [first for first in screws if known.get(first, {}) is not None]:
+            if level != 1:
+                order = 2 ** max(level + 1, 2) * (DEGREES[level] + 1) + 6
+                known[first] = _series(loops, screws, first, order, prime)
+            for shape in _shapes(first, known[first] or {}, level, prime):
                 for large in (2**e - 1 for e in PRIMES[1:]):
                     found = _found(loops, screws, shape, large)
-                    if found is not None and found.smooth:
+                    if found is not None:
                         return found
                     reason = "the numbers of the curve along which the loops move are too long"
     raise NotExact(reason)
@@ -71,82 +69,116 @@ def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve
 
 @dataclass(frozen=True)
 class _Shape:
-    """Degrees of the polynomials, by joint, with the joints of x and, if there is one, of y."""
+    """Degrees of the polynomials.
+
+    Attributes:
+        first: The joint of the parameter x.
+        others: The joints of y and z, as far as there are such.
+        degrees: Of each other joint the degree in x of its relation, or of its fraction.
+    """
 
     first: EdgeId
-    second: EdgeId | None
-    relation: Terms
-    moves: dict[EdgeId, Terms]
+    others: tuple[EdgeId, ...]
+    degrees: dict[EdgeId, int]
 
 
 def _shapes(
-    first: EdgeId, series: dict[EdgeId, Series], degree: int, prime: int
+    first: EdgeId, series: dict[EdgeId, Series], level: int, prime: int
 ) -> Iterator[_Shape]:
-    """Degrees with which all half angles are functions of x and of a y of the given degree."""
-    rest = [e for e in series if e != first]
-    one = [1] + [0] * (len(series[first]) - 1)
+    """Degrees with which all half angles are functions of x and of so many square roots."""
 
-    def of_degree(top: int, count: int) -> Terms:
-        return [(i, j) for j in range(count) for i in range(top + 1)]
+    def beyond(others: tuple[EdgeId, ...], degrees: dict[EdgeId, int], basis: list[Series]) -> Any:
+        rest = [e for e in series if e != first and e not in others]
+        if len(others) < level:
+            for e in rest:
+                top = _least(_powers(basis, series[e], prime), _smooth(basis), level, prime)
+                if top is not None:
+                    larger = _powers(basis, series[e], prime)[: 2 * len(basis)]
+                    yield from beyond((*others, e), degrees | {e: top}, larger)
+            return
+        for e in rest:
+            top = _least(_sides(basis, series[e], prime), [len(basis)], level, prime)
+            if top is None:
+                return
+            degrees = degrees | {e: top}
+        yield _Shape(first, others, degrees)
 
-    def least(values: Sequence[Series]) -> Terms | None:
-        """Terms with the smallest degree in x for which the values are related."""
-        if relation_of(values, of_degree(DEGREES[0], len(values)), prime) is None:
-            return None
-        shapes = (of_degree(top, len(values)) for top in range(DEGREES[0] + 1))
-        return next(terms for terms in shapes if relation_of(values, terms, prime) is not None)
+    if series:
+        yield from beyond((), {}, [[1] + [0] * (len(series[first]) - 1)])
 
-    for second in rest if degree > 1 else (None,):
-        powers = [one]
-        while len(powers) <= degree and second is not None:
-            powers.append(times(powers[-1], series[second], prime))
-        relation = least(powers) if second is not None else ()
-        if relation is None:
-            continue
-        moves: dict[EdgeId, Terms] = {}
-        for e in (e for e in rest if e != second):
-            terms = least([*(powers[:-1] or [one]), series[e]])
-            if terms is None:
-                break
-            moves[e] = terms
-        else:
-            yield _Shape(first, second, relation, moves)
+
+def _powers(basis: Sequence[Series], series: Series, prime: int) -> list[Series]:
+    """The basis, times a series, times its square: what its quadratic equation is made of."""
+    once = [times(b, series, prime) for b in basis]
+    return [*basis, *once, *(times(b, series, prime) for b in once)]
+
+
+def _smooth(basis: Sequence[Series]) -> list[int]:
+    """Places of what must not be zero at the pose: the slope, and over a root the leading one."""
+    count = len(basis)
+    return [count] if count == 1 else [count, 2 * count]
+
+
+def _sides(basis: Sequence[Series], series: Series, prime: int) -> list[Series]:
+    """What numerator and denominator of a fraction are made of."""
+    return [*basis, *(times(b, series, prime) for b in basis)]
+
+
+def _fitted(
+    values: Sequence[Series], needed: Sequence[int], top: int, prime: int
+) -> list[int] | None:
+    """Coefficients of polynomials in x, of one degree, with which the values add up to zero."""
+    terms = [(i, v) for v in range(len(values)) for i in range(top + 1)]
+    return relation_of(values, terms, prime, [v * (top + 1) for v in needed])
+
+
+def _least(values: Sequence[Series], needed: Sequence[int], level: int, prime: int) -> int | None:
+    """The smallest degree in x with which the values are related."""
+    most = DEGREES[level]
+    if _fitted(values, needed, most, prime) is None:
+        return None
+    tops = (top for top in range(most) if _fitted(values, needed, top, prime) is not None)
+    return next(tops, most)
 
 
 def _found(
     loops: Sequence[Loop], screws: dict[EdgeId, Vector], shape: _Shape, prime: int
 ) -> MotionCurve | None:
     """The polynomials with these degrees, or None where the numbers are longer than the prime."""
-    order = max(len(terms) for terms in (shape.relation, *shape.moves.values())) + 6
+    count = 2 ** len(shape.others)
+    order = 2 * count * (1 + max(shape.degrees.values(), default=0)) + 6
     series = _series(loops, screws, shape.first, order, prime)
     if series is None:
         return None
-    one, x, y = (0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0)
-    values, relation = [[1] + [0] * order], {y: 1}
-    moves = {shape.first: ({one: 1}, {x: 1})}
-    if shape.second is not None:
-        while len(values) <= max(j for _, j in shape.relation):
-            values.append(times(values[-1], series[shape.second], prime))
-        known = rational(relation_of(values, shape.relation, prime), prime)
+    one, x, y, z = ((0, 0, 0, 0, 0), *((*row[:3], 0, 0) for row in EVERY[:3]))
+    relations: list[Polynomial] = []
+    moves: dict[EdgeId, tuple[Polynomial, Polynomial]] = {shape.first: ({one: 1}, {x: 1})}
+    basis, names = [[1] + [0] * order], [(0, 0)]
+    for e, root in zip(shape.others, (y, z), strict=False):
+        values = _powers(basis, series[e], prime)
+        known = rational(_fitted(values, _smooth(basis), shape.degrees[e], prime), prime)
         if known is None:
             return None
-        relation = _polynomial(zip(shape.relation, known, strict=True))
-        moves[shape.second] = ({one: 1}, {y: 1})
-        del values[-1]
-    for e, terms in shape.moves.items():
-        known = rational(relation_of([*values, series[e]], terms, prime), prime)
+        powers = [(j + n * root[1], k + n * root[2]) for n in range(3) for j, k in names]
+        relations.append(_polynomial(known, powers))
+        moves[e] = ({one: 1}, {root: 1})
+        basis, names = values[: 2 * len(basis)], powers[: 2 * len(basis)]
+    relations += [{root: 1} for root in (y, z)[len(relations) :]]
+    for e in (e for e in shape.degrees if e not in shape.others):
+        values = _sides(basis, series[e], prime)
+        known = rational(_fitted(values, [count], shape.degrees[e], prime), prime)
         if known is None:
             return None
-        top = len(values)
-        pairs = [*zip(terms, known, strict=True)]
-        below = _polynomial(((i, 0), c) for (i, j), c in pairs if j == top)
-        above = _polynomial(((i, j), -c) for (i, j), c in pairs if j < top)
-        moves[e] = (below, above)
-    return MotionCurve(relation, moves)
+        half = len(known) // 2
+        below = _polynomial([-c for c in known[half:]], names)
+        moves[e] = (below, _polynomial(known[:half], names))
+    return MotionCurve((relations[0], relations[1]), moves)
 
 
-def _polynomial(terms: Iterable[tuple[tuple[int, int], int]]) -> Polynomial:
-    return {(i, j, 0, 0): c for (i, j), c in terms if c}
+def _polynomial(known: Sequence[int], names: Sequence[tuple[int, int]]) -> Polynomial:
+    """The polynomial with coefficients of x^i y^j z^k, in the order of i for each (j, k)."""
+    terms = ((i, j, k, 0, 0) for j, k in names for i in range(len(known) // len(names)))
+    return {at: c for at, c in zip(terms, known, strict=True) if c}
 
 
 def _series(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from operator import mul
 from typing import Any
@@ -15,7 +16,7 @@ from regularize.proofs.exact_spaces import ExactSpaces
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import motion, written
 from regularize.proofs.verifier import Space, annihilator, distance, reduced
-from regularize.reduction.closing import loop_of
+from regularize.reduction.closing import loops_of
 from regularize.reduction.cuts import Cut
 from regularize.reduction.facts import Closing, Fact
 from regularize.reduction.held import Held, unsteady
@@ -91,12 +92,8 @@ class PartDocument:
 
     def _loops(self) -> dict[str, list[str]]:
         """The loop of each cut over joints that are not cut."""
-        tree: Any = nx.MultiGraph()
-        for e in set(self.part.edges) - set(self.part.order):
-            edge = self.graph.edges[e]
-            tree.add_edge(edge.parent, edge.child, key=e)
-        cycles = {e: loop_of(self.graph, tree, e).edges for e in self.part.order}
-        return {self._name(e): [self._name(each) for each in cycles[e]] for e in cycles}
+        cycles = loops_of(self.graph, self.part.edges, self.part.order)
+        return {self._name(e): [*map(self._name, cycle.edges)] for e, cycle in cycles.items()}
 
     def _hold(self, held: Held) -> int:
         """Write the rows that stand for a virtual joint; returns their number."""
@@ -160,8 +157,10 @@ class PartDocument:
 
     def _rigid_groups(self) -> list[list[Cut]]:
         """Cuts of loops of locked joints alone, those that share joints together."""
-        locked = set(self.part.locked)
-        still = [c for c in self.part.cuts if set(c.cycle.edges) <= locked | self._immobile]
+        still_joints = {*self.part.locked} | self._immobile
+        own = loops_of(self.graph, self.part.edges, self.part.order)
+        cuts = [replace(c, cycle=own[c.edge.index]) for c in self.part.cuts]
+        still = [c for c in cuts if still_joints.issuperset(c.cycle.edges)]
         together: Any = nx.Graph()
         together.add_nodes_from(range(len(still)))
         together.add_edges_from(

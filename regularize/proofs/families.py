@@ -12,12 +12,14 @@ from regularize.proofs.bennett import made_of_bennett
 from regularize.proofs.focal import focal
 from regularize.proofs.geometry import (
     Precision,
+    angulated,
     equal_bars,
     exact_freedoms,
     integral,
     with_parallel_bars,
 )
 from regularize.proofs.incidence import NotExact
+from regularize.proofs.schatz import schatz
 from regularize.proofs.symmetric import symmetric
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.part import Part
@@ -47,7 +49,7 @@ def families(
             yield "focal mechanism", found
     if len(part.cycles) == 1 and kinds == {"revolute"}:
         axes = [part.screws[e][:, 0] / np.linalg.norm(part.screws[e][3:, 0]) for e in edges]
-        for search in (symmetric, made_of_bennett):
+        for search in (symmetric, schatz, made_of_bennett):
             for name, lines in search(axes, within, rounding):
                 rows = [integral([[*line[5:], *line[1:4]]]) for line in lines]
                 off = [distance([*axis], row) for axis, row in zip(axes, rows, strict=True)]
@@ -61,6 +63,9 @@ def families(
             continue
         bars = equal_bars(freedoms, within)
         name = "parallelograms" if any(_turns(graph, part, loop) for loop in bars) else UNNAMED
+        many = angulated(freedoms, (cycle.edges for cycle in part.cycles), within)
+        if many:
+            yield "angulated scissors", with_parallel_bars(freedoms, [*bars, *many])
         yield name, with_parallel_bars(freedoms, bars)
 
 

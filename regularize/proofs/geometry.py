@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -122,8 +122,8 @@ def with_parallel_bars(
 
     Args:
         freedoms: The span of every joint's screws.
-        loops: Four hinges each, in the order in which they are corners of a parallelogram; or two
-            that coincide.
+        loops: Four hinges each, in the order in which they are corners of a parallelogram, or
+            another even number; or two that coincide.
     """
     rows = {e: _upright(freedoms[e][0]) for loop in loops for e in loop}
     hinges = sorted(rows)
@@ -155,6 +155,26 @@ def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeI
         for (a, b, one), (c, d, two) in combinations(sums, 2)
         if len({a, b, c, d}) == 4 and np.abs(one - two).max() <= within
     ]
+
+
+def angulated(
+    freedoms: dict[EdgeId, Space], loops: Iterable[Sequence[EdgeId]], within: float
+) -> list[tuple[EdgeId, ...]]:
+    """Loops of many parallel hinges whose bars, every second one of them, add up to nothing.
+
+    While bars of two kinds turn by one angle against each other, such loops stay closed: rings of
+    angulated scissors (Hoberman 1990; You and Pellegrino 1997) are made of them.
+    """
+    found = []
+    for loop in loops:
+        spaces = [freedoms[e] for e in loop]
+        if len(loop) % 2 or any(len(s) != 1 or not any(s[0][3:]) for s in spaces):
+            continue
+        rows = np.array([[float(x) for x in _upright(s[0])] for s in spaces])
+        sums = rows[::2].sum(axis=0) - rows[1::2].sum(axis=0)
+        if len(loop) > 4 and max(np.ptp(rows[:, 3:], axis=0).max(), np.abs(sums).max()) <= within:
+            found.append(tuple(loop))
+    return found
 
 
 def _upright(row: Sequence[int]) -> list[Fraction]:

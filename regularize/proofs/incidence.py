@@ -8,6 +8,7 @@ was measured. Three directions in a plane are three normals to a fourth one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -39,6 +40,23 @@ def simplest(x: float, within: float) -> Fraction:
     while whole:
         result = whole.pop() + 1 / result
     return result
+
+
+def simple_vector(values: Iterable[float], within: float) -> tuple[Fraction, ...]:
+    """Fractions so near to some numbers, with a common denominator that is not long."""
+    numbers = [float(x) for x in values]
+    single = tuple(simplest(x, within) for x in numbers)
+    size = math.ceil(0.5 / within)
+    return (
+        single
+        if common_denominator(single) <= size
+        else tuple(Fraction(round(x * size), size) for x in numbers)
+    )
+
+
+def common_denominator(values: Iterable[Fraction]) -> int:
+    """The least integer that makes integers of all."""
+    return math.lcm(*(x.denominator for x in values))
 
 
 def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:

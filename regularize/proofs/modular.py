@@ -10,7 +10,7 @@ import numpy as np
 
 #: Coefficients of a power series, those of low order first.
 Series = list[int]
-#: Exponents of x and y.
+#: Exponents of x and numbers of series.
 Terms = Sequence[tuple[int, int]]
 
 
@@ -65,25 +65,42 @@ def times(a: Series, b: Series, prime: int) -> Series:
     return [sum(a[i] * b[k - i] for i in range(k + 1)) % prime for k in range(len(a))]
 
 
-def relation_of(values: Sequence[Series], terms: Terms, prime: int) -> list[int] | None:
-    """Coefficients c_ij with which the sum of c_ij x^i values[j] is zero, if there are any."""
+def relation_of(
+    values: Sequence[Series], terms: Terms, prime: int, needed: Sequence[int] = ()
+) -> list[int] | None:
+    """Coefficients c_ij with which the sum of c_ij x^i values[j] is zero, if there are any.
+
+    Args:
+        values: The series.
+        terms: Exponents i with numbers j of series.
+        prime: The modulus.
+        needed: Places of terms whose coefficients must not be zero.
+    """
     order = len(values[0])
     rows = [[values[j][k - i] if k >= i else 0 for i, j in terms] for k in range(order)]
     # Products of two remainders have to fit where numbers are no longer than the machine's.
     matrix = np.array(rows, dtype=np.int64 if prime < 2**31 else object)
+    pivots: list[int] = []
     for column in range(len(terms)):
-        below = np.flatnonzero(matrix[column:, column])
+        here = len(pivots)
+        below = np.flatnonzero(matrix[here:, column])
         if not len(below):
-            # All columns before it have pivots, and this one is a combination of them.
-            rest = [int(-x % prime) for x in matrix[:column, column]]
-            return [*rest, 1, *[0] * (len(terms) - column - 1)]
-        at = column + below[0]
-        matrix[[column, at]] = matrix[[at, column]]
-        pivot = matrix[column] * pow(int(matrix[column, column]), -1, prime) % prime
+            # It is a combination of the columns before it that have pivots.
+            found = [0] * len(terms)
+            found[column] = 1
+            for row, pivot_column in enumerate(pivots):
+                found[pivot_column] = int(-matrix[row, column] % prime)
+            if all(found[at] for at in needed):
+                return found
+            continue
+        at = here + below[0]
+        matrix[[here, at]] = matrix[[at, here]]
+        pivot = matrix[here] * pow(int(matrix[here, column]), -1, prime) % prime
         factors = matrix[:, column].copy()
         used = np.flatnonzero(factors)
         matrix[used] = (matrix[used] - factors[used, None] * pivot) % prime
-        matrix[column] = pivot
+        matrix[here] = pivot
+        pivots.append(column)
     return None
 
 

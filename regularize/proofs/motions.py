@@ -16,6 +16,7 @@ from regularize.proofs.curves import curve_of
 from regularize.proofs.geometry import integral
 from regularize.proofs.incidence import NotExact, simplest
 from regularize.proofs.verifier import Polynomial, Space
+from regularize.reduction.closing import loops_of
 from regularize.reduction.cuts import Cut, independent_rows, outside
 from regularize.reduction.part import Part
 
@@ -44,10 +45,11 @@ def motion(
     curve = curve_of([[pair for pair in loop if pair[0] in screws] for loop in loops], screws)
     names = {e: graph.edges[e].name for e in part.edges}
     rows = kept | {c.edge.index: _like(c, kept[c.edge.index]) for c in part.cuts}
+    own = loops_of(graph, part.edges, part.order)
     step = {
         "because": "motion",
-        "loops": {names[c.edge.index]: [names[e] for e in c.cycle.edges] for c in part.cuts},
-        "curve": _table(curve.relation),
+        "loops": {names[e]: [names[each] for each in cycle.edges] for e, cycle in own.items()},
+        "curve": [*map(_table, curve.relations)],
         "moves": {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in curve.moves.items()},
         "kept": {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts},
     }
@@ -57,7 +59,9 @@ def motion(
 def spared(graph: Graph, part: Part) -> Part:
     """The part without as many rows as depend on others, by what is seen at the assembled pose."""
     owner = [(i, k) for i, cut in enumerate(part.cuts) for k in range(cut.kept)]
-    signs = [{e: cut.cycle.direction(graph, e) for e in cut.cycle.edges} for cut in part.cuts]
+    own = loops_of(graph, part.edges, part.order)
+    cycles = [own[cut.edge.index] for cut in part.cuts]
+    signs = [{e: cycle.direction(graph, e) for e in cycle.edges} for cycle in cycles]
 
     def seen(i: int, covectors: Array) -> Array:
         """What covectors at a cut say of the velocities of all joints."""
@@ -110,12 +114,9 @@ def _like(cut: Cut, space: Space) -> Space:
     )
 
 
-def _table(polynomial: Polynomial) -> list[list[str]]:
-    """A polynomial as the document has it: coefficients by the exponents of y, then of x."""
-    if not polynomial:
-        return []
-    wide, high = (1 + max(at[k] for at in polynomial) for k in (0, 1))
-    return [[str(polynomial.get((i, j, 0, 0), 0)) for i in range(wide)] for j in range(high)]
+def _table(polynomial: Polynomial) -> dict[str, str]:
+    """A polynomial as the document has it: coefficients by the exponents of x, y and z."""
+    return {f"{i} {j} {k}": str(c) for (i, j, k, _, _), c in sorted(polynomial.items())}
 
 
 def written(space: Space) -> list[list[str]]:

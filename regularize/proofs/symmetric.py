@@ -17,7 +17,7 @@ import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.proofs.bennett import Dual, exact_line
-from regularize.proofs.incidence import Rational, cross, dot, simplest
+from regularize.proofs.incidence import Rational, cross, dot, simple_vector
 
 
 def symmetric(
@@ -131,8 +131,7 @@ def _minus(a: Sequence[Fraction], b: Sequence[Fraction]) -> Rational:
 
 
 def _simple(x: Array, rounding: float) -> Rational:
-    a, b, c = (simplest(float(value), rounding) for value in x)
-    return (a, b, c)
+    return _vector(simple_vector(x, rounding))
 
 
 def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
@@ -158,7 +157,7 @@ def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Du
     n |= {i: cross(n[i - 1], n[(i + 1) % 6]) for i in (1, 3, 5)}
     sizes = {i: float(np.linalg.norm([float(x) for x in n[i]])) for i in n}
     senses = {i: np.sign(np.array([float(x) for x in n[i]]) @ directions[i]) for i in n}
-    h = {i: simplest(heights[i] * sizes[i] * senses[i], rounding) for i in n}
+    h = simple_vector((heights[i] * sizes[i] * senses[i] for i in range(6)), rounding)
     found = []
     for i in range(6):
         point = _meeting([(n[j % 6], h[j % 6]) for j in (i - 1, i, i + 1)])

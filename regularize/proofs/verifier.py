@@ -11,8 +11,7 @@ and j has twists relative to i in A where joints in place fulfil the rows of loo
 - *joint*: the span of Z is a group of the joint's two bodies, once the joint is in place;
 - *path*: the smallest subalgebra that holds groups of i, k and of k, j is one of i, j, for products
   stay in its group, whose adjoint keeps it;
-- *meet*: the intersection of two groups of i, j is one: a motion from the identity with its twists
-  in both algebras stays in its group;
+- *meet*: the intersection of groups of i, j is one: a motion with twists in it stays in its group;
 - *locked*: let a joint of i and j have one screw Z, outside the sum of a group A of i, b and a
   group B of b, j. exp(A) exp(B) is immersed, tangent to A + B at the identity; it meets the curve
   exp(Zq) in countably many places, so a continuous q stays. The twist is in A + B: it is zero;
@@ -29,14 +28,15 @@ other joints allow lies in P + Q' + Z, where Q' is the smallest space that holds
 with Z, for k and l differ by exp(Zq) on M. Let D be an intersection of such sums. Covectors fixed
 on k that vanish on Z, dim D - dim Z of them independent on D, vanish on no twist of D outside Z. So
 they imply all rows of the joint; the 6 - dim D rows that vanish on D are never needed.
-**Rigid.** Let rows of some loops have, at the pose, as many independent columns as the joints there
-have freedoms. The pose is isolated then: nothing in them moves on M, and the rows imply all others.
-**Motion.** Write displacements by joints of one screw h = w + ev each, v.w = 0, as dual quaternions
-a + bh up to real factors; b/a be functions of x and y on a curve p(x, y) = 0, of one joint x, of
-all zero at (0, 0), the pose, where p is zero and dp/dy is not. Loops around which the products are
-real modulo p stay closed along the curve. Let rows of them have, at the pose, a rank one less than
-their joints have freedoms. While this rank lasts, the velocities that the rows leave make a path,
-analytic, the curve near the pose: all equations of the loops hold along it, so the rows imply them.
+**Rigid.** Let rows of some cuts, each in its own loop over joints that are not cut, have a rank, at
+the pose, of as many as these have freedoms. It is isolated then: nothing there moves on M.
+**Motion.** Write displacements by joints of one screw h = w + ev, v.w = 0, as dual quaternions a +
+bh up to real factors; b/a be functions on a curve p(x, y) = q(x, y, z) = 0, of one joint x, of all
+zero at 0, the pose, where p and q are, but neither dp/dy nor dq/dz nor what z goes with in q at its
+highest power. Loops whose products are real modulo p and q stay closed on it. Let rows of them
+have, at the pose, a rank one less than their joints have freedoms. While this rank lasts, the
+velocities that the rows leave make an analytic path, the curve near the pose: along it all
+equations of the loops hold, so the rows imply them.
 **Held.** Joints may be *virtual*, of a group with algebra g: the above is then of the machine with
 them. The first cut over one, with D as above, confines the chain of the other joints in its loop to
 dim D dimensions, g among them. Let h = dim D - dim g covectors fixed on a body k vanish on g and on
@@ -62,7 +62,7 @@ from typing import Any, NamedTuple
 
 Vector = tuple[int, ...]
 Space = tuple[Vector, ...]  # in reduced echelon form, integers without a common divisor
-Polynomial = dict[tuple[int, int, int, int], int]  # by powers of x, y, e; number of 1, i, j, k
+Polynomial = dict[tuple[int, ...], int]  # by powers of x, y, z, e; number of 1, i, j, k
 SIGNS = ((1, 1, 1, 1), (1, -1, 1, -1), (1, -1, -1, 1), (1, 1, -1, -1))
 EVERY: Space = tuple(tuple(int(i == j) for j in range(6)) for i in range(6))
 
@@ -156,29 +156,30 @@ def arcs(hinges: Sequence[Space]) -> Space:
     return reduced(sides)
 
 
-def polynomial(rows: Any) -> Polynomial:
-    """A polynomial as a document writes it: coefficients by the exponents of y, then of x."""
-    return {(i, j, 0, 0): int(c) for j, row in enumerate(rows) for i, c in enumerate(row) if int(c)}
+def polynomial(terms: Any) -> Polynomial:
+    """A polynomial as a document writes it: coefficients by the exponents of x, y and z."""
+    pairs = (([abs(int(n)) for n in at.split()], int(c)) for at, c in terms.items())
+    return {(i, j, k, 0, 0): c for (i, j, k), c in pairs if c}
 
 
 def product(*pairs: tuple[Polynomial, Polynomial]) -> Polynomial:
     """The sum of the products of some pairs."""
     found: Polynomial = {}
     terms = ((a, b, c * d) for f, g in pairs for a, c in f.items() for b, d in g.items())
-    for (i, j, e, q), (k, m, o, r), c in terms:
-        at = (i + k, j + m, e + o, q ^ r)
+    for (i, j, k, e, q), (m, n, o, d, r), c in terms:
+        at = (i + m, j + n, k + o, e + d, q ^ r)
         found[at] = found.get(at, 0) + SIGNS[q][r] * c
-    return {at: c for at, c in found.items() if c and at[2] < 2}
+    return {at: c for at, c in found.items() if c and at[3] < 2}
 
 
-def remainder(f: Polynomial, p: Polynomial) -> Polynomial:
-    """What division by a real p, as one in y, leaves of f times a polynomial in x."""
-    top, degree = (max((at[1] for at in g), default=-1) for g in (f, p))
+def remainder(f: Polynomial, p: Polynomial, v: int) -> Polynomial:
+    """What division by a real p, as one in variable v, leaves of f times powers of its leader."""
+    top, degree = (max((at[v] for at in g), default=-1) for g in (f, p))
     if top < degree:
         return f
-    lead = {(i, 0, 0, 0): c for (i, j, _, _), c in p.items() if j == degree}
-    head = {(i, j - degree, e, q): -c for (i, j, e, q), c in f.items() if j == top}
-    return remainder(product((lead, f), (head, p)), p)
+    lead = {(*at[:v], 0, *at[v + 1 :]): c for at, c in p.items() if at[v] == degree}
+    head = {(*at[:v], top - degree, *at[v + 1 :]): -c for at, c in f.items() if at[v] == top}
+    return remainder(product((lead, f), (head, p)), p, v)
 
 
 def integers(rows: Any) -> Space:
@@ -200,8 +201,7 @@ class _Checker:  # one pass over a document
         joints, steps = document["joints"], document["steps"]
         self.ends = {joint["name"]: tuple(joint["bodies"]) for joint in joints}
         self.open = {joint["name"]: integers(joint["space"]) for joint in joints}
-        for name, Z in self.open.items():
-            one, two = self.ends[name]
+        for (name, Z), (one, two) in zip(self.open.items(), self.ends.values(), strict=True):
             need(one != two and saturated(Z) == Z, f"joint {name} moves in no group")
         self.virtual = {joint["name"] for joint in joints if joint.get("virtual")}
         self.tree = self.ends.keys() - {step["joint"] for step in steps if step["because"] == "cut"}
@@ -224,15 +224,17 @@ class _Checker:  # one pass over a document
             rings = {cut: self._ring(document["loops"][cut]) for cut in cuts}
             alone = all(ring.keys() - own == {cut} for cut, ring in rings.items())
             rank = len(reduced(self._matrix(rings, dict.fromkeys(rings, EVERY))))
-            count = kept + sum(len(self.spaces[name]) for name in cuts)
-            equal = alone and rank == count and len(self.held) == len(self.virtual)
-            need(equal, f"{rank} equations are independent, {count} kept; or no group is held")
+            equal = rank == kept + 6 * len(cuts) - rows and len(self.held) == len(self.virtual)
+            need(alone and equal, f"{rank} equations are independent, or no group is held")
             self.claims.append(f"up to where fewer than {rank} of all equations are independent")
         same = document["conclusion"] == {"rows": rows, "kept": kept, "removed": rows - kept}
         need(same and len(self.ends) == len(joints), "the conclusion counts other rows or joints")
-        pairs = [(row, self.spaces[joint["name"]]) for joint in joints for row in joint["written"]]
-        off, names = max((distance(*pair) for pair in pairs), default=0.0), sorted(real)
-        size = f"{off:.0e} rad or {off * float(document['unit_m']):.0e} m from the model"
+        written = [(j["written"], self.spaces[j["name"]]) for j in joints if j["name"] in real]
+        far = [distance(row, space) for rows, space in written for row in rows]
+        off, unit, names = max(far, default=0.0), float(document["unit_m"]), sorted(real)
+        full = all(len(rows) == len(space) for rows, space in written) and unit > 0.0
+        need(full and math.isfinite(sum(far) * unit), "what is written has other freedoms, or none")
+        size = f"{off:.0e} rad or {off * unit:.0e} m from the model"
         self.assumption = f"joints {names[0]} to {names[-1]} are exactly as stated, {size}"
 
     def _joined(self, names: Iterable[str], *, forest: bool = False) -> dict[str, str]:
@@ -285,20 +287,18 @@ class _Checker:  # one pass over a document
         return _Fact(True, ends, ())
 
     def rule_parallelogram(self, step: Any) -> _Fact:
-        loop, signs = step["loop"], self._ring(step["loop"])
+        loop, signs, ends = step["loop"], self._ring(step["loop"]), {*step["bodies"]}
         after = [self.ends[name][signs[name] > 0] for name in loop]
-        space, ends = arcs([self.spaces[name] for name in loop]), {*step["bodies"]}
         need(len({*after}) == 4 and ends in ({*after[::2]}, {*after[1::2]}), "no opposite bodies")
         self.claims.append(f"up to where the parallelogram {', '.join(loop)} is flat")
-        return _Fact(True, tuple(step["bodies"]), space)
+        return _Fact(True, (*step["bodies"],), arcs([self.spaces[name] for name in loop]))
 
     def rule_cut(self, step: Any) -> None:
         name, near = step["joint"], step["seen from"]
         Z, ends, D = self.open.pop(name), self.ends[name], EVERY
-        far = ends[near == ends[0]]
-        need(near in ends, f"{name} is not cut properly")
+        need(near in ends and name not in self.virtual, f"{name} is not cut properly")
         for here, there in step["of"]:
-            P, Q = self._premise(here, near), self._premise(there, far)
+            P, Q = self._premise(here, near), self._premise(there, ends[near == ends[0]])
             need(P.bodies[1] == Q.bodies[1], "the two sides of the loop do not meet in one body")
             D = meet(D, reduced([*P.space, *saturated(Q.space, Z), *Z]))
         kept, removed = integers(step["kept"]), integers(step["removed"])
@@ -324,19 +324,21 @@ class _Checker:  # one pass over a document
         return [tuple(g.get(n, 0) * sum(map(mul, row, z)) for n, z in columns) for g, row in pairs]
 
     def _follow(self, step: Any, ring: dict[str, int]) -> None:
-        p, one, x, y = polynomial(step["curve"]), (0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0)
+        p, q = map(polynomial, step["curve"])
+        one, x, y, z = ((0, 0, 0, 0, 0), *((*row[:3], 0, 0) for row in EVERY[:3]))
         moves = {name: tuple(map(polynomial, pair)) for name, pair in step["moves"].items()}
         starts = all(a.get(one) and not b.get(one) for a, b in moves.values())
-        smooth = starts and p.get(y) and not p.get(one) and ({one: 1}, {x: 1}) in moves.values()
-        need(smooth, "the curve is singular at the pose, or does not pass there")
+        top = q.get((0, 0, max(at[2] for at in q), 0, 0)) and not any(at[2] for at in p)
+        smooth = starts and p.get(y) and q.get(z) and top and ({one: 1}, {x: 1}) in moves.values()
+        need(smooth and one not in {*p, *q}, "the curve is singular, or does not pass the pose")
         closed: Polynomial = {one: 1}
         for name in (name for name in ring if name in moves):
             (row,), (a, b) = self.spaces[name], moves[name]
             need(not sum(map(mul, row[:3], row[3:])), f"{name} is a screw with a pitch")
-            h = {(0, 0, int(k < 3), 1 + k % 3): ring[name] * c for k, c in enumerate(row)}
+            h: Polynomial = {(0, 0, 0, k < 3, 1 + k % 3): ring[name] * row[k] for k in range(6)}
             closed = product((closed, a), (product((closed, b)), h))
-        unreal = remainder({at: c for at, c in closed.items() if at[2:] != (0, 0)}, p)
-        need(not unreal, "a loop does not stay closed along the curve")
+        unreal = remainder({at: c for at, c in closed.items() if at[3:] != (0, 0)}, q, 2)
+        need(not remainder(unreal, p, 1), "a loop does not stay closed along the curve")
 
     def rule_motion(self, step: Any) -> None:
         rings = {cut: self._ring(loop) for cut, loop in step["loops"].items()}
@@ -346,12 +348,12 @@ class _Checker:  # one pass over a document
             if moves:
                 self._follow(step, ring)
             kept, before = integers(step["kept"][cut]), self.cuts[cut]
-            there = cut in ring and reduced([*before, *kept]) == before
+            there = ring.keys() - self.tree == {cut} and reduced([*before, *kept]) == before
             need(there, f"rows of {cut} are kept that were not there")
             rows[cut] = (*kept, *self.spaces[cut])  # its own freedoms tell its coordinates
             joints, self.cuts[cut] = joints | {*ring}, kept
-            more = len(before) - len(kept)
-            self.claims += [f"{cut}: {more} more in its loop, {why}"] if more else []
+            less = len(before) - len(kept)
+            self.claims += [f"{cut}: {less} more in its loop, {why}"] * (less > 0)
         matrix = self._matrix(rings, rows)
         held = len(reduced(matrix)) == len(matrix[0]) - bool(moves) and joints >= moves.keys()
         need(held and not self.virtual, "the rows that are kept do not hold the joints of a loop")
@@ -361,9 +363,8 @@ class _Checker:  # one pass over a document
     def rule_held(self, step: Any) -> None:
         name, cut, near = step["joint"], step["instead of"], step["seen from"]
         loop, rows, order = self._ring(step["loop"]), integers(step["rows"]), [*self.cuts]
-        before = {*order[: order.index(cut)]}
-        there = (self.tree | before) - {name}
-        first = self.entered.pop(name) == len(before) and loop.keys() - there == {name, cut}
+        there = (self.tree | {*order[: order.index(cut)]}) - {name}
+        first = self.entered.pop(name) == order.index(cut) and loop.keys() - there == {name, cut}
         need(first and name in self.virtual, f"{cut} is not the first cut over {name}")
         for joint, number in zip(step["loop"], step["of"], strict=True) if rows else ():
             Z, ends = self.spaces[joint], self.ends[joint]
@@ -375,8 +376,7 @@ class _Checker:  # one pass over a document
             need(steady and A.bodies[1] in ends, f"the coefficient of {joint} is not constant")
         more = len(self.cuts[cut]) + len(self.spaces[cut]) - len(self.spaces[name])
         rank = len(reduced(self._matrix({cut: loop}, {cut: rows})))
-        needed = rank == len(rows) == more and cut not in self.held
-        need(needed, f"the rows do not say that {name} is in its group")
+        need(rank == len(rows) == more and cut not in self.held, f"{name} may leave its group")
         self.held[cut] = more
         self.claims.append(f"{cut}: not cut; relations of joints, {more} in number, stand for it")
 

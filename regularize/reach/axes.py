@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -71,12 +72,19 @@ def setting_of(
     body = pose if pose is None or isinstance(pose, str) else pose.body
     given = [*ranges, *at]
     full = {name: _full(name, body) for name in given}
+    both = {full[name] for name in ranges} & {full[name] for name in at}
+    if both:
+        raise ModelError(f"{min(both)!r} is varied, and held at a value too; leave one out")
     by_pose = [name for name in full.values() if body and name.startswith(f"{body}.")]
     known = [*_of_pose(body), *coordinate_names(mechanism)]
     for name in full.values():
         if name not in known:
             if body is None and name in COORDINATES:
-                raise ModelError(f"{name!r} is a coordinate of a body's pose: name the body, pose=")
+                hub = _hub(mechanism)
+                raise ModelError(
+                    f"{name!r} is a coordinate of a body's pose: name the body, as in `--pose "
+                    f"{hub}`, or pose={hub!r} in Python"
+                )
             raise ModelError(f"there is no input {name!r}{did_you_mean(name, known)}")
     graph, names = build(mechanism), list(dict.fromkeys(full.values()))
     if by_pose and pose is not None:
@@ -117,6 +125,32 @@ def _full(name: str, body: str | None) -> str:
     return f"{body}.{name}" if body is not None and name in COORDINATES else name
 
 
+def check_points(ranges: Sequence[Range], samples: int, most: int = 10**6) -> None:
+    """Refuse a map of more points than can be waited for.
+
+    Args:
+        ranges: What is given of each axis.
+        samples: How many points along an axis that gives no number.
+        most: How many points a map may have.
+
+    Raises:
+        ModelError: There are more.
+    """
+    points = math.prod(_count(given, samples) for given in ranges)
+    if points > most:
+        raise ModelError(
+            f"a map of {points} points is larger than the {most} that are drawn at once; take "
+            "fewer samples, or narrower ranges one after the other"
+        )
+
+
+def _count(given: Range, samples: int) -> int:
+    """How many values a range has; ``samples`` where it does not say."""
+    if given is None or (isinstance(given, tuple) and len(given) in (2, 3)):
+        return whole((*(given or (0, 0)), samples)[2], "a number of samples")
+    return int(np.size(given))
+
+
 def samples_of(given: Range, samples: int) -> Array:
     """The values of a range: a tuple of bounds with or without a number, or the values.
 
@@ -128,8 +162,9 @@ def samples_of(given: Range, samples: int) -> Array:
         ModelError: It is no range.
     """
     if isinstance(given, tuple) and len(given) in (2, 3):
-        lower, upper, count = (*given, samples)[:3]
-        count = whole(count, "a number of samples")
+        lower, upper, count = *given[:2], _count(given, samples)
+        if not lower < upper and count > 1:
+            raise ModelError(f"a range goes up, from its lower to its upper bound, not {given!r}")
         given = np.linspace(float(lower), float(upper), count)
     values = numbers(given, "a range") if given is not None else np.zeros(0)
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
@@ -137,3 +172,10 @@ def samples_of(given: Range, samples: int) -> Array:
             f"a range is (lower, upper), (lower, upper, samples) or a list of values, not {given!r}"
         )
     return values
+
+
+def _hub(mechanism: Mechanism) -> str:
+    """The moving body with the most joints: the platform, where there is one."""
+    ends = [body for joint in mechanism.joints for body in (joint.parent, joint.child)]
+    moving = [body.name for body in mechanism.bodies if body.name != mechanism.ground]
+    return max(moving, key=ends.count)

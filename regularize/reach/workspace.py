@@ -21,7 +21,7 @@ from regularize.model.graph import coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.model.named_columns import NamedColumns, coordinate_columns
-from regularize.reach.axes import MapSetting, Range, samples_of, setting_of
+from regularize.reach.axes import MapSetting, Range, check_points, samples_of, setting_of
 from regularize.reach.following import followed
 from regularize.reach.limits import bounds_of, from_limits
 from regularize.reach.singularities import distances
@@ -158,9 +158,11 @@ def workspace(
         samples: Points along an axis for which no number is given.
 
     Raises:
-        ModelError: A name is unknown, or the inputs do not determine the mechanism.
+        ModelError: A name is unknown, varied and held at once, or the inputs do not determine the
+            mechanism; the map would have more than a million points.
     """
     setting = setting_of(mechanism, over, at or {}, pose, actuated)
+    check_points(setting.ranges, samples)
     form = closed_form(setting.graph, setting.inputs.names)
     graph = build(mechanism)
     loops, turns = sized_loops(graph, graph.position), turning_of(graph)

@@ -6,7 +6,7 @@ found at generic configurations, or until the tries are used up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from itertools import islice, pairwise
 from typing import Any
 
@@ -213,6 +213,18 @@ def close_at(
             put(virtual[0])
         waiting.remove(best.edge)
     return ClosedPart(closings, propagation)
+
+
+def loops_of(
+    graph: Graph, edges: Iterable[EdgeId], cuts: Collection[EdgeId]
+) -> dict[EdgeId, Cycle]:
+    """The loop that each cut closes over joints that are not cut: what its rows act on."""
+    import networkx as nx
+
+    tree: Any = nx.MultiGraph()
+    for edge in (graph.edges[e] for e in edges if e not in cuts):
+        tree.add_edge(edge.parent, edge.child, key=edge.index)
+    return {e: loop_of(graph, tree, e) for e in cuts}
 
 
 def loop_of(graph: Graph, present: Any, cut: EdgeId) -> Cycle:

@@ -48,6 +48,8 @@ def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     reason: Ungrouped | None = None
     if setting.tolerances.closed > EXACT.same:
         reason = "noise"  # bars that are equal but for noise go flat in ways of their own
+    elif mobility.finite is None:
+        reason = "undecided"
     elif mobility.finite != mobility.actual:
         reason = "shaky"
     elif _rank_here(setting, part) != part.rank:
@@ -56,7 +58,8 @@ def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     if reason is not None:
         # Which groups there might be noise does not tell.
         legs = _pairs(setting.graph, part)
-        possible = legs if reason == "noise" else [*_candidates(setting.graph, part)]
+        known = reason in ("shaky", "singular")
+        possible = [*_candidates(setting.graph, part)] if known else legs
         return replace(part, ungrouped=reason) if loops or possible else part
     if loops:
         found = reduce_part(setting, part.edges, part.rtol, part.rank, parallelograms=loops)

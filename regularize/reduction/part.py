@@ -33,7 +33,7 @@ from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting
 
 #: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
-Ungrouped: TypeAlias = Literal["noise", "shaky", "singular"]
+Ungrouped: TypeAlias = Literal["noise", "undecided", "shaky", "singular"]
 
 
 @dataclass(frozen=True, eq=False)

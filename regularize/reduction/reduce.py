@@ -20,7 +20,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly, assemble, with_coordinates
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
-from regularize.manifold.tolerances import Tolerances, positive
+from regularize.manifold.tolerances import Tolerances, positive, relative
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
@@ -306,9 +306,10 @@ def reduce(
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
-            number of configurations; a tolerance or a length that is no positive number.
+            number of configurations; a length that is no positive number, or a tolerance
+            that is none below 1.
     """
-    positive("rtol", rtol)
+    relative("rtol", rtol)
     if length_scale is not None:
         positive("length_scale", length_scale)
     if configurations < 0:

@@ -70,10 +70,25 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
     return tuple(found)
 
 
-def on_branches(reduction: Reduction, frames: int) -> tuple[DrivenMotion, ...]:
-    """A few frames each way of the motions on every branch, where several meet at the pose."""
-    found = (drive.run(reduction, frames) for drive in drivers(reduction) if drive.branch)
-    return tuple(motion for motion in found if motion is not None)
+def on_branches(
+    reduction: Reduction, frames: int, most: int = 8
+) -> dict[int, tuple[DrivenMotion, ...]]:
+    """Motions on the first branches that meet at the pose, by their numbers; none where one is.
+
+    Args:
+        reduction: The reduced mechanism.
+        frames: How many each way.
+        most: Branches, and motions on each; there may be as many as cells.
+    """
+    met: dict[int, list[Driver]] = {}
+    for drive in drivers(reduction):
+        if drive.branch and (drive.branch in met or len(met) < most):
+            met.setdefault(drive.branch, []).append(drive)
+    found = {}
+    for number, drives in met.items():
+        run = (drive.run(reduction, frames) for drive in drives[:most])
+        found[number] = tuple(motion for motion in run if motion is not None)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

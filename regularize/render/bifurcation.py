@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,15 +28,14 @@ class Trace:
 
 
 def traces(reduction: Reduction, shortest: float, frames: int = 6) -> Iterator[Trace]:
-    """The branches that meet at the assembled pose, none where there is one motion alone.
+    """The first branches that meet at the assembled pose, none where there is one motion alone.
 
     Args:
         reduction: The reduced mechanism.
         shortest: Length of ways that are not drawn, in metres.
         frames: How many of them are looked at each way.
     """
-    met = on_branches(reduction, frames)
-    for number, motions in itertools.groupby(met, key=lambda motion: motion.branch):
+    for number, motions in on_branches(reduction, frames).items():
         name = branch_name(reduction, number)
         ways = [way for motion in motions for way in _ways(reduction, motion, shortest)]
         yield Trace(number, name, tuple(sorted(ways, key=length_of, reverse=True)))

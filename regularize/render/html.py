@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import PurePath
+from urllib.parse import quote
 
 from regularize.render import view
 from regularize.render.artist import draw
+from regularize.render.bifurcation import branch_numbers
 from regularize.render.drawing import Drawing
 from regularize.render.page_data import page_data
 from regularize.render.played_motion import PlayedMotion
@@ -48,6 +52,7 @@ def render(
     """
     drawing, references = draw(report, meshes=meshes), References(report)
     data = page_data(drawing, references, budget=budget, trajectory=trajectory)
+    runs = [scripts(), *([script] if script else ())]
     name, counts = view.headline(report)
     level, sentence = view.verdict(report)
     body = [
@@ -64,10 +69,9 @@ def render(
         *footer(report),
         f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
         f'<script type="application/json" id="scene">{_json(data)}</script>',
-        f"<script>{scripts()}</script>",
-        *([f"<script>{script}</script>"] if script else ()),
+        *(f"<script>{each}</script>" for each in runs),
     ]
-    return _page(f"{PurePath(name).name}: {sentence}", body)
+    return _page(f"{PurePath(name).name}: {sentence}", body, runs, "'self'" if script else "'none'")
 
 
 def frame(report: Analysis, *, height: int = 720) -> str:
@@ -96,7 +100,7 @@ def index(lines: Mapping[str, SummaryLine]) -> str:
         cells = "".join(f'<td class="number">{n}</td>' for n in line.numbers)
         codes = " ".join(line.codes) or "none"
         rows.append(
-            f'<tr><th scope="row"><a href="{escape(page)}">{escape(line.path)}</a></th>{cells}'
+            f'<tr><th scope="row"><a href="{quote(page)}">{escape(line.path)}</a></th>{cells}'
             f'<td class="{level}">{escape(codes)}</td></tr>'
         )
     head = "".join(
@@ -112,10 +116,20 @@ def index(lines: Mapping[str, SummaryLine]) -> str:
     return _page(f"{len(rows)} models", body)
 
 
-def _page(title: str, body: Iterable[str]) -> str:
+def _page(
+    title: str, body: Iterable[str], runs: Sequence[str] = (), speaks_to: str = "'none'"
+) -> str:
+    """A whole page, on which these scripts run, and nothing that a name may smuggle in."""
+    hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in runs)
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        f"img-src data: blob:; connect-src {speaks_to}; base-uri 'none'; form-action 'none'"
+    )
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<link rel="icon" href="data:,">',
             f"<title>{escape(title)}</title>",
@@ -170,9 +184,9 @@ def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
     yield '<output></output></div><div class="plots"></div></div><figcaption>Arrows are axes. '
     if report.reduction.removed:
         yield (
-            '<span class="swatch" style="background:#cc1448"></span>Redundant equations at the '
-            "closing joints: a straight double arrow is a force, a ring a moment, that the model "
-            "leaves undetermined. "
+            '<span class="swatch" style="background:var(--accent)"></span>Redundant equations at '
+            "the closing joints: a straight double arrow is a force, a ring a moment, that the "
+            "model leaves undetermined. "
         )
     if drawing.branch_colors:
         yield "Bent arrows show where joints go on each motion that meets here: "
@@ -180,5 +194,6 @@ def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
             f'<span class="swatch" style="background:rgb{color[:3]}"></span>{escape(name)}'
             for name, color in drawing.branch_colors.items()
         )
-        yield "."
+        more = len(branch_numbers(report.reduction)) - len(drawing.branch_colors)
+        yield f"; {more} more are in the list." if more > 0 else "."
     yield "</figcaption></figure>"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from regularize.displayed import displayed
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.output_files import write_bytes
@@ -143,10 +145,14 @@ def _ffmpeg(path: Path) -> str:
 
 def _mp4(coder: str, path: Path, images: Sequence[Array], rate: float) -> None:
     height, width = (2 * (n // 2) for n in images[0].shape[:2])
-    path.parent.mkdir(parents=True, exist_ok=True)
     arguments = [coder, "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     arguments += ["-s", f"{width}x{height}", "-r", f"{rate:g}", "-i", "-", "-pix_fmt", "yuv420p"]
     frames = b"".join(np.ascontiguousarray(i[:height, :width]).tobytes() for i in images)
-    done = subprocess.run([*arguments, str(path)], input=frames, capture_output=True, check=False)
-    if done.returncode:
-        raise UnsupportedExport(f"{path}: ffmpeg says {done.stderr.decode(errors='replace')[:200]}")
+    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+        film = Path(folder) / "film.mp4"
+        command = [*arguments, "-movflags", "+faststart", str(film)]
+        done = subprocess.run(command, input=frames, capture_output=True, check=False)
+        if done.returncode:
+            said = displayed(done.stderr.decode(errors="replace")[:200])
+            raise UnsupportedExport(f"{path}: ffmpeg says {said}")
+        write_bytes(path, film.read_bytes())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from regularize.lie.screw import Array
 from regularize.render.artist import draw
 from regularize.render.camera import camera
 from regularize.render.drawing import REDUNDANT, Drawing
+from regularize.render.label_places import reach_at, size_of, spread
 from regularize.render.picture import PLAIN_TEXT, SHEET, Picture, PlacedLabel
 from regularize.render.scene import ghost_poses
 from regularize.report.analysis import Analysis
@@ -92,7 +93,7 @@ class Painter:
         scale = float(np.min((size - 2 * SHEET.margin) / np.maximum(high - low, 1e-9)))
         shift = 0.5 * size - 0.5 * (low + high) * [scale, -scale]
         report = self.drawing.report
-        labels, leaders = self._labels(poses, scale, shift)
+        labels, leaders = self._labels(poses, scale, shift, layers[-1][0])
         return Picture(
             triangles[order][..., :2] * [scale, -scale] + shift,
             colors[order, :3],
@@ -164,7 +165,9 @@ class Painter:
             factors.append(min(1.0, room / wrench.size) if key in shown else 0.0)
         return np.array([wrench.point for wrench in self.drawing.wrenches]), np.array(factors)
 
-    def _labels(self, poses: Array, scale: float, shift: Array) -> tuple[list[PlacedLabel], Array]:
+    def _labels(
+        self, poses: Array, scale: float, shift: Array, triangles: Array
+    ) -> tuple[list[PlacedLabel], Array]:
         """Names beside their points, where they were put when the first picture was painted.
 
         With them lines to those that are farther away, shape (k, 2, 2).
@@ -184,15 +187,18 @@ class Painter:
             for x, y, reach in self.discs(poses)
         ]
         if not self._offsets:
-            for (text, x, y, _), (left, top) in zip(labels, _spread(labels, discs), strict=True):
+            triangles = triangles[..., :2] * [scale, -scale] + shift
+            for (text, x, y, _), (left, top) in zip(
+                labels, spread(labels, discs, triangles), strict=True
+            ):
                 self._offsets[text] = (left - x, top - y)
         placed, leaders = [], []
         for text, x, y, color in labels:
             dx, dy = self._offsets[text]
             placed.append((text, x + dx, y + dy, color))
-            w, h = _size(text)
+            w, h = size_of(text)
             end = np.clip([x, y], [x + dx, y + dy - 0.8 * h], [x + dx + w, y + dy])
-            way, own = end - [x, y], _own(x, y, discs)
+            way, own = end - [x, y], reach_at(x, y, discs)
             if (far := float(np.hypot(*way))) > own + 8.0:
                 leaders.append([[x, y] + way * own / far, end])
         return placed, np.array(leaders).reshape(-1, 2, 2)
@@ -234,52 +240,3 @@ def _divided(corners: Array, longest: float) -> Array:
         halves = np.concatenate([np.stack([a, m, c], axis=1), np.stack([m, b, c], axis=1)])
         corners = np.concatenate([corners[~long], halves])
     return corners
-
-
-def _spread(
-    labels: Sequence[PlacedLabel], discs: Sequence[tuple[float, float, float]]
-) -> Iterator[tuple[float, float]]:
-    """Places of labels beside their points, each where it covers none before it and no disc."""
-    boxes: list[tuple[float, float, float, float]] = []
-    for text, x, y, _ in labels:
-        w, h = _size(text)
-        own = _own(x, y, discs)
-        places = [(x + dx, y + dy) for r in (4, 16, 30, 46) for dx, dy in _around(own + r, w, h)]
-        free = [p for p in places if (*p, w, h) in SHEET and not _covers((*p, w, h), boxes)]
-        clear = [p for p in free if not any(_touches((*p, w, h), disc) for disc in discs)]
-        chosen = (clear or free or places)[0]
-        boxes.append((*chosen, w, h))
-        yield chosen
-
-
-def _size(text: str) -> tuple[float, float]:
-    """About the width and height of a name in pixels."""
-    return 0.53 * SHEET.font * len(text), 1.15 * SHEET.font
-
-
-def _own(x: float, y: float, discs: Sequence[tuple[float, float, float]]) -> float:
-    """Radius of what is drawn around a joint, in pixels."""
-    return max((r for a, b, r in discs if np.hypot(a - x, b - y) < 1.0), default=6.0)
-
-
-def _around(r: float, w: float, h: float) -> list[tuple[float, float]]:
-    """Places of the left lower corner of a label around a disc, the handiest first."""
-    s = 0.72 * r
-    return [
-        *((s, -s), (s, s + 0.75 * h), (-s - w, -s), (-s - w, s + 0.75 * h)),
-        *((r, 0.35 * h), (-r - w, 0.35 * h), (-0.5 * w, -r), (-0.5 * w, r + 0.8 * h)),
-    ]
-
-
-def _covers(
-    box: tuple[float, float, float, float], boxes: Sequence[tuple[float, float, float, float]]
-) -> bool:
-    x, y, w, h = box
-    return any(
-        x < bx + bw and bx < x + w and y - h < by and by - bh < y for bx, by, bw, bh in boxes
-    )
-
-
-def _touches(box: tuple[float, float, float, float], disc: tuple[float, float, float]) -> bool:
-    (x, y, w, h), (a, b, r) = box, disc
-    return bool(np.hypot(np.clip(a, x, x + w) - a, np.clip(b, y - h, y) - b) < r)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ class PlayedMotion:
         check_regular(str(path))
         try:
             columns, values = _archive(path) if path.suffix == ".npz" else _table(path)
-        except (OSError, ValueError, KeyError, StopIteration) as error:
+        except (OSError, ValueError, KeyError, StopIteration, csv.Error) as error:
             raise ReadError(str(path), f"holds no motion that was simulated ({error})") from error
         names = coordinate_names(mechanism)
         missing = [n for n in ("time_s", *names, "energy_J", "closure") if n not in columns]
@@ -76,10 +77,13 @@ class PlayedMotion:
 
 
 def _archive(path: Path) -> tuple[list[str], Array]:
-    with np.load(path, allow_pickle=False) as file:
-        names = ["time_s", *map(str, file["names"]), "energy_J", "closure"]
-        parts = (file["time"], *file["coordinates"].T, file["energy"], file["closure"])
-        return names, np.column_stack(parts)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            names = ["time_s", *map(str, file["names"]), "energy_J", "closure"]
+            parts = (file["time"], *file["coordinates"].T, file["energy"], file["closure"])
+            return names, np.column_stack(parts)
+    except (ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError("no archive of arrays of numbers") from error
 
 
 def _table(path: Path) -> tuple[list[str], Array]:

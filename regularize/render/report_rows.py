@@ -50,9 +50,9 @@ def _numbers(report: Analysis) -> Iterator[str]:
     r = report.reduction
     entries = [
         ("true mobility", view.mobility_words(report) if r.assembly.closed else "?"),
-        ("Grübler count", r.gruebler),
+        ("Grübler count", view.signed(r.gruebler)),
         ("loops", r.graph.loops),
-        ("constraint equations", r.constraints),
+        ("equations", r.constraints),
         ("kept", r.kept),
         ("redundant", r.redundant if r.assembly.closed else "?"),
     ]

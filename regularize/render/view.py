@@ -77,7 +77,7 @@ def counts(report: Analysis) -> str:
     """Mobility in truth and by counting, in one sentence."""
     r = report.reduction
     if not r.assembly.closed:
-        return f"Grübler count {_signed(r.gruebler)}."
+        return f"Grübler count {signed(r.gruebler)}."
     finite = r.mobility if r.finite_mobility is None else r.finite_mobility
     text = f"True mobility {mobility_words(report)}"
     if r.finite_mobility is None:
@@ -86,7 +86,7 @@ def counts(report: Analysis) -> str:
         text += ", by the branch that is taken (kinematotropic)"
     if report.passive:
         text += f" ({len(report.passive)} of it passive)"
-    text += f", Grübler count {_signed(r.gruebler)}."
+    text += f", Grübler count {signed(r.gruebler)}."
     if finite != r.mobility:
         more = counted(r.mobility - finite, "more freedom")
         text += f" Shaky: {more} of velocity, which no motion follows."
@@ -102,7 +102,8 @@ def mobility_words(report: Analysis) -> str:
     return "not known" if r.finite_mobility is None else str(r.finite_mobility)
 
 
-def _signed(number: int) -> str:
+def signed(number: int) -> str:
+    """A number with a minus that is as wide as a plus."""
     return str(number).replace("-", "−")
 
 

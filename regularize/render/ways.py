@@ -97,8 +97,7 @@ def poses_at(
     progress = sys.stderr.isatty()
     found = configurations(solution.graph, solution.inputs, values, by=body, progress=progress)
     T = found.pose(body)[found.found]
-    sure = "no others" if found.complete else "there may be others"
-    yield f"at {at}: {counted(len(T), 'pose')} of {body} by {found.method}; {sure}"
+    yield f"at {at}: {counted(len(T), 'pose')} of {body} {rests_on(found)}"
     if len(T):
         angles = Rotation.from_matrix(T[:, :3, :3]).as_euler("xyz")
         rows = np.hstack([T[:, :3, 3], angles])
@@ -111,8 +110,20 @@ def _searched(solution: ClosedForm, values: Sequence[float]) -> tuple[Array, str
     found: AssemblyModes = configurations(
         solution.graph, solution.inputs, values, progress=progress
     )
-    sure = "no others" if found.complete else "there may be others"
-    return found.q[found.found], f"{counted(int(found.counts), 'way')} by {found.method}; {sure}"
+    return found.q[found.found], f"{counted(int(found.counts), 'way')} {rests_on(found)}"
+
+
+def rests_on(found: AssemblyModes) -> str:
+    """By what configurations were found, how well they close, and whether there are others."""
+    words, starts = f"by {found.method}", int(np.max(found.evidence.starts, initial=0))
+    if starts:
+        words += f" from {starts} random starts"
+    if np.any(found.found):
+        words += f", loops closed to {np.max(found.residual[found.found]):.0e} of their size"
+    proofs = found.evidence.certificate[found.found]
+    if len(proofs) and np.all(proofs <= 0.5):
+        words += ", each proved to be one and alone there (Kantorovich)"
+    return f"{words}; {'no others' if np.all(found.complete) else 'there may be others'}"
 
 
 def _table(head: Sequence[str], labels: Sequence[str], rows: Array, screen: int) -> Iterator[str]:

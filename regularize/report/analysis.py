@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from regularize.arguments import checked
 from regularize.as_designed.idealise import Idealised, idealise
+from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
-from regularize.manifold.tolerances import positive
+from regularize.manifold.tolerances import relative
 from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.proofs.special import SpecialLengths, special_lengths
@@ -115,7 +117,7 @@ class Analysis:
         Raises:
             ModelError: ``near`` is no positive number.
         """
-        positive("near", near)
+        relative("near", near)
         began = time.perf_counter() if began is None else began
         reduction = with_other_lengths(reduction)
         special = special_lengths(reduction)
@@ -185,6 +187,7 @@ class Analysis:
             for i, part in enumerate(self.reduction.parts, start=1)
         )
 
+    @checked
     def selected(self: Kind, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Kind:
         """The same report with some findings only.
 
@@ -200,6 +203,7 @@ class Analysis:
         ]
         return replace(self, diagnostics=tuple(kept))
 
+    @checked
     def accepting(self: Kind, suppressions: Sequence[Suppression] = ()) -> Kind:
         """The same report without the findings that somebody has accepted, which are kept apart.
 
@@ -217,10 +221,18 @@ class Analysis:
         """Number of findings of each severity."""
         return {s: sum(d.severity == s for d in self.diagnostics) for s in SEVERITIES}
 
+    @checked
     def exit_status(self, fail_on: Severity | str = "warning") -> int:
-        """1 if there is a finding at or above a severity, else 0; ``never`` gives 0."""
+        """1 if there is a finding at or above a severity, else 0; ``never`` gives 0.
+
+        Raises:
+            ModelError: There is no such severity.
+        """
         if fail_on == "never":
             return 0
+        if fail_on not in SEVERITIES:
+            known = ", ".join((*SEVERITIES, "never"))
+            raise ModelError(f"there is no severity {fail_on!r}; known: {known}")
         worst = SEVERITIES.index(fail_on)
         return int(any(SEVERITIES.index(d.severity) <= worst for d in self.diagnostics))
 

@@ -49,10 +49,12 @@ def _in_pool(
     work: Callable[[str], Outcome], paths: Mapping[int, str], jobs: int, lost: dict[int, str]
 ) -> Iterator[tuple[int, Outcome]]:
     """Outcomes in the order of completion; what a broken pool leaves undone goes to ``lost``."""
-    from concurrent.futures import ProcessPoolExecutor, as_completed  # one model needs none
+    from concurrent.futures import as_completed  # one model needs no other processes
     from concurrent.futures.process import BrokenProcessPool
 
-    with ProcessPoolExecutor(jobs) as pool:
+    from regularize.worker_processes import WorkerProcesses
+
+    with WorkerProcesses(jobs) as pool:
         running = {pool.submit(work, path): i for i, path in paths.items()}
         for future in as_completed(running):
             i = running[future]

@@ -44,12 +44,13 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
     reasons = {
         "noise": "the numbers are off by more than rounding, and bars that are equal but for that "
         "prove nothing",
+        "undecided": "whether it moves as its velocities say is not known",
         "shaky": "the mechanism is shaky, and ranks do not tell what moves",
         "singular": "the assembled pose is singular",
     }
     for part in reduction.parts:
         if part.ungrouped is not None and part.surplus > 0:
-            exact = part.ungrouped == "noise"
+            exact = part.ungrouped in ("noise", "undecided")
             yield Diagnostic(
                 "REG234",
                 "note",

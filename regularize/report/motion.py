@@ -173,12 +173,12 @@ def _twists(
                 which, rate = rates[column]
                 own = sign * scaled[:, :, [column]] * rate
                 twists[which] = twists[which] + own if which in twists else own
-        if not graph.couplings and sum(own.shape[2] for own in twists.values()) > 6 * len(scaled):
+        current = {rates[c][0] for c in edge.columns if c in rates}
+        earlier = [own for which, own in twists.items() if which not in current]
+        if not graph.couplings and sum(own.shape[2] for own in earlier) > 6 * len(scaled):
             # Beyond their own part blocks add no more than a space of twists.
-            current = {rates[c][0] for c in edge.columns if c in rates}
-            rest = np.concatenate([own for k, own in twists.items() if k not in current], axis=2)
-            u, s, _ = np.linalg.svd(rest, full_matrices=False)
-            twists = {-1: u * s[:, None], **{k: twists[k] for k in current}}
+            u, s, _ = np.linalg.svd(np.concatenate(earlier, axis=2), full_matrices=False)
+            twists = {-1: u * s[:, None], **{which: twists[which] for which in current}}
         reached[node] = twists
     return {node: np.concatenate([nothing, *own.values()], axis=2) for node, own in reached.items()}
 

@@ -490,8 +490,8 @@ RULES: tuple[Rule, ...] = (
         "they imply all others as far as the machine moves while they keep their rank. The "
         "mechanism moves only as long as the dimensions are met exactly; nothing is removed "
         "unless asked for.",
-        "Linkages of Bennett, Goldberg, Waldron and Bricard; a parallelogram with a third equal "
-        "crank.",
+        "Linkages of Bennett, Goldberg, Waldron, Schatz and Bricard; a parallelogram with a third "
+        "equal crank.",
         "Keep all rows, or remove those: reduce(..., numerical=True). `regularize check --proof` "
         "writes the motion and `regularize verify` checks it.",
         "Hegedüs, Schicho and Schröcker, Mechanism and Machine Theory 69 (2013)",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from regularize.lie.screw import inverse
 from regularize.manifold.assembly import assemble, with_coordinates
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph_building import build
+from regularize.model.joint_motion import joint_position, relative_pose
 from regularize.model.mechanism import Mechanism
 from regularize.model.short_repr import ShortRepr
 from regularize.reduction.idle import idle_bodies, spinning
@@ -101,11 +103,23 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
 
     The changed mechanism is analysed from scratch: nothing may be redundant, and nothing but idle
     freedoms may move that did not move before. Where all its equations are independent at the
-    assembled pose, and no body can spin there, nothing more has to be known.
+    assembled pose, and no body can spin there, nothing more has to be known. Where several motions
+    meet at that pose, one of those of the highest rank is enough.
     """
     order = [joint.name for joint in reduction.mechanism.joints]
     ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
-    mechanism = changed(reduction, changes)
+    found = NoCure(ordered, "")
+    for mechanism in _on_motions(reduction, changes):
+        tried = _judged(reduction, ordered, mechanism)
+        if isinstance(tried, Cure):
+            return tried
+        found = tried if not found.reason else found
+    return found
+
+
+def _judged(
+    reduction: Reduction, ordered: tuple[JointChange, ...], mechanism: Mechanism
+) -> Cure | NoCure:
     if _isostatic_here(reduction, mechanism):
         return Cure(ordered, reduction.mobility, (), reduction)
     after = _analysed(reduction, mechanism)
@@ -124,6 +138,35 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
             ordered, f"{after.redundant} of {reduction.redundant} redundant equations {verb}"
         )
     return Cure(ordered, after.mobility, idle, reduction)
+
+
+def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterator[Mechanism]:
+    """The changed mechanism on each motion of the highest rank that the original has there.
+
+    Where several meet, each change would have to find all of them again.
+    """
+    mechanism = changed(reduction, changes)
+    replaced = {change.joint: change.replacement for change in changes}
+    ranks = [max((branch.rank for branch in cell.branches), default=0) for cell in reduction.cells]
+    best = [
+        [branch.local.q for branch in cell.branches if branch.rank == rank]
+        for cell, rank in zip(reduction.cells, ranks, strict=True)
+    ]
+    if not any(best):
+        yield mechanism
+    for which in range(max(map(len, best), default=0)):
+        q = np.array(reduction.q)
+        for cell, found in zip(reduction.cells, best, strict=True):
+            if found:
+                q[reduction.graph.columns(cell.edges)] = found[min(which, len(found) - 1)]
+        positions = {}
+        for old in with_coordinates(reduction.mechanism, q).joints:
+            positions[old.name] = old.position
+            if old.name in replaced:
+                new, pose = replaced[old.name], relative_pose(old, old.position)
+                across = inverse(new.T_parent_joint) @ pose @ new.T_child_joint
+                positions[old.name] = joint_position(new, across)
+        yield mechanism.with_positions(positions)
 
 
 def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:

@@ -46,7 +46,8 @@ def cures(
 
     They are ranked by the number of idle freedoms, by the number of changes, and by how far the new
     joints are from the old ones; among equals, those that change the last joints come first. Motors
-    and coupled joints are not touched.
+    and coupled joints are not touched. ``regularize.cures`` puts those first that the file which
+    the mechanism was read from can hold, where ``regularize.fix`` edits its format.
 
     Args:
         reduction: From ``regularize.reduce``.

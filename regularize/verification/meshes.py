@@ -39,9 +39,11 @@ def with_meshes_from(
                 continue  # seen and touched by the same mesh
             left_out.add(shape.uri)
             takes = ", ".join(sorted(adapter.meshes)) or "files"
+            why = f"it is not found, or none of {takes}"
+            if INSIDE in (shape.uri or ""):
+                why = "it lies inside of a CAD file, which engines do not open; export it as a mesh"
             message = (
-                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: it is not "
-                f"found, or none of {takes}"
+                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: {why}"
             )
             findings.append(Diagnostic("REG328", "warning", message, source=body.source))
         bodies.append(replace(body, geometry=tuple(shapes)))

@@ -57,21 +57,50 @@ def counts(page: playwright.Page, redundant: int) -> None:
     playwright.expect(page.locator(cell)).to_have_text(str(redundant), timeout=PATIENCE)
 
 
+def moves_and_can_be_pointed_at(page: playwright.Page, glyphs: int) -> None:
+    """The same page with other data: it is drawn, moves closed, and lights up in both places."""
+    found = page.evaluate("""() => {
+      const { page } = regularize, { stage, motion } = page, [freedom] = motion.freedoms;
+      freedom.input.value = String(Number(freedom.input.value) + 0.3 * freedom.size);
+      freedom.input.dispatchEvent(new Event("input"));
+      const error = motion.kinematics.error(motion.state);
+      page.select("j0");
+      const rows = document.querySelectorAll("main .chosen").length;
+      page.select(null);
+      stage.draw();
+      return {
+        error, rows, freedoms: motion.freedoms.length, turned: motion.state.q[0],
+        same: window.same === document.querySelector("canvas"),
+        glyphs: stage.data.redundant.flatMap((entry) => entry.shapes).length,
+        rest: document.querySelectorAll("main [data-refs]:not([tabindex])").length,
+        title: document.title,
+      };
+    }""")
+    assert found["same"] and found["freedoms"] == 1 and found["rest"] == 0
+    assert found["error"] < 1e-8 and abs(found["turned"]) > 0.2 and found["rows"] >= 1
+    assert found["glyphs"] == glyphs
+    assert found["title"].startswith("slider_crank.urdf: ")
+
+
 def test_a_joint_is_changed_saved_and_changed_back(
     page: playwright.Page, crank: Path, tmp_path: Path
 ) -> None:
     written = crank.read_text()
     counts(page, 3)
     page.evaluate("regularize.page.stage.camera.scale = 321.5")
+    page.evaluate("window.same = document.querySelector('canvas')")
 
     page.select_option("[data-change=D]", "cylindrical")
     counts(page, 2)
+    moves_and_can_be_pointed_at(page, glyphs=2)
     assert "+++" in page.inner_text("#diff")
     assert page.evaluate("regularize.page.stage.camera.scale") == 321.5  # as it was looked at
     page.click("[data-act=undo]")
     counts(page, 3)
+    moves_and_can_be_pointed_at(page, glyphs=3)
     page.click("[data-act=isostatic]")
     counts(page, 0)
+    moves_and_can_be_pointed_at(page, glyphs=0)
     assert "line_in_plane" in page.inner_text("#diff")
     assert crank.read_text() == written
     page.screenshot(path=tmp_path / "bench.png")

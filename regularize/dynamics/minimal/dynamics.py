@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
@@ -208,7 +207,7 @@ def minimal_dynamics(
         robot,
         names,
         choice,
-        MappingProxyType(motions),
+        dict(motions),
         start,
         locked,
         tolerance,

@@ -11,11 +11,12 @@ without constraints, and without singularities at dead centres of single joints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from regularize.arguments import checked, numbers, vector
 from regularize.dynamics.one_freedom.curve import Curve
 from regularize.dynamics.one_freedom.states import States
 from regularize.dynamics.one_freedom.table import ROUND, Table
@@ -49,24 +50,24 @@ class PathFunctions:
 
     def configuration(self, s: Array | float) -> Array:
         """Joint coordinates, those of the cuts included, shape (..., n)."""
-        s = np.asarray(s, dtype=np.float64)
+        s = numbers(s)
         flat = s.reshape(-1)
         return self.curve.restored(self._shape(flat)).reshape(*s.shape, self.curve.n)
 
     def velocity(self, s: Array | float) -> Array:
         """Joint velocities at unit rate of the path coordinate, shape (..., n)."""
-        s = np.asarray(s, dtype=np.float64)
+        s = numbers(s)
         return self._rates(s.reshape(-1)).reshape(*s.shape, self.curve.n)
 
     def mass(self, s: Array | float) -> Array:
         """Twice the kinetic energy at unit rate of the path coordinate, shape (...)."""
-        s = np.asarray(s, dtype=np.float64)
+        s = numbers(s)
         return self.functions(s.reshape(-1))[:, self.curve.n].reshape(s.shape)
 
     def potential(self, s: Array | float, gravity: Array | None = None) -> Array:
         """Gravitational energy in J, shape (...); ``gravity`` in m/s², by default the model's."""
-        s = np.asarray(s, dtype=np.float64)
-        g = self.robot.model.gravity.linear if gravity is None else np.asarray(gravity)
+        s = numbers(s)
+        g = self.robot.model.gravity.linear if gravity is None else vector("gravity", gravity, 3)
         moments = self.functions(s.reshape(-1))[:, self.curve.n + 1 :]
         return np.asarray(-(moments @ g).reshape(s.shape))
 
@@ -84,9 +85,9 @@ class PathFunctions:
         if isinstance(coordinates, Mapping):
             columns = self.columns(coordinates)
             wanted = np.zeros((1, self.curve.n))
-            wanted[0, columns] = list(coordinates.values())
+            wanted[0, columns] = numbers(list(coordinates.values()))
         else:
-            wanted = np.asarray(coordinates, dtype=np.float64).reshape(1, -1)
+            wanted = numbers(coordinates).reshape(1, -1)
             if wanted.shape[1] != self.curve.n:
                 raise ModelError(f"a configuration has {self.curve.n} coordinates: {self.names}")
 
@@ -117,7 +118,8 @@ class PathFunctions:
             )
         return float(fits[np.argmin(np.abs(fits))])
 
-    def columns(self, names: Mapping[str, object]) -> list[int]:
+    @checked
+    def columns(self, names: Mapping[str, object] | Iterable[str]) -> list[int]:
         """Positions of joint coordinates by name.
 
         Raises:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from regularize.arguments import vector
 from regularize.dynamics.inputs import Actuation, JointForces
 from regularize.dynamics.loads import Loads
 from regularize.dynamics.one_freedom.collocation import Collocation, Travel
@@ -77,7 +78,7 @@ class PathMotion:
         """
         path = self.path
         if q is not None and not isinstance(q, Mapping):
-            q = path.robot.coordinates(_shaped("q", q, path.robot.model.nq))
+            q = path.robot.coordinates(vector("q", q, path.robot.model.nq))
         s = 0.0 if q is None else path.locate(q)
         at = np.array([s])
         if rates:
@@ -85,7 +86,7 @@ class PathMotion:
             wanted = np.array(list(rates.values()), dtype=np.float64)
         elif v is not None:
             direction = path.states.velocities(path.configuration(at), path.velocity(at))[0]
-            wanted = _shaped("v", v, len(direction))
+            wanted = vector("v", v, len(direction))
         else:
             return s, 0.0
         size = float(direction @ direction)
@@ -186,10 +187,3 @@ class PathMotion:
             closure=closure,
             findings=findings,
         )
-
-
-def _shaped(name: str, values: Array, size: int) -> Array:
-    values = np.asarray(values, dtype=np.float64)
-    if values.shape != (size,):
-        raise ModelError(f"{name} has shape {values.shape}, but the model needs ({size},)")
-    return values

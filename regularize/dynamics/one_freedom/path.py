@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regularize.arguments import checked_but_states
 from regularize.dynamics.inputs import Actuation, JointForces, check_numbers
 from regularize.dynamics.one_freedom.functions import PathFunctions
 from regularize.dynamics.one_freedom.motion import PathMotion
@@ -35,6 +36,7 @@ class Path(ShortRepr, PathFunctions):
     samples: int
     findings: tuple[Diagnostic, ...]
 
+    @checked_but_states
     def simulate(
         self,
         duration: float,

@@ -67,7 +67,7 @@ static int motion_between(const Tables *t, Workspace *w, const double *const *in
     integrate(t, y, out[0]);
     for (int i = 0; i < nv; ++i) out[1][i] = y[nv + i];
     out[2][0] = y[2 * nv];
-    if (close_state(t, w, in[5] + CLOSED, out[0], out[1])) return 1;
+    if (close_state(t, w, in[5] + CLOSED, 0, out[0], out[1])) return 1;
     balance(&m, y[2 * nv], out[0], out[1]);
     out[2][1] = standing[CORRECTION];
     return 0;

@@ -15,13 +15,14 @@
 /* Covectors of all closures in ground axes about the common point, after move_parts(). */
 static void place_covectors(const Tables *t, Workspace *w) {
     for (int i = 0; i < t->size[closures_size]; ++i) {
-        double frame[12], d[3];
-        compose(w->pose + 12 * t->first[i], t->row_frame + 12 * i, frame);
-        subtract(frame + 9, w->point, d);
+        const double *pose = w->pose + 12 * t->first[i];
+        double x[3], d[3];
+        row_point(t, w, i, x);
+        subtract(x, w->point, d);
         for (int r = t->row[i]; r < t->row[i + 1]; ++r) {
             double *W = w->row_wrench + 6 * r;
-            rotate(frame, t->covector + 6 * r, W);
-            rotate(frame, t->covector + 6 * r + 3, W + 3);
+            rotate(pose, t->covector + 6 * r, W);
+            rotate(pose, t->covector + 6 * r + 3, W + 3);
             add_cross(d, W, W + 3);
         }
     }

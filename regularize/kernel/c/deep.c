@@ -58,9 +58,9 @@ static void load_bodies(const Tables *t, Workspace *w, int c, const double *x, c
 /* Rows of a cluster's closures and couplings. */
 static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Reading *at) {
     for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
-        double frame[12], d[3];
-        load_covectors(t, w, t->loop_list[i], frame);
-        subtract(frame + 9, x, d);
+        double point[3], d[3];
+        load_covectors(t, w, t->loop_list[i], point);
+        subtract(point, x, d);
         for (int r = t->row[t->loop_list[i]]; r < t->row[t->loop_list[i] + 1]; ++r) {
             const int one = *at->row++, two = *at->row++;
             double *g = w->covectors + 6 * r;

@@ -9,9 +9,29 @@
 
 /* Pivots below this part of what they were before elimination are rounding. */
 static const double lost = 1e-11;
-/* The same for pivots of rows, as a part of what rows weigh, where every velocity has a mass of one:
- * squares of the singular values that are not divided by. */
-static const double singular_square = 1e-13;
+
+/* Entries of unknowns: where those of each begin, the unknowns below it, whether those that its pivot
+ * changes are the first ones of these, and else which they are. */
+typedef struct {
+    const int *start, *below, *solid, *update;
+} Factors;
+
+/* Divide the entries of an unknown by its pivot, and take what they make of it from all others. */
+static inline void eliminate_unknown(Factors *pattern, double *restrict entry, int u) {
+    const int first = pattern->start[u], last = pattern->start[u + 1];
+    const double inverse = 1.0 / entry[first];
+    entry[first] = inverse;
+    for (int i = first + 1; i < last; ++i) {
+        const double l = entry[i] * inverse;
+        if (pattern->solid[u]) {
+            double *other = entry + pattern->start[pattern->below[i]];
+            for (int j = i; j < last; ++j) other[j - i] -= l * entry[j];
+        } else {
+            for (int j = i; j < last; ++j) entry[*pattern->update++] -= l * entry[j];
+        }
+        entry[i] = l;
+    }
+}
 
 /* Keep the pivots of columns before elimination. */
 static void note_pivots(const Tables *t, Workspace *w, int begin, int end) {
@@ -20,7 +40,7 @@ static void note_pivots(const Tables *t, Workspace *w, int begin, int end) {
 
 /* Whether a pivot has the sign that independent rows and positive masses give it. */
 static inline int sound(const Tables *t, const Workspace *w, int u, double pivot) {
-    if (t->is_row[u]) return is_unit(t) ? -pivot > singular_square * w->pivot[u] : pivot < 0.0;
+    if (t->is_row[u]) return pivot < 0.0;
     return t->massive[0] ? pivot > 0.0 : pivot > lost * w->pivot[u];
 }
 
@@ -33,7 +53,8 @@ static const double doubtful = 1e-7;
  * where a pivot is not sound. */
 static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
-    const int rooted = t->cluster_parent[c] == 0, *place = *update;
+    const int rooted = t->cluster_parent[c] == 0;
+    Factors pattern = {t->start, t->below, t->solid, *update};
     double *entry = w->entry, least = 0.0, most = 0.0;
     for (int u = begin; u < end; ++u) {
         const int first = t->start[u], last = t->start[u + 1];
@@ -43,13 +64,10 @@ static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
             if (pivot < most) most = pivot;
             if (least == 0.0 || pivot > least) least = pivot;
         }
-        const double inverse = 1.0 / pivot;
-        entry[first] = inverse;
+        eliminate_unknown(&pattern, entry, u);
         for (int i = first + 1; i < last; ++i) {
-            const double l = entry[i] * inverse;
+            const double l = entry[i];
             const int other = t->below[i];
-            for (int j = i; j < last; ++j) entry[*place++] -= l * entry[j];
-            entry[i] = l;
             w->solution[other] -= l * y;
             if (!rooted) {
                 double *Z = w->border + 6 * other;
@@ -59,7 +77,7 @@ static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
     }
     if (least > doubtful * most) w->doubt[0] = 1.0;
     if (most < 0.0) w->clearness[0] = fmin(w->clearness[0], least / most);
-    *update = place;
+    *update = pattern.update;
     return 0;
 }
 

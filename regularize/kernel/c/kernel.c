@@ -20,6 +20,7 @@
 #include "elimination.c"
 #include "responses.c"
 #include "residual.c"
+#include "shortest.c"
 #include "projection.c"
 #include "inverse.c"
 #include "motion.c"

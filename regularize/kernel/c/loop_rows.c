@@ -42,44 +42,54 @@ static inline void motion_at(const Workspace *w, int b, const double *x, double 
     add_cross(V + 3, swept, a);
 }
 
-/* Whether steps are wanted in which every velocity has the inertia of one, from rest. */
-static inline int is_unit(const Tables *t) { return t->inertia == t->no_inertia; }
+/* The point that the rows of a closure refer to. */
+static inline void row_point(const Tables *t, const Workspace *w, int c, double *x) {
+    const double *pose = w->pose + 12 * t->first[c];
+    rotate(pose, t->row_point + 3 * c, x);
+    add(pose + 9, x);
+}
 
-/* Rows of a closure: covectors in ground axes, right-hand sides, and the frame that they are in.
+/* Covectors of a closure in ground axes about its point. */
+static inline void turn_covectors(const Tables *t, Workspace *w, int c) {
+    const double *pose = w->pose + 12 * t->first[c];
+    for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+        rotate(pose, t->covector + 6 * r, w->covectors + 6 * r);
+        rotate(pose, t->covector + 6 * r + 3, w->covectors + 6 * r + 3);
+    }
+}
+
+/* Rows of a closure: covectors in ground axes, right-hand sides, and the point x that they refer to.
  *
  * In a frame that moves with the first part, the relative velocity u = v2 - v1 at its origin and
  * the relative rate have the rates a2 - a1 - (O1 + O2) x u and alpha2 - alpha1 - O1 x O2. */
-static void load_covectors(const Tables *t, Workspace *w, int c, double *frame) {
+static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
     const int one = t->first[c], two = t->second[c];
     const double *O1 = w->twist + 6 * one + 3, *O2 = w->twist + 6 * two + 3;
-    double v1[3], a1[3], v2[3], rate[6] = {0.0}, u[3], both[3];
-    compose(w->pose + 12 * one, t->row_frame + 12 * c, frame);
-    if (!is_unit(t)) {
-        motion_at(w, one, frame + 9, v1, a1);
-        motion_at(w, two, frame + 9, v2, rate);
-        subtract(v1, v2, u);
-        for (int i = 0; i < 3; ++i) {
-            both[i] = O1[i] + O2[i];
-            rate[i] -= a1[i];
-            rate[3 + i] = w->drift[6 * two + 3 + i] - w->drift[6 * one + 3 + i];
-        }
-        add_cross(both, u, rate);
-        add_cross(O2, O1, rate + 3);
+    double v1[3], a1[3], v2[3], rate[6], u[3], both[3];
+    row_point(t, w, c, x);
+    turn_covectors(t, w, c);
+    motion_at(w, one, x, v1, a1);
+    motion_at(w, two, x, v2, rate);
+    subtract(v1, v2, u);
+    for (int i = 0; i < 3; ++i) {
+        both[i] = O1[i] + O2[i];
+        rate[i] -= a1[i];
+        rate[3 + i] = w->drift[6 * two + 3 + i] - w->drift[6 * one + 3 + i];
     }
+    add_cross(both, u, rate);
+    add_cross(O2, O1, rate + 3);
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
-        double *g = w->covectors + 6 * r;
-        rotate(frame, t->covector + 6 * r, g);
-        rotate(frame, t->covector + 6 * r + 3, g + 3);
+        const double *g = w->covectors + 6 * r;
         w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
     }
 }
 
 /* Entries of a closure's rows. */
 static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
-    double frame[12];
-    load_covectors(t, w, c, frame);
-    load_way(t, w, c, t->second[c], 1.0, frame + 9, at);
-    load_way(t, w, c, t->first[c], -1.0, frame + 9, at);
+    double x[3];
+    load_covectors(t, w, c, x);
+    load_way(t, w, c, t->second[c], 1.0, x, at);
+    load_way(t, w, c, t->first[c], -1.0, x, at);
 }
 
 /* Right-hand side of a constant row: what is wanted of a coupling; parts that follow have none. */

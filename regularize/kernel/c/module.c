@@ -9,6 +9,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "arrays.c"
 #include "kernel.c"
 
 #ifndef _WIN32
@@ -16,12 +17,13 @@
 #endif
 
 #define MOST_THREADS 64
+#define ONE_MORE(name) +1
 
 typedef struct {
     PyObject_HEAD
     Py_buffer integers, reals;
     Tables tables;
-    PyObject *empty, *contiguous;
+    Arrays arrays;
     double *spare[MOST_THREADS]; /* workspaces that nobody uses */
     int spares;
 } Kernel;
@@ -114,36 +116,24 @@ static void give_back(Kernel *self, double *numbers) {
     }
 }
 
-/* The buffer of an array of doubles, contiguous, of one or two axes; else of a copy that is one. */
-static int view_numbers(Kernel *self, PyObject *array, Py_buffer *view) {
-    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
-    if (PyObject_CheckBuffer(array) && PyObject_GetBuffer(array, view, flags) == 0) {
-        if (view->format != NULL && view->format[0] == 'd' && view->format[1] == 0) return 0;
-        PyBuffer_Release(view);
+/* Whether tables can be laid over these buffers: their sections begin inside, one behind the other,
+ * and lengths are not negative. What the sections hold is not looked at. */
+static int fits(const Py_buffer *integers, const Py_buffer *reals) {
+    enum { COUNTED = 0 INTEGERS(ONE_MORE), ALL = COUNTED REALS(ONE_MORE) };
+    const Py_ssize_t ends[] = {integers->len / (Py_ssize_t)sizeof(int),
+                               reals->len / (Py_ssize_t)sizeof(double)};
+    const int *start = integers->buf;
+    if (!holds(integers, "il", sizeof(int)) || !holds(reals, "d", sizeof(double))) return 0;
+    if (ends[0] < ALL) return 0;
+    for (int i = 0; i < ALL; ++i) {
+        const int least = i == 0 ? ALL : i == COUNTED ? 0 : start[i - 1];
+        if (start[i] < least || start[i] >= ends[i >= COUNTED]) return 0;
     }
-    PyErr_Clear();
-    PyObject *copied = PyObject_CallOneArg(self->contiguous, array);
-    if (copied == NULL) return -1;
-    const int failed = PyObject_GetBuffer(copied, view, flags);
-    Py_DECREF(copied);
-    return failed;
-}
-
-/* An empty array for one state (N < 0) or for N of them. */
-static PyObject *make_array(Kernel *self, const Shape *shape, Py_ssize_t N) {
-    const long rows = (long)shape->times * self->tables.size[shape->rows];
-    const long columns = self->tables.size[shape->columns];
-    PyObject *sizes;
-    if (shape->columns == one_size) {
-        sizes = N < 0 ? Py_BuildValue("l", rows) : Py_BuildValue("(nl)", N, rows);
-    } else {
-        sizes = N < 0 ? Py_BuildValue("(ll)", rows, columns)
-                      : Py_BuildValue("(nll)", N, rows, columns);
+    if (start[1] - start[0] != number_of_sizes || start[start[0]] != 1) return 0;
+    for (int i = 0; i < number_of_sizes; ++i) {
+        if (start[start[0] + i] < 0) return 0;
     }
-    if (sizes == NULL) return NULL;
-    PyObject *array = PyObject_CallOneArg(self->empty, sizes);
-    Py_DECREF(sizes);
-    return array;
+    return 1;
 }
 
 /* Run an entry on its arrays; N < 0 stands for one state without leading axis. */
@@ -180,19 +170,19 @@ static int are_finite(const double *numbers, Py_ssize_t count) {
 }
 
 /* Check the inputs' shapes, and find the number of states; -2 if one is wrong. */
-static Py_ssize_t states_of(const Tables *t, const Entry *entry, Py_buffer *views, Call *call) {
+static Py_ssize_t states_of(const Tables *t, const Entry *entry, const Numbers *views, Call *call) {
     Py_ssize_t N = -1;
     for (int i = 0; i < entry->inputs; ++i) {
         const Py_ssize_t length = length_of(t, &entry->in[i]);
-        const int batch = views[i].ndim == 2;
-        if (views[i].ndim < 1 || views[i].ndim > 2 || views[i].shape[batch] != length) {
+        const int batch = views[i].axes == 2;
+        if (views[i].axes < 1 || views[i].axes > 2 || views[i].shape[batch] != length) {
             PyErr_Format(refused, "%s: argument %d must have shape (%zd,) or (N, %zd)",
                          entry->name, i + 1, length, length);
             return -2;
         }
         /* Numbers that are not of the machine, such as a bound, may be infinite. */
         const int of_machine = entry->in[i].rows != one_size;
-        if (of_machine && !are_finite(views[i].buf, views[i].len / (Py_ssize_t)sizeof(double))) {
+        if (of_machine && !are_finite(views[i].numbers, views[i].count)) {
             PyErr_Format(not_finite, "%s: argument %d must consist of finite numbers", entry->name,
                          i + 1);
             return -2;
@@ -203,7 +193,7 @@ static Py_ssize_t states_of(const Tables *t, const Entry *entry, Py_buffer *view
             return -2;
         }
         if (batch) N = views[i].shape[0];
-        call->in[i] = views[i].buf;
+        call->in[i] = views[i].numbers;
         call->in_step[i] = batch ? (size_t)length : 0;
     }
     return N;
@@ -211,16 +201,18 @@ static Py_ssize_t states_of(const Tables *t, const Entry *entry, Py_buffer *view
 
 static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t count, int index) {
     const Entry *entry = &entries[index];
-    Py_buffer views[MOST_ARRAYS], results[MOST_ARRAYS];
+    Numbers views[MOST_ARRAYS], results[MOST_ARRAYS];
     PyObject *arrays[MOST_ARRAYS], *found = NULL;
     Call call;
     int viewed = 0, made = 0, threads = 1, failed = 1;
     call.entry = entry, call.tables = &self->tables;
     if (count == entry->inputs + 1) {
         PyObject *given = arguments[count - 1];
-        if (!PyLong_Check(given)) return PyErr_Format(PyExc_TypeError, "threads is a whole number");
+        PyObject *whole = PyNumber_Index(given);
+        if (whole == NULL) return PyErr_Format(PyExc_TypeError, "threads is a whole number");
         int beyond;
-        const long wanted = PyLong_AsLongAndOverflow(given, &beyond);
+        const long wanted = PyLong_AsLongAndOverflow(whole, &beyond);
+        Py_DECREF(whole);
         threads = beyond || wanted > MOST_THREADS ? MOST_THREADS + 1 : wanted < 1 ? 0 : (int)wanted;
     }
     if (count != entry->inputs && count != entry->inputs + 1) {
@@ -230,19 +222,19 @@ static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t
         return PyErr_Format(refused, "threads must be 1 to %d", MOST_THREADS);
     }
     for (; viewed < entry->inputs; ++viewed) {
-        if (view_numbers(self, arguments[viewed], &views[viewed]) < 0) goto end;
+        if (view_numbers(&self->arrays, arguments[viewed], &views[viewed]) < 0) goto end;
     }
     const Py_ssize_t N = states_of(&self->tables, entry, views, &call);
     if (N == -2) goto end;
     for (; made < entry->outputs; ++made) {
-        arrays[made] = make_array(self, &entry->out[made], N);
+        const Shape *shape = &entry->out[made];
+        const long rows = (long)shape->times * self->tables.size[shape->rows];
+        const long columns = self->tables.size[shape->columns];
+        const int flat = shape->columns == one_size;
+        arrays[made] = make_array(&self->arrays, rows, columns, flat, N, &results[made]);
         if (arrays[made] == NULL) goto end;
-        if (PyObject_GetBuffer(arrays[made], &results[made], PyBUF_WRITABLE) < 0) {
-            Py_DECREF(arrays[made]);
-            goto end;
-        }
-        call.out[made] = results[made].buf;
-        call.out_step[made] = (size_t)length_of(&self->tables, &entry->out[made]);
+        call.out[made] = results[made].numbers;
+        call.out_step[made] = (size_t)(rows * columns);
     }
     failed = compute(self, &call, N, threads);
     if (failed > 0) {
@@ -253,9 +245,9 @@ static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t
         for (int i = 0; i < made; ++i) PyTuple_SET_ITEM(found, i, Py_NewRef(arrays[i]));
     }
 end:
-    for (int i = 0; i < viewed; ++i) PyBuffer_Release(&views[i]);
+    for (int i = 0; i < viewed; ++i) release_numbers(&views[i]);
     for (int i = 0; i < made; ++i) {
-        PyBuffer_Release(&results[i]);
+        release_numbers(&results[i]);
         Py_DECREF(arrays[i]);
     }
     return found;
@@ -281,13 +273,21 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     }
     Kernel *self = (Kernel *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    if (PyObject_GetBuffer(integers, &self->integers, PyBUF_C_CONTIGUOUS) < 0 ||
-        PyObject_GetBuffer(reals, &self->reals, PyBUF_C_CONTIGUOUS) < 0) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
+    if (PyObject_GetBuffer(integers, &self->integers, flags) < 0 ||
+        PyObject_GetBuffer(reals, &self->reals, flags) < 0) {
         Py_DECREF(self);
         return NULL;
     }
-    self->empty = Py_NewRef(empty);
-    self->contiguous = Py_NewRef(contiguous);
+    if (!fits(&self->integers, &self->reals)) {
+        PyErr_SetString(PyExc_ValueError, "these arrays hold no tables of a machine");
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (open_arrays(&self->arrays, empty, contiguous) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
     open_tables(&self->tables, self->integers.buf, self->reals.buf);
     return (PyObject *)self;
 }
@@ -297,8 +297,7 @@ static void kernel_dealloc(PyObject *object) {
     while (self->spares > 0) PyMem_RawFree(self->spare[--self->spares]);
     if (self->integers.obj != NULL) PyBuffer_Release(&self->integers);
     if (self->reals.obj != NULL) PyBuffer_Release(&self->reals);
-    Py_XDECREF(self->empty);
-    Py_XDECREF(self->contiguous);
+    close_arrays(&self->arrays);
     Py_TYPE(object)->tp_free(object);
 }
 

@@ -16,12 +16,13 @@ enum { STAGES = 12 };
  * they rest; springs act in joints with one coordinate. */
 enum { CONSTANT, DAMPING, FRICTION, STIFFNESS, REST, LAWS };
 
-/* Where a motion stands. TOTAL: energy less work, not a number where it is yet to be found. BEST:
- * the largest distance of the rows from dependence so far. BEGAN, MADE: beginning and length of the
- * last step; CAREFUL: 1 where rows are so near to dependence that every state needs to be brought
- * onto the closed loops; STUCK: 1 where the next step takes another way. */
+/* Where a motion stands. TOTAL: energy less work, not a number where it is yet to be found. BEST,
+ * BEST_OF_STAGES: the largest distance of the rows from dependence so far, where steps end, and with
+ * masses at their stages. BEGAN, MADE: beginning and length of the last step; CAREFUL: 1 where rows
+ * are so near to dependence that every state needs to be brought onto the closed loops; STUCK: 1
+ * where the next step takes another way. */
 enum {
-    TIME, WORK, LENGTH, USUAL, TOTAL, BEST, STEPS_MADE, REJECTED, EVALUATIONS, CORRECTION, BEGAN,
+    TIME, WORK, LENGTH, USUAL, TOTAL, BEST, BEST_OF_STAGES, STEPS_MADE, REJECTED, EVALUATIONS, CORRECTION, BEGAN,
     MADE, CAREFUL, STUCK, STANDING
 };
 
@@ -139,49 +140,26 @@ static void energies(const Motion *m, const double *q, const double *v, double *
     }
 }
 
-/* Rates (rows,) of the rows at velocities, after positions(). */
-static void row_speeds(const Tables *t, Workspace *w, const double *v, double *speeds) {
-    static const double rest[3] = {0.0, 0.0, 0.0};
-    const int loops = t->size[loop_rows_size];
-    velocities(t, w, v, rest);
-    for (int i = 0; i < t->size[closures_size]; ++i) {
-        double frame[12], one[6], two[6], speed[6], a[3];
-        compose(w->pose + 12 * t->first[i], t->row_frame + 12 * i, frame);
-        motion_at(w, t->first[i], frame + 9, one, a);
-        motion_at(w, t->second[i], frame + 9, two, a);
-        copy(w->twist + 6 * t->first[i] + 3, one + 3);
-        copy(w->twist + 6 * t->second[i] + 3, two + 3);
-        for (int j = 0; j < 6; ++j) two[j] -= one[j];
-        rotate_back(frame, two, speed);
-        rotate_back(frame, two + 3, speed + 3);
-        for (int r = t->row[i]; r < t->row[i + 1]; ++r) speeds[r] = work(t->covector + 6 * r, speed);
-    }
-    for (int r = loops; r < t->size[rows_size]; ++r) {
-        speeds[r] = 0.0;
-        for (int e = t->coupling[r - loops]; e < t->coupling[r - loops + 1]; ++e) {
-            speeds[r] += t->coefficient[e] * v[t->rate[t->coupled[e]]];
-        }
-    }
-}
-
 /* Bring a configuration and a velocity onto the closed loops by the shortest steps; 1 where that
- * fails. Limits are errors of the rows that are good enough, and pivots that are none. */
-static int close_state(const Tables *t, Workspace *w, const double *limits, double *q, double *v) {
+ * fails. Limits are errors of the rows that are good enough, and pivots that are none; a careful step
+ * is made whatever the errors, which rows next to dependence make much more of. */
+static int close_state(const Tables *t, Workspace *w, const double *limits, int careful, double *q,
+                       double *v) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
     if (rows == 0) return 0;
-    fill(0.0, nv, w->line);
     for (int round = 0; round < 5; ++round) {
         double largest = 0.0;
         positions(t, w, q);
         if (row_errors(t, w, q, w->values)) return 1;
         for (int r = 0; r < rows; ++r) largest = fmax(largest, fabs(w->values[r]));
-        if (!(largest > limits[0]) || round == 4) break;
-        if (correct(t, w, w->values, w->line, limits[1], w->correction)) return 1;
+        if (!(largest > limits[0] || (careful && round == 0)) || round == 4) break;
+        if (correct(t, w, w->values, NULL, limits[1], w->correction)) return 1;
         integrate(t, w->correction, q);
     }
+    load_rows_of_velocities(t, w);
     row_speeds(t, w, v, w->values);
     w->clearness[0] = 1.0;
-    if (correct(t, w, w->values, w->line, limits[1], w->correction)) return 1;
+    if (correct_velocities(t, w, w->values, NULL, limits[1], w->correction)) return 1;
     add_to(w->correction, nv, v);
     return 0;
 }
@@ -211,9 +189,12 @@ static int derive_state(const Motion *m, int stage, double *q, const double *y) 
     const double *in[] = {q, v, m->w->drawn};
     double *const out[] = {slope + nv};
     for (int i = 0; i < nv; ++i) v[i] = y[nv + i];
-    if (m->standing[CAREFUL] != 0.0 && close_state(m->t, m->w, m->options + CLOSED, q, v)) return 1;
+    if (m->standing[CAREFUL] != 0.0 && close_state(m->t, m->w, m->options + CLOSED, 1, q, v)) {
+        return 1;
+    }
     slope[2 * nv] = apply_laws(m, q, v, m->w->drawn);
     m->standing[EVALUATIONS] += 1.0;
+    m->w->clearness[0] = 1.0;
     if (soft) {
         fill(0.0, m->t->size[rows_size], m->w->wanted);
         if (eliminated_dynamics(m->t, m->w, in, stage > 0, out[0])) return 1;
@@ -247,8 +228,9 @@ static double estimate(const Motion *m, int row) {
 }
 
 /* The state at the end of a step of length h, and its error by what is borne; not a number where a
- * stage went too far, -1 where the kernel finds no acceleration. */
-static double attempt(const Motion *m, const double *q, double h) {
+ * stage went too far, -1 where the kernel finds no acceleration. Clearness is the least one of the
+ * stages. */
+static double attempt(const Motion *m, const double *q, double h, double *clearness) {
     const Tables *t = m->t;
     Workspace *w = m->w;
     const int size = t->size[state_size], nq = t->size[nq_size];
@@ -261,35 +243,65 @@ static double attempt(const Motion *m, const double *q, double h) {
         integrate(t, y, w->reached);
         const int failed = derive_state(m, s, w->reached, y);
         if (failed) return failed == 1 ? -1.0 : NAN;
+        *clearness = fmin(*clearness, w->clearness[0]);
     }
     const double fifth = estimate(m, ROW_FIFTH), third = estimate(m, ROW_THIRD);
     const int count = size - (m->options[LOSSY] == 0.0);
     return fifth == 0.0 && third == 0.0 ? 0.0 : h * fifth / sqrt((fifth + 0.01 * third) * count);
 }
 
-/* One accepted step from q and v, which it moves on; 1 where that takes another way. */
+/* Part of the best distance from dependence that is kept away from, squared, by the relative error:
+ * about the rounding that accelerations show is divided by it. */
+static const double rounding = 1e-14;
+/* How a step is shortened that comes nearer, and what becomes of the distance that is wanted then. */
+static const double evading = 0.93, yielding = 0.25;
+
+/* The end of a step on the closed loops, and the distance of the rows from dependence there; 1 where
+ * there is none. */
+static int end_step(const Motion *m, const double *q, double *clear) {
+    Workspace *w = m->w;
+    for (int i = 0; i < m->t->size[nq_size]; ++i) w->reached[i] = q[i];
+    integrate(m->t, w->ended, w->reached);
+    for (int i = 0; i < m->t->size[nv_size]; ++i) w->moved[i] = w->ended[m->t->size[nv_size] + i];
+    if (close_state(m->t, w, m->options + CLOSED, 0, w->reached, w->moved)) return 1;
+    *clear = m->t->size[rows_size] ? sqrt(w->clearness[0]) : 1.0;
+    return 0;
+}
+
+/* One accepted step from q and v, which it moves on; 1 where that takes another way.
+ *
+ * Where rows nearly depend on each other, accelerations lose digits that no estimate of the error
+ * sees: a step of which a stage or the end comes too near is made a little shorter. */
 static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
     Workspace *w = m->w;
     double *at = m->standing;
     const int nq = m->t->size[nq_size], nv = m->t->size[nv_size];
     const double left = m->options[UNTIL] - at[TIME], before = at[LENGTH];
-    double h = left <= before ? left : fmin(before, fmax(0.5 * left, 1e-3 * before)), error;
+    double h = left <= before ? left : fmin(before, fmax(0.5 * left, 1e-3 * before)), error, clear;
+    double wanted = rounding / m->options[RELATIVE];
     fill(0.0, nv, w->begun);
     for (int i = 0; i < nv; ++i) w->begun[nv + i] = v[i];
     w->begun[2 * nv] = at[WORK];
     for (int i = 0; i < nq; ++i) w->reached[i] = q[i];
     if (derive_state(m, 0, w->reached, w->begun)) return 1;
+    at[BEST_OF_STAGES] = fmax(at[BEST_OF_STAGES], sqrt(w->clearness[0]));
     for (;; at[REJECTED] += 1.0) {
+        double of_stages = 1.0;
         if (!(h > m->options[LEAP] * at[USUAL] && h > 1e-13 * fmax(1.0, fabs(at[TIME])))) return 1;
-        error = attempt(m, q, h);
+        error = attempt(m, q, h, &of_stages);
         if (error < 0.0) return 1;
-        if (error < 1.0) break;
-        h *= isfinite(error) ? fmax(0.2, 0.9 * pow(error, -0.125)) : 0.2;
+        const double part = sqrt(of_stages) / at[BEST_OF_STAGES];
+        if (at[CAREFUL] == 0.0 && part < m->options[DEPENDENCE]) {
+            at[CAREFUL] = 1.0;
+        } else if (!(error < 1.0)) {
+            h *= isfinite(error) ? fmax(0.2, 0.9 * pow(error, -0.125)) : 0.2;
+        } else {
+            if (end_step(m, q, &clear)) return 1;
+            const double nearest = fmin(part, clear / fmax(clear, at[BEST]));
+            if (nearest * nearest >= wanted) break;
+            h *= evading, wanted *= yielding;
+        }
     }
-    for (int i = 0; i < nq; ++i) w->reached[i] = q[i];
-    integrate(m->t, w->ended, w->reached);
-    for (int i = 0; i < nv; ++i) w->moved[i] = w->ended[nv + i];
-    if (close_state(m->t, w, m->options + CLOSED, w->reached, w->moved)) return 1;
     balance(m, w->ended[2 * nv], w->reached, w->moved);
     for (int i = 0; i < nq; ++i) q_begun[i] = q[i], q[i] = w->reached[i];
     for (int i = 0; i < nv; ++i) v[i] = w->moved[i];
@@ -298,6 +310,8 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
     at[USUAL] = fmax(h, 0.95 * at[USUAL]);
     at[LENGTH] = fmin(m->options[LONGEST], fmax(h * factor, left < before ? before : 0.0));
     at[STEPS_MADE] += 1.0;
+    at[CAREFUL] = clear < fmax(m->options[DEPENDENCE] * at[BEST], m->options[SINGULAR]);
+    at[BEST] = fmax(at[BEST], clear);
     return 0;
 }
 
@@ -306,7 +320,7 @@ static int close_motion(const Tables *t, Workspace *w, const double *const *in,
                         double *const *out) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
     for (int i = 0; i < t->size[nv_size]; ++i) out[1][i] = in[1][i];
-    return close_state(t, w, in[2], out[0], out[1]);
+    return close_state(t, w, in[2], 0, out[0], out[1]);
 }
 
 /* Go on from a state until a step ends at a time or beyond. Of the last step, the configuration and
@@ -321,11 +335,7 @@ static int march(const Tables *t, Workspace *w, const double *const *in, double 
     for (int i = 0; i < STANDING; ++i) at[i] = in[2][i];
     do {
         at[STUCK] = make_step(&m, q, v, out[3]);
-        if (at[STUCK] != 0.0) break;
-        const double clear = t->size[rows_size] ? sqrt(w->clearness[0]) : 1.0;
-        at[CAREFUL] = clear < fmax(m.options[DEPENDENCE] * at[BEST], m.options[SINGULAR]);
-        at[BEST] = fmax(at[BEST], clear);
-    } while (at[TIME] < m.options[SAMPLED]);
+    } while (at[STUCK] == 0.0 && at[TIME] < m.options[SAMPLED]);
     for (int i = 0; i < STAGES * size; ++i) out[4][i] = w->slope[i];
     for (int i = 0; i < size; ++i) out[5][i] = w->begun[i], out[5][size + i] = w->ended[i];
     return 0;

@@ -73,7 +73,7 @@ static int eliminated_step(const Tables *t, Workspace *w, const double *errors, 
     place_covectors(t, w);
     place_rows(t, w, w->rows);
     for (int i = 0; i < nv; ++i) {
-        for (int r = 0; held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
+        for (int r = 0; held != NULL && held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
     }
     if (eliminate(t, w, w->rows, singular, 0) || condense(t, w, NULL)) return 1;
     fill(0.0, nv, w->forces);
@@ -81,18 +81,29 @@ static int eliminated_step(const Tables *t, Workspace *w, const double *errors, 
     return 0;
 }
 
+/* The shortest change of velocities (nv,) by which the rows change by -errors (rows,), after
+ * load_rows_of_velocities(); those that are held stay. */
+static int correct_velocities(const Tables *t, Workspace *w, const double *errors,
+                              const double *held, double singular, double *change) {
+    if (t->size[row_factors_size]) {
+        multiply_rows(t, w);
+        if (factor_rows(t, w) == 0) {
+            solve_shortest(t, w, errors, change);
+            return 0;
+        }
+    }
+    return eliminated_step(t, w, errors, held, singular, change);
+}
+
 /* The shortest step (nv,) that takes errors (rows,) away to first order, after positions(), at most
  * of length one in each entry; velocities that are held stay zero. */
 static int correct(const Tables *t, Workspace *w, const double *errors, const double *held,
                    double singular, double *step) {
     const int nv = t->size[nv_size];
-    int free = 1;
     double largest = 1.0;
-    for (int i = 0; i < nv; ++i) free &= held[i] == 0.0;
-    if (!(free && shortest_step(t, w, errors, step) == 0) &&
-        eliminated_step(t, w, errors, held, singular, step)) {
-        return 1;
-    }
+    load_rows_of_velocities(t, w);
+    if (held != NULL) hold_velocities(t, w, held);
+    if (correct_velocities(t, w, errors, held, singular, step)) return 1;
     for (int i = 0; i < nv; ++i) largest = fmax(largest, fabs(step[i]));
     for (int i = 0; i < nv; ++i) step[i] /= largest;
     return 0;
@@ -102,10 +113,9 @@ static int correct(const Tables *t, Workspace *w, const double *errors, const do
 static int newton_step(const Tables *t, Workspace *w, const double *const *in,
                        double *const *out) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
-    fill(0.0, t->size[nv_size], w->line);
     positions(t, w, in[0]);
     if (row_errors(t, w, in[0], out[1])) return 1;
-    if (correct(t, w, out[1], w->line, DEPENDENT, w->correction)) return 1;
+    if (correct(t, w, out[1], NULL, DEPENDENT, w->correction)) return 1;
     integrate(t, w->correction, out[0]);
     return 0;
 }

@@ -92,17 +92,6 @@ static double nearest(const double *screw, const double *pose) {
     return 2.0 * atan2(dot(screw + 3, q) / rate, q[3]) / rate;
 }
 
-/* The turn about an axis through the origin that comes nearest to a pose. */
-static inline void turn_about(const double *axis, const double *pose, double *motion) {
-    double q[4], along, length;
-    to_quaternion(pose, q);
-    along = dot(axis, q) / dot(axis, axis);
-    length = sqrt(q[3] * q[3] + along * along * dot(axis, axis));
-    for (int i = 0; i < 3; ++i) q[i] = axis[i] * along / length;
-    q[3] /= length;
-    quaternion(q, motion);
-}
-
 /* Solve a symmetric system A x = b of a few unknowns, in place; 1 where it is singular. */
 static int solve_few(double *A, double *b, int n) {
     for (int i = 0; i < n; ++i) {
@@ -168,10 +157,6 @@ static int closing_motion(const Tables *t, int i, const double *pose, double *mo
     for (int k = 0; k < 12; ++k) motion[k] = still[k];
     switch (t->closing[i]) {
     case SCREW:
-        if (dot(screws, screws) == 0.0) {
-            turn_about(screws + 3, pose, motion);
-            break;
-        }
         for (int k = 0; k < 6; ++k) twist[k] = screws[k] * nearest(screws, pose);
         exponential(twist, motion);
         break;
@@ -188,7 +173,40 @@ static int closing_motion(const Tables *t, int i, const double *pose, double *mo
     return 0;
 }
 
-/* Twist of the second part against the first that opened a loop, in its row frame. */
+/* Twist of the second part against the first that opened a hinge, in axes of the first about a
+ * point: the smallest turn that takes the axis there to that of the second part, and what its motion
+ * brings the origins apart. */
+static void hinge_error(const Tables *t, const Workspace *w, int i, double *error) {
+    const double *one = w->pose + 12 * t->first[i], *two = w->pose + 12 * t->second[i];
+    const double *mine = t->first_frame + 12 * i, *other = t->second_frame + 12 * i;
+    const double axis[3] = {mine[2], mine[5], mine[8]}, theirs[3] = {other[2], other[5], other[8]};
+    double turned[3], seen[3], place[3], d[3], swept[3], twice[3], lever[3], *turn = error + 3;
+    rotate(two, theirs, turned);
+    rotate_back(one, turned, seen);
+    rotate(two, other + 9, place);
+    add(two + 9, place);
+    subtract(place, one + 9, swept);
+    rotate_back(one, swept, place);
+    subtract(place, mine + 9, d);
+    cross(axis, seen, turn);
+    const double square = dot(turn, turn), sine = sqrt(square), cosine = dot(axis, seen);
+    /* The angle by its sine, and (1 - half cot(half)) / angle^2. */
+    double factor = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0 + square * (5.0 / 112.0)));
+    double rest = 1.0 / 12.0 + square * (1.0 / 720.0 + square / 30240.0) * factor * factor;
+    if (cosine < 0.0 || square > SMALL_ANGLE * SMALL_ANGLE) {
+        const double angle = atan2(sine, cosine);
+        factor = sine > 0.0 ? angle / sine : 0.0;
+        rest = (1.0 - 0.5 * factor * (1.0 + cosine)) / (angle * angle);
+    }
+    for (int k = 0; k < 3; ++k) turn[k] *= factor;
+    cross(turn, d, swept);
+    cross(turn, swept, twice);
+    for (int k = 0; k < 3; ++k) error[k] = d[k] - 0.5 * swept[k] + rest * twice[k];
+    subtract(mine + 9, t->row_point + 3 * i, lever);
+    add_cross(lever, turn, error);
+}
+
+/* The same for other closing joints; 1 where their motion is not found. */
 static int loop_error(const Tables *t, const Workspace *w, int i, double *error) {
     static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     double first[12], second[12], pose[12], back[12], motion[12], left[12], twist[6], lever[3];
@@ -205,11 +223,11 @@ static int loop_error(const Tables *t, const Workspace *w, int i, double *error)
     }
     between(motion, pose, left);
     logarithm(left, twist);
-    compose(t->closing_frame + 12 * i, motion, pose);
+    compose(t->first_frame + 12 * i, motion, pose);
     rotate(pose, twist, error);
     rotate(pose, twist + 3, error + 3);
-    cross(pose + 9, error + 3, lever);
-    add(lever, error);
+    subtract(pose + 9, t->row_point + 3 * i, lever);
+    add_cross(lever, error + 3, error);
     return 0;
 }
 
@@ -218,7 +236,11 @@ static int row_errors(const Tables *t, const Workspace *w, const double *q, doub
     const int loops = t->size[loop_rows_size];
     double error[6];
     for (int i = 0; i < t->size[closures_size]; ++i) {
-        if (loop_error(t, w, i, error)) return 1;
+        if (t->closing[i] == HINGE) {
+            hinge_error(t, w, i, error);
+        } else if (loop_error(t, w, i, error)) {
+            return 1;
+        }
         for (int r = t->row[i]; r < t->row[i + 1]; ++r) errors[r] = work(t->covector + 6 * r, error);
     }
     for (int r = loops; r < t->size[rows_size]; ++r) {

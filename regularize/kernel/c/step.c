@@ -57,36 +57,6 @@ static void load_columns(const Tables *t, Workspace *w, int b, const double *tau
     }
 }
 
-/* The same where every velocity has the inertia of one and parts have none. */
-static void load_unit_columns(const Tables *t, Workspace *w, int b, Reading *at) {
-    int others = 0;
-    for (int a = b; t->inner[a]; a = t->parent[a]) {
-        const int p = t->parent[a];
-        others += t->column[p + 1] - t->column[p];
-    }
-    for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-        const int unknown = t->column_unknown[k];
-        at->h += k - t->column[b] + 1 + others;
-        w->entry[t->start[unknown]] += t->armature[k];
-        w->solution[unknown] = 0.0;
-    }
-}
-
-/* Keep the mean square of rows for their pivots, where every velocity has the inertia of one. */
-static void note_row_weight(const Tables *t, Workspace *w, int begin, int end) {
-    double sum = 0.0;
-    int rows = 0;
-    for (int u = begin; u < end; ++u) {
-        rows += t->is_row[u];
-        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
-            if (t->is_row[t->below[i]] && !t->is_row[u]) sum += w->entry[i] * w->entry[i];
-        }
-    }
-    for (int u = begin; u < end; ++u) {
-        if (t->is_row[u]) w->pivot[u] = sum / rows;
-    }
-}
-
 /* Hand a part's inertia and wrench on to its parent. */
 static void hand_on(const Tables *t, Workspace *w, int b) {
     const int p = t->parent[b];
@@ -150,15 +120,11 @@ static void yield_to(const Tables *t, Workspace *w, int begin, int end, int pare
 static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
     const int parent = t->cluster_parent[c], rooted = parent == 0;
-    if (t->deep[c]) return is_unit(t) || eliminate_deep(t, w, c, tau, at);
+    if (t->deep[c]) return eliminate_deep(t, w, c, tau, at);
     fill(0.0, t->start[end] - t->start[begin], w->entry + t->start[begin]);
     if (!rooted) fill(0.0, 6 * (end - begin), w->border + 6 * begin);
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
         const int b = t->part_list[i];
-        if (is_unit(t)) {
-            load_unit_columns(t, w, b, at);
-            continue;
-        }
         load_columns(t, w, b, tau, rooted, at);
         if (t->inner[b] || !rooted) hand_on(t, w, b);
     }
@@ -179,7 +145,6 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
         return 0;
     }
     if (!t->massive[0]) note_pivots(t, w, begin, end);
-    if (is_unit(t)) note_row_weight(t, w, begin, end);
     if (factorise(t, w, c, &at->update)) return 1;
     if (!rooted) yield_to(t, w, begin, end, parent);
     return 0;
@@ -225,7 +190,7 @@ static int solve_step(const Tables *t, Workspace *w, const double *tau) {
     Reading at = {t->h_place, t->j_place, t->update, t->stiff_place,
                   t->deep_body, t->deep_row, t->deep_entry};
     for (int b = 1; b < t->size[parts_size]; ++b) {
-        if (!is_unit(t)) load_part(t, w, b);
+        load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
     w->doubt[0] = 0.0;
@@ -270,19 +235,6 @@ static int stabilized_dynamics(const Tables *t, Workspace *w, const double *cons
                                double *const *out) {
     for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = in[3][r];
     return accelerate_under(t, w, in, out[0]);
-}
-
-/* The shortest step (nv,) that takes errors (rows,) away to first order, after positions(): the
- * acceleration at rest of a tree whose parts have no inertia, but every velocity has that of one.
- * 1 where rows depend on each other. */
-static int shortest_step(const Tables *t, Workspace *w, const double *errors, double *step) {
-    Tables unit = *t;
-    if (t->size[soft_unknowns_size]) return 1;
-    unit.inertia = t->no_inertia, unit.armature = t->unit;
-    for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = errors[r];
-    if (solve_step(&unit, w, NULL)) return 1;
-    write_solution(t, w, step);
-    return 0;
 }
 
 /* The same, and the multipliers of the rows. */

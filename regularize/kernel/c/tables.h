@@ -26,7 +26,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(loop_rows) X(constants) X(clusters) X(unknowns) X(values)                                    \
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
-    X(responses) X(state)
+    X(responses) X(state) X(row_entries) X(row_factors)           \
+    X(gram_numbers)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -45,6 +46,12 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   one of its parts alone; 1 where that is the second, -1 the first
  *   set_row, row_of_set, set_velocity, velocity_of_set, set_rank: rows that hang together and the
  *   velocities that they are on; velocity_alone: velocities on no row
+ * For the shortest steps onto the closed loops (shortest.c):
+ *   entry: first entry of each row, and one number more; entry_velocity: the velocity of each;
+ *   slot: place among the entries of its row of each element of stepped
+ *   gram: of each velocity with entries, their number n, the entries, and the factors' entries that
+ *   their n (n + 1) / 2 products are added to; row_rank: place of each row in the elimination;
+ *   factor_start, factor_below, factor_solid, factor_update: as start, below, solid and update
  * For the step, where clusters are parts that are solved as one, leaves first:
  *   cluster_parent: part that a cluster moves against; cluster_part, cluster_loop, cluster_constant,
  *   cluster_unknown: where its parts (descending), closures, constant rows and unknowns begin in
@@ -54,7 +61,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   column_unknown, row_unknown: place of each column, and of each row (closures, then constant
  *   ones), in the order of elimination; is_row: 1 where an unknown is a row
  *   start: where the entries of each unknown begin, the pivot first, and one number more; below: the
- *   unknown of each entry; update: entries that each pivot changes, pair by pair
+ *   unknown of each entry; solid: 1 where the entries that a pivot changes are the first ones of the
+ *   unknowns below it; update: those that other pivots change, pair by pair
  *   h_place, j_place: entries of inertia and rows in the order in which they are found
  *   massive: 1 where the tree's mass matrix is regular; soft: 1 where rows of a cluster may depend
  *   on each other; stiffened: 1 where masses of a cluster may vanish beside its rows; stiff_place:
@@ -70,12 +78,15 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent)                   \
     X(cluster_part) X(part_list)                                                                   \
     X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
-    X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(update) \
+    X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(solid)  \
+    X(update)                                                                                      \
     X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)                           \
     X(deep) X(deep_cell) X(deep_operation) X(deep_start) X(deep_code) X(deep_body) X(deep_row)     \
     X(deep_entry)                                                                                  \
     X(moved) X(step) X(stepped) X(sense) X(set_row) X(row_of_set) X(set_velocity)                  \
-    X(velocity_of_set) X(set_rank) X(velocity_alone)
+    X(velocity_of_set) X(set_rank) X(velocity_alone)                                               \
+    X(entry) X(entry_velocity) X(slot) X(gram) X(row_rank) X(factor_start) X(factor_below)         \
+    X(factor_solid) X(factor_update)
 
 /* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
  *   placement: pose of each part at q = 0 in its parent
@@ -83,17 +94,15 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   pace: rate of each column = pace v[rate]
  *   inertia: mass, mass times centre (3), inertia about the part's origin (xx xy xz yy yz zz)
  *   armature: of each column; gravity: acceleration (3)
- *   row_frame: pose of each closure's row frame in its first part
+ *   row_point: of each closure, in its first part: what its rows refer to
  *   first_frame, second_frame: poses of the closing joint's frames in both parts
- *   closing_frame: pose of the closing joint on the first part in the row frame
  *   closing_screws: freedoms of closing joints, linear part first
- *   covector: each row of the closures in the row frame, linear part first, divided by a length
- *   no_inertia, unit: for steps without mass: zeros, and 1 for each column that is v itself
+ *   covector: each row of the closures in axes of its first part, linear part first, divided by a
+ *   length
  *   coefficient: entries of the constant rows; target: right-hand sides of the couplings */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
-    X(row_frame) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
-    X(no_inertia) X(unit) X(closing_frame)                                                         \
+    X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
     X(target)
 
 /* What a computation writes to: name, numbers for each, of what.
@@ -135,10 +144,11 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(swapped, 1, nv)                                                                              \
     X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)              \
     X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
-    X(ended, 1, state) X(stage, 1, state) X(slope, 16, state)
+    X(ended, 1, state) X(stage, 1, state) X(slope, 16, state) X(row_entry, 1, row_entries)         \
+    X(row_factor, 1, row_factors) X(multiplier, 1, rows)
 
 /* How the joint that closes a loop moves. */
-enum { NOTHING, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
+enum { NOTHING, HINGE, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
 
 #define NAME(name) name##_size,
 enum { SIZES(NAME) number_of_sizes };

@@ -25,6 +25,7 @@ class Motion {
     this.branches.parentElement.hidden = data.branches.length < 2;
     this.branches.replaceChildren(...data.branches.map((branch) => new Option(branch.name)));
     this.element.hidden = !data.kinematics.freedoms.length && !data.modes.length;
+    this.element.querySelector(".search").textContent = "Other ways to assemble";
     this.element.querySelector(".search").hidden = !data.kinematics.loops.length;
     this.sliders(data.branches[0]);
     this.tell();

@@ -1,0 +1,155 @@
+"""The linkage of Schatz: exact axes near measured ones.
+
+Its axes are A to F. Neighbours are at right angles but for F and A, which are parallel; A meets B
+and E meets F; B and C, C and D, D and E are a apart with common normals that meet, and F and A are
+the square root of 3 times as far apart. With C through 0 along x, and D through (0, 0, a) along y,
+the common normals end on B in a (0, cos p, sin p) and on E in a (cos q, 0, 1 + sin q). All that is
+left to demand is one condition then: (1 - sin p)(1 + sin q) = 1.
+
+In rational numbers: where 1 - 2 sin p is proportional to u² + v², the second axis of the frame can
+be taken as (0, u, v), for its length times cos q is rational. So tan(p / 2) is rounded to a
+fraction for which there are such integers.
+
+Source: Schatz (1942), Deutsches Reichspatent 589 452; Baker, Duclong and Khoo (1982).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.proofs.bennett import Dual
+from regularize.proofs.incidence import Rational, cross, dot, simple_vector, simplest
+
+
+def schatz(
+    axes: Sequence[Array], within: float, rounding: float
+) -> Iterator[tuple[str, list[Dual]]]:
+    """The linkage of Schatz, if a loop of six hinges may be one, with exact axes.
+
+    Args:
+        axes: Unit screws of the hinges in the order of the loop, moments first, shape (6,) each.
+        within: By how much a relation may be missed.
+        rounding: How far a number may be moved to a simpler one.
+    """
+    if len(axes) != 6:
+        return
+    across = [abs(axes[i][3:] @ axes[i - 1][3:]) for i in range(6)]
+    for start in range(6):
+        right = max(across[(start + i) % 6] for i in range(1, 6)) <= within
+        if right and abs(across[start] - 1.0) <= within:
+            order = [(start + i) % 6 for i in range(6)]
+            lines = _exact([axes[i] for i in order], rounding)
+            if lines is not None:
+                yield "Schatz", [lines[order.index(i)] for i in range(6)]
+
+
+def _exact(axes: Sequence[Array], rounding: float) -> list[Dual] | None:
+    """Exact axes near A to F, if the common normals of B, C, D and E have lengths."""
+    points, ways = [np.cross(axis[3:], axis[:3]) for axis in axes], [axis[3:] for axis in axes]
+    normal = np.cross(ways[2], ways[3])
+    a = float((points[3] - points[2]) @ normal)
+    if abs(a) < rounding:
+        return None
+    normal, a = normal * math.copysign(1.0, a), abs(a)
+    origin = points[2] + ways[2] * (ways[2] @ (points[3] - points[2]))
+    # From the corner on C to the one on B, from the corner on D to the one on E.
+    corners = ((origin, 1), (origin + a * normal, 4))
+    arms = [_across(points[i] - corner, ways[i]) for corner, i in corners]
+    frame = np.column_stack([ways[2], np.cross(normal, ways[2]), normal])
+    p = frame.T @ arms[0] / a
+    found = _tangent(p[2] / (1.0 + abs(p[1])), rounding)
+    if found is None:
+        return None
+    t, u, v = found
+    sine, cosine = 2 * t / (1 + t**2), (1 - t**2) / (1 + t**2) * (1 if p[1] > 0 else -1)
+    size = math.hypot(u, v)
+    turned = np.array([[1.0, 0.0, 0.0], [0.0, u / size, -v / size], [0.0, v / size, u / size]])
+    R = _rotation(frame @ turned.T, rounding)
+    scale = simplest(a / size, rounding / size)
+    # Images of (1, 0, 0), (0, u, v) and of their vector product, which is as long.
+    x, y, z = (_image(R, w) for w in ((1, 0, 0), (0, u, v), (0, -v, u)))
+    at = _vector(simple_vector(origin, rounding))
+    # The length of (0, u, v) times cos q.
+    along = Fraction(u * u + v * v) * _root((1 - 2 * sine) / (u * u + v * v)) / (1 - sine)
+    along = -along if frame[:, 0] @ arms[1] < 0 else along
+    B = _sum((cosine, y), (sine, z))
+    height = sine / (1 - sine)
+    E = _sum((along, x), (height, z))
+    shaft = _sum((-along, x), (-cosine / (1 - sine), y), (-height, z))
+    places = [(B, shaft), (B, cross(B, x)), (_sum((0, x)), x), (z, y)]
+    end = _sum((1, z), (1, E))
+    places += [(end, cross(E, y)), (end, shaft)]
+    return [
+        (Fraction(0), *d, Fraction(0), *cross(_sum((1, at), (scale, place)), d))
+        for place, d in places
+    ]
+
+
+def _across(x: Array, way: Array) -> Array:
+    return np.asarray(x - way * (way @ x))
+
+
+def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
+    """A fraction k / n near a number, u and v with u² + v² = (n² + k²) (n² - 4nk + k²).
+
+    Fractions between two others have the sums of their numerators and denominators.
+    """
+    exact, between = simplest(t, rounding), simplest(t, rounding / 16)
+    for _ in range(200):
+        k, n = exact.numerator, exact.denominator
+        pair = _two_squares(n * n - 4 * n * k + k * k)
+        if pair is not None:
+            u, v = pair
+            return exact, u * n - v * k, u * k + v * n
+        exact = Fraction(k + between.numerator, n + between.denominator)
+    return None
+
+
+def _two_squares(n: int) -> tuple[int, int] | None:
+    """Integers with a sum of squares n."""
+    for u in range(math.isqrt(max(n, 0)) + 1):
+        v = math.isqrt(n - u * u)
+        if u * u + v * v == n:
+            return u, v
+        if v < u:
+            break
+    return None
+
+
+def _root(x: Fraction) -> Fraction:
+    """The square root of a square."""
+    return Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+
+
+def _rotation(R: Array, rounding: float) -> list[Rational]:
+    """Rows of a rational rotation near a rotation."""
+    K = np.zeros((4, 4))
+    axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    K[0, 0], K[0, 1:], K[1:, 0] = np.trace(R), axis, axis
+    K[1:, 1:] = R + R.T - np.trace(R) * np.eye(3)
+    quaternion = np.linalg.eigh(K)[1][:, -1]
+    a, *b = simple_vector(quaternion / np.abs(quaternion).max(), rounding)
+    size = a * a + dot(b, b)
+    columns = []
+    for k in range(3):
+        e = _vector([Fraction(int(i == k)) for i in range(3)])
+        image = _sum((a * a - dot(b, b), e), (2 * b[k], _vector(b)), (2 * a, cross(b, e)))
+        columns.append(_sum((1 / size, image)))
+    return [_vector(row) for row in zip(*columns, strict=True)]
+
+
+def _image(R: Sequence[Rational], w: Sequence[int]) -> Rational:
+    return _vector([dot(row, [Fraction(x) for x in w]) for row in R])
+
+
+def _vector(x: Sequence[Fraction]) -> Rational:
+    return (x[0], x[1], x[2])
+
+
+def _sum(*parts: tuple[Fraction | int, Rational]) -> Rational:
+    return _vector([sum((w * x[k] for w, x in parts), Fraction(0)) for k in range(3)])

@@ -1,0 +1,231 @@
+"""Proofs written by hand to deceive: of joints that are others, of rings that prove nothing."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from random_mechanisms import random_network
+
+import regularize as rg
+from regularize.cli import main
+from regularize.proofs.matching import match
+from regularize.proofs.verifier import Space, annihilator, fingerprint, reduced, saturated
+
+
+@pytest.fixture(scope="module")
+def honest(assets: Path) -> Any:
+    return json.loads(json.dumps(rg.prove(rg.reduce(rg.load(assets / "planar_fourbar.urdf")))))
+
+
+def signed(document: Any) -> Any:
+    document = {key: value for key, value in document.items() if key != "fingerprint"}
+    return json.loads(json.dumps(document | {"fingerprint": fingerprint(document)}))
+
+
+def written(space: Space) -> list[list[str]]:
+    return [[str(x) for x in row] for row in space]
+
+
+def claim(document: Any, spaces: dict[str, Space]) -> None:
+    """Let the proof of the four-bar speak of other spaces, with right steps."""
+    (part,) = document["parts"]
+    ends = {joint["name"]: joint["bodies"] for joint in part["joints"]}
+    for joint in part["joints"]:
+        joint["space"] = written(spaces[joint["name"]])
+    near, far = ends["D"]
+    steps: list[dict[str, Any]] = []
+    at, rest, last, space = near, {*ends} - {"D"}, 0, Space()
+    while at != far:
+        name = next(name for name in rest if at in ends[name])
+        rest.remove(name)
+        at = ends[name][at == ends[name][0]]
+        own = {"because": "joint", "joint": name, "bodies": ends[name]}
+        steps.append(own | {"space": written(spaces[name])})
+        first = len(steps) == 1
+        space = spaces[name] if first else saturated(reduced([*space, *spaces[name]]))
+        if not first:
+            path = {"because": "path", "bodies": [near, at], "of": [last, len(steps) - 1]}
+            steps.append(path | {"space": written(space)})
+        last = len(steps) - 1
+    Z = spaces["D"]
+    removed = annihilator(reduced([*space, *Z]))
+    kept = annihilator(reduced([*Z, *removed]))
+    cut = {"because": "cut", "joint": "D", "seen from": near, "of": [[last, None]]}
+    part["steps"] = [*steps, cut | {"kept": written(kept), "removed": written(removed)}]
+    rows = 6 - len(Z)
+    part["conclusion"] = {"rows": rows, "kept": len(kept), "removed": rows - len(kept)}
+
+
+def spaces_of(document: Any) -> dict[str, Space]:
+    return {
+        joint["name"]: tuple(tuple(map(int, row)) for row in joint["space"])
+        for joint in document["parts"][0]["joints"]
+    }
+
+
+def large_unit(document: Any) -> None:
+    """So large a unit of length that all hinges are at one place."""
+    (part,) = document["parts"]
+    part["unit_m"] = 1e6
+    for joint in part["joints"]:
+        joint["written"] = [[0.0, 0.0, 0.0, *joint["written"][0][3:]]]
+    spaces = spaces_of(document)
+    claim(document, {name: reduced([(0, 0, 0, *Z[0][3:])]) for name, Z in spaces.items()})
+
+
+def one_place(document: Any) -> None:
+    spaces = spaces_of(document)
+    claim(document, dict.fromkeys(spaces, spaces["A"]))
+
+
+def wide_cut(document: Any) -> None:
+    """A cut joint with more freedoms than are written of it."""
+    spaces = spaces_of(document)
+    plane = saturated(reduced([row for Z in spaces.values() for row in Z]))
+    claim(document, spaces | {"D": plane})
+
+
+def nan_written(document: Any) -> None:
+    one_place(document)
+    for joint in document["parts"][0]["joints"][1:]:
+        joint["written"] = [[math.nan] * 6]
+
+
+def nan_unit(document: Any) -> None:
+    one_place(document)
+    document["parts"][0]["unit_m"] = math.nan
+
+
+def twice(document: Any) -> None:
+    document["parts"] *= 2
+
+
+def no_loops(document: Any) -> None:
+    document["bounds"][0] |= {"loops": [], "rows": [], "columns": [], "inverse": []}
+
+
+def virtual_bound(document: Any) -> None:
+    (part,) = document["bounds"]
+    S = np.random.default_rng(0).normal(size=(6, 4)).round(3)
+    for k, joint in enumerate(part["joints"]):
+        joint |= {"virtual": True, "written": [S[:, k].tolist()]}
+    inverse = np.linalg.inv(S[:4]).tolist()
+    part |= {"rows": [0, 1, 2, 3], "columns": [0, 1, 2, 3], "inverse": inverse, "off": 1e-3}
+
+
+def endless_number(document: Any) -> None:
+    document["bounds"][0]["off"] = "1e99999999"
+
+
+def no_origin(document: Any) -> None:
+    del document["parts"][0]["origin_m"]
+
+
+def short_origin(document: Any) -> None:
+    document["bounds"][0]["origin_m"] = [0.0, 0.0]
+
+
+def text_for_a_unit(document: Any) -> None:
+    document["bounds"][0]["unit_m"] = "a yard"
+
+
+FORGED = [
+    large_unit,
+    one_place,
+    wide_cut,
+    nan_written,
+    nan_unit,
+    twice,
+    no_loops,
+    virtual_bound,
+    endless_number,
+    no_origin,
+    short_origin,
+    text_for_a_unit,
+]
+
+
+@pytest.mark.parametrize("forge", FORGED, ids=lambda forge: forge.__name__)
+def test_no_forged_proof_is_one_of_the_model(
+    forge: Callable[[Any], None], honest: Any, assets: Path
+) -> None:
+    mechanism = rg.load(assets / "planar_fourbar.urdf")
+    assert match(honest, rg.verify(honest), mechanism).holds
+    document = copy.deepcopy(honest)
+    forge(document)
+    document = signed(document)
+    verdict = rg.verify(document)
+    verdict = match(document, verdict, mechanism) if verdict.holds else verdict
+    assert not verdict.holds and not verdict.claims
+    assert verdict.reason
+
+
+def test_rows_act_on_the_loops_of_their_own_cuts() -> None:
+    """Two cuts, each said to be locked by a ring over the other: both may move."""
+    ends = {"a1": ["G", "m1"], "a2": ["m1", "P"], "b1": ["G", "m2"], "b2": ["m2", "P"]}
+    ends |= {f"c{i}": [f"n{i}" if i else "G", f"n{i + 1}" if i < 5 else "P"] for i in range(6)}
+    rng = np.random.default_rng(3)
+    Z: dict[str, Space] = {}
+    for name in ends:
+        w, p = rng.integers(1, 5, (2, 3))
+        Z[name] = reduced([(*np.cross(p, w).tolist(), *w.tolist())])
+    ring = {"a1": 1, "a2": 1, "b2": -1, "b1": -1}
+    rows = {cut: annihilator(Z[cut]) for cut in ("a2", "b2")}
+    steps: list[dict[str, Any]] = [
+        {"because": "cut", "joint": cut, "seen from": ends[cut][0], "of": []}
+        | {"kept": written(rows[cut]), "removed": []}
+        for cut in rows
+    ]
+
+    def rank(one: Any, two: Any) -> int:
+        chosen = [one, *Z["a2"], two, *Z["b2"]]
+        return len(
+            reduced([[s * int(np.dot(r, Z[n][0])) for n, s in ring.items()] for r in chosen])
+        )
+
+    one, two = next((r, s) for r in rows["a2"] for s in rows["b2"] if rank(r, s) == 4)
+    kept = {"a2": written(reduced([one])), "b2": written(reduced([two]))}
+    steps.append({"because": "rigid", "loops": {"a2": [*ring], "b2": [*ring]}, "kept": kept})
+    joints = [
+        {"name": n, "bodies": ends[n], "space": written(Z[n]), "written": [[*map(float, Z[n][0])]]}
+        for n in ends
+    ]
+    part = {"origin_m": [0.0] * 3, "unit_m": 1.0, "joints": joints, "steps": steps}
+    part["conclusion"] = {"rows": 10, "kept": 2, "removed": 8}
+    head = {"format": "regularize proof", "version": 1, "model": "x", "undecided": [], "bounds": []}
+    verdict = rg.verify(signed(head | {"parts": [part]}))
+    assert not verdict.holds
+    assert "rows of a2 are kept that were not there" in verdict.reason
+
+
+@pytest.mark.parametrize("seed", [60004, 60062])
+def test_locked_loops_that_pass_over_other_cuts_are_proved(seed: int) -> None:
+    reduction = rg.reduce(random_network(np.random.default_rng(seed)), configurations=1)
+    document = rg.prove(reduction)
+    assert document["undecided"] == []
+    assert rg.verify(json.loads(json.dumps(document))).holds
+    assert sum(part["conclusion"]["removed"] for part in document["parts"]) == reduction.removed
+
+
+def test_the_command_says_what_is_no_proof_and_what_claims_nothing(
+    honest: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "proof.json"
+    for text in ("{}", "[1]", '{"fingerprint": NaN}', "{"):
+        path.write_text(text)
+        assert main(["verify", str(path)]) == 2
+        assert "proof.json" in capsys.readouterr().err
+    undecided = [{"cuts": ["D"], "reason": "of no family"}]
+    path.write_text(
+        json.dumps(signed(honest | {"parts": [], "bounds": [], "undecided": undecided}))
+    )
+    assert main(["verify", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "nothing is claimed" in said and "D: not decided, of no family" in said

@@ -1,0 +1,109 @@
+"""What a command writes never takes the place of what it reads, or of something else it writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import regularize as rg
+from regularize.cli import main
+from regularize.commands.files import files_of
+from regularize.errors import UnknownFormat
+
+BOUNDS = ["--inputs", "A", "--bounds", "-1", "1"]
+
+
+@pytest.fixture
+def model(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("m.urdf", "other.urdf"):
+        shutil.copy(assets / "slider_crank.urdf", name)
+    Path("motion.csv").write_text("0,0\n1,1\n")
+    Path("c.toml").write_text("")
+    Path("link.urdf").symlink_to("m.urdf")
+    os.link("m.urdf", "hard.urdf")
+    return tmp_path
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The words in which a command is refused, while every file stays as it was."""
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    assert main(arguments) == 2
+    after = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    assert before == after
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("check m.urdf -o m.urdf", "-o m.urdf: is read, and would be lost; name another file"),
+        ("check m.urdf -o link.urdf", "-o link.urdf: is read"),
+        ("check m.urdf -o hard.urdf", "-o hard.urdf: is read"),
+        ("check ./m.urdf --output json -o m.urdf", "-o m.urdf: is read"),
+        ("check m.urdf --write-baseline m.urdf", "--write-baseline m.urdf: is read"),
+        ("check m.urdf --proof m.urdf", "--proof m.urdf: is read"),
+        ("check -o m.urdf other.urdf", "-o m.urdf: is a model, which would be lost"),
+        ("check m.urdf --config c.toml -o c.toml", "-o c.toml: is read"),
+        ("check m.urdf --proof p.json -o p.json", "is what --proof writes too"),
+        ("check m.urdf --proof p.json -o ./p.json", "is what --proof writes too"),
+        ("export m.urdf --to mjcf -o m.urdf", "-o m.urdf: is read"),
+        ("export m.urdf --to urdf+ -o link.urdf", "-o link.urdf: is read"),
+        ("solve m.urdf --at A=1 --c m.urdf", "--c m.urdf: unknown kind of file '.urdf' (known: .c"),
+        ("solve m.urdf --at A=1 --python m.c", "--python m.c: unknown kind of file"),
+        ("metamodel m.urdf -o m.urdf", "-o m.urdf: unknown kind of file '.urdf' (known: .npz)"),
+        ("metamodel m.urdf -o m.npz --c m.urdf", "--c m.urdf: unknown kind of file"),
+        ("simulate m.urdf --drive A=motion.csv -o motion.csv", "-o motion.csv: is read"),
+        ("simulate m.urdf -o a.csv --plot a.csv", "--plot a.csv: is what -o writes too"),
+        ("show m.urdf -o m.urdf", "unknown kind of file '.urdf' (known: .glb"),
+        ("show m.urdf --motion motion.csv --movie motion.csv", "--movie motion.csv: unknown kind"),
+        ("reduce m.urdf -o .", "-o m.urdf: is read"),
+        ("reduce m.urdf -o m.urdf", "m.urdf: is a file; name a folder"),
+        ("reduce m.urdf -o out --to nonsense", "name it with --to"),
+        ("export m.urdf --to freecad -o m.fcstd", "(known: c, json"),
+        ("export m.urdf --to freecad -o m.fcstd", "name it with --to"),
+    ],
+)
+def test_nothing_that_is_read_or_written_is_lost(
+    command: str, words: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = BOUNDS if command.startswith("metamodel") else []
+    assert words in refused([*command.split(), *more], capsys)
+
+
+@pytest.mark.parametrize("verb", ["check", "export"])
+def test_what_a_model_includes_is_not_lost(
+    verb: str, assets: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sidecar is found beside the model, and meshes as the model names them."""
+    mesh = '<visual><geometry><mesh filename="bar.stl"/></geometry></visual></link>'
+    text = (assets / "slider_crank.urdf").read_text()
+    Path("robot.urdf").write_text(text.replace("</link>", mesh, 1))
+    Path("bar.stl").write_text("solid bar\nendsolid bar\n")
+    to = ["--to", "json"] if verb == "export" else []
+    assert "-o bar.stl: is read" in refused([verb, "robot.urdf", *to, "-o", "bar.stl"], capsys)
+    if verb == "check":
+        for jobs in ("1", "2"):
+            both = ["check", "m.urdf", "robot.urdf", "-j", jobs, "-o", "bar.stl"]
+            assert "-o bar.stl: is read" in refused(both, capsys)
+    assert rg.load("robot.urdf").path in [*files_of(rg.load("robot.urdf"))]
+
+
+def test_reports_and_baselines_are_brought_up_to_date_in_their_place(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = ["--write-baseline", "known.json", "-o", "report.json", "--output", "json"]
+    for more in ([], ["--baseline", "known.json"]):
+        assert main(["check", "m.urdf", *known, *more]) in (0, 1)
+    assert main(["export", "m.urdf", "--to", "urdf+", "-o", "other.urdf"]) in (0, 1)
+    assert "D" in Path("report.json").read_text() and capsys.readouterr().err == ""
+
+
+def test_a_suffix_of_no_format_is_answered_in_the_words_of_the_call(assets: Path) -> None:
+    with pytest.raises(UnknownFormat, match="name it with format="):
+        rg.save(rg.load(assets / "slider_crank.urdf"), "s.foo")
