@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.as_designed.candidates import candidates, nearly_closed, possible
 from regularize.as_designed.nearest import nearest
 from regularize.as_designed.places import JointPlaces
 from regularize.as_designed.relations import Axes, AxisRelation, missed_relations
@@ -111,6 +112,35 @@ def test_what_is_far_from_moving_is_left_alone() -> None:
         "rigid", "RRRRR", rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
     )
     assert not rg.idealise(rigid).changed
+
+
+@pytest.mark.parametrize("name", ["planar_fourbar", "nearly_planar_fourbar", "sarrus", "bennett"])
+@pytest.mark.parametrize("near", [1e-4, 5e-3, 5e-2])
+def test_motions_are_looked_for_where_there_can_be_any(name: str, near: float) -> None:
+    """What is skipped would have had no candidates."""
+    reduction = rg.reduce(ASSETS / f"{name}.urdf")
+    for cell in reduction.cells:
+        loops, q = nearly_closed(reduction.graph, reduction.q, cell.edges, near)
+        cycles = reduction.cycles(cell)
+        for proved in (True, False):
+            found = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
+            assert possible(cell, near, proved=proved) or not found
+
+
+def test_what_no_move_takes_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors that do not fall any more end the search, before its last round."""
+    rigid = mechanisms.single_loop(
+        "rigid", "RRRRR", *np.random.default_rng(5).normal(size=(2, 5, 3))
+    )
+    rounds = []
+    solve = np.linalg.lstsq
+    monkeypatch.setattr(
+        np.linalg, "lstsq", lambda *given, **more: rounds.append(1) or solve(*given, **more)
+    )
+    graph = build(rigid)
+    change = nearest(rigid, graph.every_edge, assemble(graph).q, 2)
+    assert change.error > 1e-3
+    assert len(rounds) < 5 + 5 + 20
 
 
 def test_relations_are_named() -> None:

@@ -186,3 +186,22 @@ def test_the_store_gives_equal_spaces_equal_numbers():
 
 X_TURN = screw.revolute(X)[:, None]
 Z_TURN = screw.revolute(Z)[:, None]
+
+
+@given(seeds, st.sampled_from([*CLASSES]), st.sampled_from([*CLASSES]))
+def test_the_store_knows_what_decompositions_know(seed: int, one: str, other: str) -> None:
+    """Also where one space lies in the other, which it tells without any."""
+    spaces, move = MotionSpaces(subalgebra.RTOL), screw.adjoint(motion(seed))
+    bases = [lie_closure(np.array(CLASSES[name]).T) for name in (one, other)]
+    if seed % 3:
+        bases = [move @ bases[0], move @ bases[1]]
+    elif seed % 2:
+        bases[1] = move @ bases[1]
+    a, b = (span(basis) for basis in bases)
+    for found, expected in (
+        (spaces.join(spaces.number(a), spaces.number(b)), lie_closure(np.hstack([a, b]))),
+        (spaces.add(spaces.number(a), spaces.number(b)), sum_(a, b)),
+        (spaces.meet(spaces.number(a), spaces.number(b)), intersection(a, b)),
+    ):
+        basis = spaces.basis(found)
+        assert np.allclose(basis @ basis.T, expected @ expected.T, atol=1e-9)

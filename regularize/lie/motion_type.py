@@ -77,7 +77,7 @@ def _translational(translations: Array) -> MotionType:
 def _about_one_direction(turning: Array, translations: Array, rtol: float) -> MotionType:
     """Algebras whose rotations all have one direction, e."""
     e, point, pitch = screw.axis_of(turning)
-    sign = 1.0 if np.allclose(_oriented(e), e) else -1.0
+    sign = 1.0 if _oriented(e) @ e > 0.0 else -1.0
     e = sign * e
     count = translations.shape[1]
     if count == 3:

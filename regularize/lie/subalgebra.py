@@ -9,7 +9,10 @@ se(3) has subalgebras of dimension 0, 1, 2, 3, 4 and 6, and none of dimension 5.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
@@ -73,10 +76,17 @@ def intersection(a: Array, b: Array, rtol: float = RTOL) -> Array:
 def _enlarge(basis: Array, candidates: Array, rtol: float) -> Array:
     """The basis together with the directions of the candidates that are new."""
     new = residual(basis, candidates)
-    if new.shape[1] == 0:
+    # No singular value is larger than the root of all squares.
+    if np.linalg.norm(new) <= rtol:
         return basis
     u, s, _ = np.linalg.svd(new, full_matrices=False)
     return np.hstack([basis, u[:, s > rtol]])
+
+
+@cache
+def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Numbers of all pairs of so many things."""
+    return np.triu_indices(count, 1)
 
 
 def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
@@ -89,7 +99,7 @@ def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
     """
     basis = span(columns, rtol)
     while 1 < basis.shape[1] < 6:
-        i, j = np.triu_indices(basis.shape[1], 1)
+        i, j = _pairs(basis.shape[1])
         larger = _enlarge(basis, screw.bracket(basis.T[i], basis.T[j]).T, rtol)
         if larger.shape[1] == basis.shape[1]:
             break

@@ -13,6 +13,7 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
+from regularize.manifold.tolerances import EXACT
 
 #: Number of a subspace in the store.
 SpaceId = NewType("SpaceId", int)
@@ -93,11 +94,27 @@ class MotionSpaces:
             return b
         return self._remembered(operation, a, b)
 
+    def _within(self, a: SpaceId, b: SpaceId) -> bool:
+        """Whether one space lies in another but for rounding."""
+        one, other = self._bases[a], self._bases[b]
+        outside = subalgebra.residual(other, one) if one.shape[1] <= other.shape[1] else one
+        return bool(np.linalg.norm(outside) <= EXACT.closed)
+
+    def _done(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
+        """The result of an operation; where one space lies in the other there is little to do."""
+        if operation in (closure_of_sum, subalgebra.sum_, subalgebra.intersection):
+            smaller = operation is subalgebra.intersection
+            if self._within(a, b):
+                return a if smaller else b
+            if self._within(b, a):
+                return b if smaller else a
+        return self.number(operation(self._bases[a], self._bases[b], self.rtol))
+
     def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
         symmetric = operation not in (subalgebra.saturation, brackets)
         key = (operation, min(a, b), max(a, b)) if symmetric else (operation, a, b)
         if key not in self._memory:
-            self._memory[key] = self.number(operation(self._bases[a], self._bases[b], self.rtol))
+            self._memory[key] = self._done(operation, a, b)
         return self._memory[key]
 
     def parallelogram(self, hinges: Sequence[SpaceId]) -> SpaceId | None:
