@@ -6,7 +6,7 @@ import copy
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from random_mechanisms import random_network
 
 import regularize as rg
 from regularize.cli import main
-from regularize.lie.screw import exp, unit
+from regularize.lie.screw import Array, exp, unit
 from regularize.model.mechanism import Mechanism
 from regularize.proofs import verifier
+from regularize.proofs.geometry import integral
+from regularize.proofs.schatz import schatz
 from regularize.proofs.special import special_lengths
-from regularize.proofs.verifier import fingerprint
+from regularize.proofs.verifier import distance, fingerprint
 from regularize.report.analysis import Analysis
 
 ASSETS = sorted((Path(__file__).resolve().parents[1] / "assets").glob("*.urdf"))
@@ -90,10 +92,9 @@ def test_what_special_lengths_make_redundant_is_proved_by_its_motion(name: str) 
     assert all(j["distance"] < 1e-8 for part in document["parts"] for j in part["joints"])
 
 
-def moved_schatz() -> Mechanism:
-    """The linkage of Schatz where no angle is special; its axes in the frame of its proof."""
-    p, cosine = 0.3, np.sqrt(1 - 0.3**2)
-    q = p / (1 - p)
+def schatz_loop(p: float = 0.3) -> Mechanism:
+    """The linkage of Schatz by the sine of one of its angles, in no special place."""
+    q, cosine = p / (1 - p), np.sqrt(1 - p * p)
     B, E = np.array([0, cosine, p]), np.array([np.sqrt(1 - q * q), 0, q])
     shaft = np.array([E[0], cosine / (1 - p), q])
     axes = [shaft, [0, -p, cosine], [1, 0, 0], [0, 1, 0], [-q, 0, E[0]], shaft]
@@ -114,7 +115,26 @@ def trihedral() -> Mechanism:
     return single_loop("trihedral Bricard", "RRRRRR", planes, points)
 
 
-@pytest.mark.parametrize(("build", "roots"), [(moved_schatz, 1), (trihedral, 2)])
+@pytest.mark.parametrize("p", [-1.0, -0.41, 0.0, 0.123456789, 0.49])
+def test_the_linkage_of_schatz_has_rational_axes_at_every_pose(p: float) -> None:
+    loop = rg.reduce(schatz_loop(p), configurations=0)
+    axes = [s[:, 0] / np.linalg.norm(s[3:, 0]) for s in loop.parts[0].screws.values()]
+    assert farthest(axes) < 1e-9
+    # The same right angles at other places are those of no such linkage.
+    axes[1] = axes[1] + [*np.cross([0.1, 0.2, 0.3], axes[1][3:]), 0.0, 0.0, 0.0]
+    assert farthest(axes) > 1e-3
+
+
+def farthest(axes: Sequence[Array]) -> float:
+    """By how much axes miss those of the linkage of Schatz that is found near them."""
+    found = [
+        [integral([[*v[5:], *v[1:4]]]) for v in lines] for _, lines in schatz(axes, 1e-9, 1e-10)
+    ]
+    off = [[distance([*x], row) for x, row in zip(axes, rows, strict=True)] for rows in found]
+    return min((max(each) for each in off), default=np.inf)
+
+
+@pytest.mark.parametrize(("build", "roots"), [(schatz_loop, 1), (trihedral, 2)])
 def test_curves_that_are_not_rational_are_proved_at_any_pose(
     build: Callable[[], Mechanism], roots: int
 ) -> None:

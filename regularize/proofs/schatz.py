@@ -43,13 +43,13 @@ def schatz(
         right = max(across[(start + i) % 6] for i in range(1, 6)) <= within
         if right and abs(across[start] - 1.0) <= within:
             order = [(start + i) % 6 for i in range(6)]
-            lines = _exact([axes[i] for i in order], rounding)
+            lines = _exact([axes[i] for i in order], within, rounding)
             if lines is not None:
                 yield "Schatz", [lines[order.index(i)] for i in range(6)]
 
 
-def _exact(axes: Sequence[Array], rounding: float) -> list[Dual] | None:
-    """Exact axes near A to F, if the common normals of B, C, D and E have lengths."""
+def _exact(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
+    """Exact axes near A to F, if the one condition on the middle of the loop is met."""
     points, ways = [np.cross(axis[3:], axis[:3]) for axis in axes], [axis[3:] for axis in axes]
     normal = np.cross(ways[2], ways[3])
     a = float((points[3] - points[2]) @ normal)
@@ -61,7 +61,10 @@ def _exact(axes: Sequence[Array], rounding: float) -> list[Dual] | None:
     corners = ((origin, 1), (origin + a * normal, 4))
     arms = [_across(points[i] - corner, ways[i]) for corner, i in corners]
     frame = np.column_stack([ways[2], np.cross(normal, ways[2]), normal])
-    p = frame.T @ arms[0] / a
+    p, q = (frame.T @ arm / a for arm in arms)
+    # Errors of places count more where links are short.
+    if abs((1.0 - p[2]) * (1.0 + q[2]) - 1.0) > 10.0 * within / min(a, 1.0):
+        return None
     found = _tangent(p[2] / (1.0 + abs(p[1])), rounding)
     if found is None:
         return None
@@ -76,7 +79,7 @@ def _exact(axes: Sequence[Array], rounding: float) -> list[Dual] | None:
     at = _vector(simple_vector(origin, rounding))
     # The length of (0, u, v) times cos q.
     along = Fraction(u * u + v * v) * _root((1 - 2 * sine) / (u * u + v * v)) / (1 - sine)
-    along = -along if frame[:, 0] @ arms[1] < 0 else along
+    along = -along if q[0] < 0 else along
     B = _sum((cosine, y), (sine, z))
     height = sine / (1 - sine)
     E = _sum((along, x), (height, z))
@@ -99,8 +102,10 @@ def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
 
     Fractions between two others have the sums of their numerators and denominators.
     """
-    exact, between = simplest(t, rounding), simplest(t, rounding / 16)
-    for _ in range(200):
+    exact = simplest(t, rounding)
+    beside = (simplest(t + side * rounding / 2, rounding / 4) for side in (1, -1))
+    between = next(x for x in beside if x != exact)
+    for _ in range(1000):
         k, n = exact.numerator, exact.denominator
         pair = _two_squares(n * n - 4 * n * k + k * k)
         if pair is not None:
@@ -111,13 +116,19 @@ def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
 
 
 def _two_squares(n: int) -> tuple[int, int] | None:
-    """Integers with a sum of squares n."""
-    for u in range(math.isqrt(max(n, 0)) + 1):
+    """Integers with a sum of squares n, found for 1 and for primes one above a multiple of 4.
+
+    Divided by a root of -1, such a prime leaves one of them (Hermite and Serret).
+    """
+    if n == 1:
+        return 1, 0
+    for a in (2, 3, 5, 7, 11, 13) if n > 0 and n % 4 == 1 else ():
+        over, u = n, pow(a, n // 4, n)
+        while u * u > n:
+            over, u = u, over % u
         v = math.isqrt(n - u * u)
         if u * u + v * v == n:
             return u, v
-        if v < u:
-            break
     return None
 
 
