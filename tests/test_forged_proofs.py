@@ -229,3 +229,48 @@ def test_the_command_says_what_is_no_proof_and_what_claims_nothing(
     assert main(["verify", str(path)]) == 0
     said = capsys.readouterr().out
     assert "nothing is claimed" in said and "D: not decided, of no family" in said
+
+
+def another_ring(part: Any) -> None:
+    """The ring of one cut for that of another: rows of both would be counted on it."""
+    first, second = list(part["loops"])[:2]
+    part["loops"][first] = part["loops"][second]
+
+
+def no_ring(part: Any) -> None:
+    part["loops"].popitem()
+
+
+def another_group(part: Any) -> None:
+    """One more joint that the machine has not, which nothing holds."""
+    virtual = next(joint for joint in part["joints"] if joint.get("virtual"))
+    part["joints"].append(virtual | {"name": "one more"})
+
+
+def real_cut(part: Any) -> None:
+    """What is cut is said not to be the machine's."""
+    cut = next(step["joint"] for step in part["steps"] if step["because"] == "cut")
+    next(joint for joint in part["joints"] if joint["name"] == cut)["virtual"] = True
+
+
+def longer_screw(part: Any) -> None:
+    """A hinge moved aside: the ranks are no longer those of the rows kept."""
+    joint = next(joint for joint in part["joints"] if not joint.get("virtual"))
+    joint["space"] = [["1", "0", "0", "0", "0", "1"]]
+
+
+HELD = [another_ring, no_ring, another_group, real_cut, longer_screw]
+
+
+@pytest.fixture(scope="module")
+def held(assets: Path) -> Any:
+    return json.loads(json.dumps(rg.prove(rg.reduce(rg.load(assets / "quadrupteron.urdf")))))
+
+
+@pytest.mark.parametrize("forge", HELD, ids=lambda forge: forge.__name__)
+def test_no_forged_group_is_held(forge: Callable[[Any], None], held: Any) -> None:
+    assert rg.verify(held).holds
+    document = copy.deepcopy(held)
+    forge(next(part for part in document["parts"] if "loops" in part))
+    verdict = rg.verify(signed(document))
+    assert not verdict.holds
