@@ -24,14 +24,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Slow tests are not slowed down where no more is wanted of coverage than that it is enough."""
-    if config.getoption("cov_fail_under", None) is not None:
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.no_cover)
-
-
 @pytest.fixture(scope="session")
 def assets() -> Path:
     """Folder of the example mechanisms."""
