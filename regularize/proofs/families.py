@@ -9,6 +9,7 @@ import numpy as np
 from regularize.lie.motion_type import motion_type
 from regularize.model.graph import EdgeId, Graph
 from regularize.proofs.bennett import made_of_bennett
+from regularize.proofs.crossed import crossed_bars
 from regularize.proofs.focal import focal
 from regularize.proofs.geometry import (
     Precision,
@@ -66,6 +67,9 @@ def families(
         many = angulated(freedoms, (cycle.edges for cycle in part.cycles), within)
         if many:
             yield "angulated scissors", with_parallel_bars(freedoms, [*bars, *many])
+        crossed = crossed_bars(freedoms, (c.edges for c in part.cycles), within, rounding)
+        if crossed is not None:
+            yield "antiparallelograms", crossed
         yield name, with_parallel_bars(freedoms, bars)
 
 

@@ -125,7 +125,7 @@ def with_parallel_bars(
         loops: Four hinges each, in the order in which they are corners of a parallelogram, or
             another even number; or two that coincide.
     """
-    rows = {e: _upright(freedoms[e][0]) for loop in loops for e in loop}
+    rows = {e: upright(freedoms[e][0]) for loop in loops for e in loop}
     hinges = sorted(rows)
     signs = [{e: (-1) ** i for i, e in enumerate(loop)} for loop in loops]
     found = dict(freedoms)
@@ -142,7 +142,7 @@ def with_parallel_bars(
 def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeId, ...]]:
     """Corners of parallelograms that hinges make, and hinges that coincide, to a tolerance."""
     rows = {
-        e: np.array([float(x) for x in _upright(space[0])])
+        e: np.array([float(x) for x in upright(space[0])])
         for e, space in freedoms.items()
         if len(space) == 1 and any(space[0][3:])
     }
@@ -170,14 +170,14 @@ def angulated(
         spaces = [freedoms[e] for e in loop]
         if len(loop) % 2 or any(len(s) != 1 or not any(s[0][3:]) for s in spaces):
             continue
-        rows = np.array([[float(x) for x in _upright(s[0])] for s in spaces])
+        rows = np.array([[float(x) for x in upright(s[0])] for s in spaces])
         sums = rows[::2].sum(axis=0) - rows[1::2].sum(axis=0)
         if len(loop) > 4 and max(np.ptp(rows[:, 3:], axis=0).max(), np.abs(sums).max()) <= within:
             found.append(tuple(loop))
     return found
 
 
-def _upright(row: Sequence[int]) -> list[Fraction]:
+def upright(row: Sequence[int]) -> list[Fraction]:
     """A screw with its first angular component made 1; of hinges that are parallel they agree."""
     lead = next(x for x in row[3:] if x)
     return [Fraction(x, lead) for x in row]

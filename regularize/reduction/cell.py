@@ -62,8 +62,8 @@ def reduce_cell(
     certify = Certifier(setting, edges, configurations)
     for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol) if _closed(setting, edges) else ():
         parts = [reduce_part(setting, block, tolerance) for block in blocks]
-        visited, certificate = certify(_cuts(parts))
-        if not certificate.holds:
+        visited, first = certify(_cuts(parts))
+        if not first.holds:
             continue
         mobility = _mobility(setting, edges, parts, visited)
         parts = [with_rank(setting, part, mobility) for part in parts]
@@ -72,19 +72,23 @@ def reduce_cell(
         alone = [searched(setting, part, mobility) for part in parts]
         together = [grouped(setting, part, mobility) for part in alone]
         for found in (together, alone) if together != alone else (alone,):
-            final = [thinned(setting, with_rigid_joints(setting, part)) for part in found]
+            proved = [thinned(setting, with_rigid_joints(setting, part)) for part in found]
+            seen = proved
             if numerical and mobility.finite == mobility.actual:
                 # What depends on other rows to first order only holds a shaky mechanism.
-                final = numerically_reduced(setting, final, mobility, anyway=numerical == "anyway")
-            if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
-                known = with_rows(setting, final)
-                also = certify if known is setting else Certifier(known, edges, configurations)
-                _, certificate = also(_cuts(final))
-            place = weakest(setting, final, mobility, thorough=_seen(final))
-            # What is seen and not proved is measured by what was asked for.
-            firm = place is None or place.ratio > setting.rtol or _seen(final)
-            if certificate.holds and firm:
-                return Cell(mobility, tuple(final), replace(certificate, nearest=place))
+                seen = numerically_reduced(setting, proved, mobility, anyway=numerical == "anyway")
+            # Where walks leave what was seen, what is proved still holds.
+            for final in (seen, proved) if _seen(seen) else (seen,):
+                certificate = first
+                if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
+                    known = with_rows(setting, final)
+                    also = certify if known is setting else Certifier(known, edges, configurations)
+                    _, certificate = also(_cuts(final))
+                place = weakest(setting, final, mobility, thorough=_seen(final))
+                # What is seen and not proved is measured by what was asked for.
+                firm = place is None or place.ratio > setting.rtol or _seen(final)
+                if certificate.holds and firm:
+                    return Cell(mobility, tuple(final), replace(certificate, nearest=place))
     return _unreduced(setting, edges, blocks)
 
 

@@ -491,7 +491,7 @@ RULES: tuple[Rule, ...] = (
         "mechanism moves only as long as the dimensions are met exactly; nothing is removed "
         "unless asked for.",
         "Linkages of Bennett, Goldberg, Waldron, Schatz and Bricard; a parallelogram with a third "
-        "equal crank.",
+        "equal crank; a line that Hart's antiparallelogram guides.",
         "Keep all rows, or remove those: reduce(..., numerical=True). `regularize check --proof` "
         "writes the motion and `regularize verify` checks it.",
         "Hegedüs, Schicho and Schröcker, Mechanism and Machine Theory 69 (2013)",
