@@ -45,9 +45,9 @@ def families(
     edges = part.cycles[0].edges
     kinds = {motion_type(np.linalg.qr(s)[0], within).name for s in part.screws.values()}
     if len(part.cycles) > 1 and kinds == {"revolute"}:
-        found = focal(graph, part, within, rounding)
-        if found is not None:
-            yield "focal mechanism", found
+        exact = focal(graph, part, within, rounding)
+        if exact is not None:
+            yield "focal mechanism", exact
     if len(part.cycles) == 1 and kinds == {"revolute"}:
         axes = [part.screws[e][:, 0] / np.linalg.norm(part.screws[e][3:, 0]) for e in edges]
         for search in (symmetric, schatz, made_of_bennett):
@@ -67,10 +67,11 @@ def families(
         many = angulated(freedoms, (cycle.edges for cycle in part.cycles), within)
         if many:
             yield "angulated scissors", with_parallel_bars(freedoms, [*bars, *many])
+        found = [(name, with_parallel_bars(freedoms, bars))]
         crossed = crossed_bars(freedoms, (c.edges for c in part.cycles), within, rounding)
         if crossed is not None:
-            yield "antiparallelograms", crossed
-        yield name, with_parallel_bars(freedoms, bars)
+            found.insert(int(name != UNNAMED), ("antiparallelograms", crossed))
+        yield from found
 
 
 def _turns(graph: Graph, part: Part, loop: Sequence[EdgeId]) -> bool:
