@@ -124,9 +124,11 @@ def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None
         server = Server(session)
         async with TestClient(TestServer(server.application(), host="127.0.0.1")) as client:
             home = f"/{server.token}/"
-            entry = await client.get(f"/{server.ticket}/", allow_redirects=False)
+            ticket = server.ticket
+            entry = await client.get(f"/{ticket}/", allow_redirects=False)
             assert (entry.status, entry.headers["Location"]) == (302, home)
-            assert server.ticket == ""  # it is spent
+            again = await client.get(f"/{ticket}/", allow_redirects=False)
+            assert server.ticket == "" and again.status in (403, 404)  # it is spent
             await tour(client, home)
 
     asyncio.run(run())
