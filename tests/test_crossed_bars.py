@@ -11,8 +11,11 @@ from noise_table import noisy
 
 import regularize as rg
 from regularize.lie.screw import exp
+from regularize.model.graph import EdgeId
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.proofs.crossed import crossed_bars
 from regularize.proofs.special import special_lengths
+from regularize.proofs.verifier import Space
 
 ANYWHERE = exp(np.array([0.1, 2.0, 0.3, 0.7, -0.4, 1.1]))
 
@@ -86,3 +89,15 @@ def test_what_walks_leave_is_not_removed_and_what_is_proved_is() -> None:
     assert reduction.certificate.holds
     (special,) = special_lengths(reduction)
     assert (special.family, special.rows) == ("antiparallelograms", 1)
+
+
+@pytest.mark.parametrize(
+    "corners", [((0, 0), (2, 1), (0, 0), (2, 1)), ((0, 0), (0, 0), (3, 1), (3, 1)), ((1, 1),) * 4]
+)
+def test_corners_that_coincide_are_no_antiparallelogram(
+    corners: tuple[tuple[int, int], ...],
+) -> None:
+    hinges: dict[EdgeId, Space] = {
+        EdgeId(i): ((y, -x, 0, 0, 0, 1),) for i, (x, y) in enumerate(corners)
+    }
+    assert crossed_bars(hinges, [[*hinges]], 1e-6, 1e-10) is None

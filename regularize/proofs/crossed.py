@@ -45,8 +45,11 @@ def crossed_bars(
             continue
         (_, normal), places = known[0], [place for place, _ in known]
         A, B, C = (places[(last + i) % 4] for i in (1, 2, 3))
+        if A == C or B in (A, C):
+            continue
         mirrored = _mirrored(B, A, C)
         parallelogram = [a - b + c for a, b, c in zip(A, B, C, strict=True)]
+        # The bars to the last corner are as long as those to B, so none of them has no length.
         if not _near(mirrored, places[last], within) or _near(mirrored, parallelogram, within):
             continue
         found[loop[last]] = integral([[*mirrored, *normal]])
