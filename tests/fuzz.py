@@ -58,6 +58,8 @@ SECONDS = 5.0
 ENDLESS = 60.0
 MEMORY = 2**30
 
+Change = Callable[[bytes, bytes, random.Random], bytes]
+
 NUMBER = re.compile(rb"(?<![\w.])[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 TAG = re.compile(rb"<[^<>]*>")
 WORD = re.compile(rb"[A-Za-z_][\w:]{1,30}")
@@ -173,19 +175,34 @@ def detected(path: Path) -> str:
     return detect(path).name
 
 
-def mutated(seed: Seed, others: Sequence[Seed], rng: random.Random) -> bytes:
-    """One to six changes of a model; inside the document of an archive, mostly."""
-    data = seed.data
-    if data[:2] == b"PK" and rng.random() < 0.8:
-        return _repacked(data, lambda text: _changed(text, b"", rng))
+def mutated(seed: Seed, others: Sequence[Seed], rng: random.Random, gentle: bool = False) -> bytes:
+    """One to six changes of a model; inside the document of an archive, mostly.
+
+    Gentle ones put other numbers in place of numbers, so that most of what comes of them is read.
+    """
+    data, changes = seed.data, (_other_number,) if gentle else CHANGES
+    if data[:2] == b"PK" and (gentle or rng.random() < 0.8):
+        return _repacked(data, lambda text: _changed(text, b"", rng, changes))
     same = [other.data for other in others if other.format == seed.format]
-    return _changed(data, rng.choice(same), rng)
+    return _changed(data, rng.choice(same), rng, changes)
 
 
-def _changed(data: bytes, other: bytes, rng: random.Random) -> bytes:
+def _changed(data: bytes, other: bytes, rng: random.Random, changes: Sequence[Change]) -> bytes:
     for _ in range(rng.choice((1, 1, 1, 1, 2, 3, 6))):
-        data = rng.choice(CHANGES)(data, other, rng)
+        data = rng.choice(changes)(data, other, rng)
     return data
+
+
+def _other_number(data: bytes, _: bytes, rng: random.Random) -> bytes:
+    """Another number of the file, or the same one a little or much larger, or turned around."""
+    found = list(NUMBER.finditer(data))
+    if not found:
+        return data
+    at = rng.choice(found)
+    factor = rng.choice((0.0, -1.0, 1.0 + 1e-9, 1.0 + 1e-6, 1.001, 0.5, 2.0, 1e-3, 1e3))
+    scaled = repr(factor * float(at[0]) or 0.0).encode()
+    number = rng.choice(found)[0] if rng.random() < 0.5 else scaled
+    return data[: at.start()] + number + data[at.end() :]
 
 
 def _number(data: bytes, _: bytes, rng: random.Random) -> bytes:
@@ -248,7 +265,7 @@ def _bytes(data: bytes, _: bytes, rng: random.Random) -> bytes:
     return data[:i]
 
 
-CHANGES: tuple[Callable[[bytes, bytes, random.Random], bytes], ...] = (
+CHANGES: tuple[Change, ...] = (
     _number,
     _number,
     _number,
@@ -323,7 +340,7 @@ def made(
     formats = sorted({seed.format for seed in found})
     format = rng.choice(formats)
     seed = rng.choice([seed for seed in found if seed.format == format])
-    return seed, mutated(seed, found, rng), number % options.check == 0
+    return seed, mutated(seed, found, rng, options.gentle), number % options.check == 0
 
 
 def resident() -> int:
@@ -396,6 +413,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--check", type=int, default=5, metavar="N", help="check every Nth")
+    parser.add_argument(
+        "--gentle", action="store_true", help="change numbers only: most of it is read"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--keep", type=Path, help="folder for the inputs of findings")

@@ -67,7 +67,7 @@ def test_what_was_mistaken(what: str, tmp_path: Path) -> None:
 
 def test_broken_files_are_read_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    options, found = argparse.Namespace(seed=0, check=12), one_each()
+    options, found = argparse.Namespace(seed=0, check=12, gentle=False), one_each()
     outcomes = {}
     for number in range(INPUTS):
         seed, data, check = made(number, options, found)
