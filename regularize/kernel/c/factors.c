@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "algebra.h"
+#include "spatial.h"
 #include "tables.h"
 
 /* Pivots below this part of what they were before elimination are rounding. */
@@ -47,18 +48,19 @@ static inline int sound(const Tables *t, const Workspace *w, int u, double pivot
 /* Pivots of rows by the largest one of their cluster below which accelerations lose digits. */
 static const double doubtful = 1e-7;
 
-/* Factors L D L^T of a cluster's equations, and the solution's first half.
+/* Factors L D L^T of a cluster's equations, and the solution's first half, with a border of so many
+ * columns.
  *
  * The entries become those of L, with the inverse pivots of D in the first place of each. Returns 1
  * where a pivot is not sound. */
-static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
+static inline int factorise(const Tables *t, Workspace *w, int c, const int columns,
+                            const int **update) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
-    const int rooted = t->cluster_parent[c] == 0;
     Factors pattern = {t->start, t->below, t->solid, *update};
     double *entry = w->entry, least = 0.0, most = 0.0;
     for (int u = begin; u < end; ++u) {
         const int first = t->start[u], last = t->start[u + 1];
-        const double y = w->solution[u], *Y = w->border + 6 * u, pivot = entry[first];
+        const double y = w->solution[u], pivot = entry[first];
         if (!sound(t, w, u, pivot)) return 1;
         if (t->is_row[u]) {
             if (pivot < most) most = pivot;
@@ -69,10 +71,7 @@ static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
             const double l = entry[i];
             const int other = t->below[i];
             w->solution[other] -= l * y;
-            if (!rooted) {
-                double *Z = w->border + 6 * other;
-                for (int j = 0; j < 6; ++j) Z[j] -= l * Y[j];
-            }
+            add_times(-l, w->border + columns * u, columns, w->border + columns * other);
         }
     }
     if (least > doubtful * most) w->doubt[0] = 1.0;
@@ -171,7 +170,9 @@ static int solve_softly(const Tables *t, Workspace *w, int c, Reading *at) {
         for (int s = 1; s < sides; ++s) side[s] = w->border[6 * u + s - 1];
         fill(0.0, SIDES, x + SIDES * u);
     }
-    if (factorise(t, w, c, &at->update)) return 1;
+    if (sides == 1 ? factorise(t, w, c, 0, &at->update) : factorise(t, w, c, 6, &at->update)) {
+        return 1;
+    }
     for (int step = 0; step < STEPS; ++step) {
         double change[SIDES] = {0}, size[SIDES] = {0};
         for (int i = SIDES * begin; i < SIDES * end; ++i) r[i] = w->side[i];

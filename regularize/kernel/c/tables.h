@@ -82,7 +82,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(update)                                                                                      \
     X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)                           \
     X(deep) X(deep_cell) X(deep_operation) X(deep_start) X(deep_code) X(deep_body) X(deep_row)     \
-    X(deep_entry)                                                                                  \
+    X(deep_entry) X(flat)                                                                          \
     X(moved) X(step) X(stepped) X(sense) X(set_row) X(row_of_set) X(set_velocity)                  \
     X(velocity_of_set) X(set_rank) X(velocity_alone)                                               \
     X(entry) X(entry_velocity) X(slot) X(gram) X(row_rank) X(factor_start) X(factor_below)         \
@@ -99,11 +99,17 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   closing_screws: freedoms of closing joints, linear part first
  *   covector: each row of the closures in axes of its first part, linear part first, divided by a
  *   length
- *   coefficient: entries of the constant rows; target: right-hand sides of the couplings */
+ *   coefficient: entries of the constant rows; target: right-hand sides of the couplings
+ * Where the step is made in a plane, in frames that have its axes while all motions are zero:
+ *   flat_placement: arm of each part's origin in its parent (2); flat_axis: twist of each column in
+ *   its part (3: velocity, rate about the normal); flat_inertia: mass, mass times centre (2), moment
+ *   of inertia about the part's origin; flat_gravity (2); flat_point, flat_covector: as row_point (2)
+ *   and covector (3) */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
     X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
-    X(target)
+    X(target) X(flat_placement) X(flat_axis) X(flat_inertia) X(flat_gravity) X(flat_point)         \
+    X(flat_covector)
 
 /* What a computation writes to: name, numbers for each, of what.
  *   pose: of each part in ground axes; motion: twist of each column, ground axes, about the origin
