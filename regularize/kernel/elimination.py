@@ -154,7 +154,7 @@ def step_sections(
         "flat": [flat is not None],
         "start": pattern.start,
         "below": pattern.below,
-        "solid": pattern.solid,
+        "block": pattern.block,
         "update": pattern.update,
         "h_place": h_place,
         "j_place": j_place,

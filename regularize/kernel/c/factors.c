@@ -10,25 +10,62 @@
 
 /* Pivots below this part of what they were before elimination are rounding. */
 static const double lost = 1e-11;
+/* Most unknowns of a block. */
+enum { WIDEST = 4 };
 
-/* Entries of unknowns: where those of each begin, the unknowns below it, whether those that its pivot
- * changes are the first ones of these, and else which they are. */
+/* Entries of unknowns: where those of each begin, the unknowns below it, how its pivot changes those
+ * of these (block), and a list of the entries that other pivots change. */
 typedef struct {
-    const int *start, *below, *solid, *update;
+    const int *start, *below, *block, *update;
 } Factors;
 
-/* Divide the entries of an unknown by its pivot, and take what they make of it from all others. */
+/* Take from what is below an unknown what its pivot makes of it, and those of unknowns before it,
+ * so many in all; divide their entries there by the pivots. */
+static inline void eliminate_block(const Factors *pattern, double *restrict entry, int u,
+                                   const int width) {
+    const int *below = pattern->below + pattern->start[u] + 1;
+    const int count = pattern->start[u + 1] - pattern->start[u] - 1;
+    double *row[WIDEST], inverse[WIDEST], l[WIDEST];
+    for (int s = 0; s < width; ++s) {
+        row[s] = entry + pattern->start[u - s] + 1 + s;
+        inverse[s] = entry[pattern->start[u - s]];
+    }
+    for (int i = 0; i < count; ++i) {
+        double *other = entry + pattern->start[below[i]] - i;
+        for (int s = 0; s < width; ++s) l[s] = row[s][i] * inverse[s];
+        for (int j = i; j < count; ++j) {
+            double change = l[0] * row[0][j];
+            for (int s = 1; s < width; ++s) change += l[s] * row[s][j];
+            other[j] -= change;
+        }
+        for (int s = 0; s < width; ++s) row[s][i] = l[s];
+    }
+}
+
+/* Put the inverse of an unknown's pivot in its place, and take what it makes of them from the entries
+ * of those below it: of those behind it in its block at once, of all others with the last of the
+ * block. */
 static inline void eliminate_unknown(Factors *pattern, double *restrict entry, int u) {
-    const int first = pattern->start[u], last = pattern->start[u + 1];
+    const int first = pattern->start[u], last = pattern->start[u + 1], block = pattern->block[u];
     const double inverse = 1.0 / entry[first];
     entry[first] = inverse;
-    for (int i = first + 1; i < last; ++i) {
+    if (block > 0) {
+        switch (block) {
+        case 1: eliminate_block(pattern, entry, u, 1); break;
+        case 2: eliminate_block(pattern, entry, u, 2); break;
+        case 3: eliminate_block(pattern, entry, u, 3); break;
+        default: eliminate_block(pattern, entry, u, WIDEST);
+        }
+        return;
+    }
+    const int end = block == 0 ? last : first + 1 - block;
+    for (int i = first + 1; i < end; ++i) {
         const double l = entry[i] * inverse;
-        if (pattern->solid[u]) {
-            double *other = entry + pattern->start[pattern->below[i]];
-            for (int j = i; j < last; ++j) other[j - i] -= l * entry[j];
-        } else {
+        if (block == 0) {
             for (int j = i; j < last; ++j) entry[*pattern->update++] -= l * entry[j];
+        } else {
+            double *other = entry + pattern->start[u + i - first] - i;
+            for (int j = i; j < last; ++j) other[j] -= l * entry[j];
         }
         entry[i] = l;
     }
@@ -56,18 +93,20 @@ static const double doubtful = 1e-7;
 static inline int factorise(const Tables *t, Workspace *w, int c, const int columns,
                             const int **update) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
-    Factors pattern = {t->start, t->below, t->solid, *update};
+    Factors pattern = {t->start, t->below, t->block, *update};
     double *entry = w->entry, least = 0.0, most = 0.0;
     for (int u = begin; u < end; ++u) {
-        const int first = t->start[u], last = t->start[u + 1];
-        const double y = w->solution[u], pivot = entry[first];
+        const double pivot = entry[t->start[u]];
         if (!sound(t, w, u, pivot)) return 1;
         if (t->is_row[u]) {
             if (pivot < most) most = pivot;
             if (least == 0.0 || pivot > least) least = pivot;
         }
         eliminate_unknown(&pattern, entry, u);
-        for (int i = first + 1; i < last; ++i) {
+    }
+    for (int u = begin; u < end; ++u) {
+        const double y = w->solution[u];
+        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
             const double l = entry[i];
             const int other = t->below[i];
             w->solution[other] -= l * y;
