@@ -24,7 +24,7 @@ typedef struct {
     Py_buffer integers, reals;
     Tables tables;
     Arrays arrays;
-    double *spare[MOST_THREADS]; /* workspaces that nobody uses */
+    Workspace *spare[MOST_THREADS]; /* those that nobody uses */
     int spares;
 } Kernel;
 
@@ -52,7 +52,7 @@ typedef struct {
 /* Some of a call's states, with a workspace. */
 typedef struct {
     const Call *call;
-    double *numbers;
+    Workspace *w;
     Py_ssize_t begin, end;
     int failed;
 } Share;
@@ -64,8 +64,6 @@ static Py_ssize_t length_of(const Tables *t, const Shape *shape) {
 static void *run_share(void *argument) {
     Share *share = argument;
     const Call *call = share->call;
-    Workspace w;
-    open_workspace(call->tables, &w, share->numbers);
     share->failed = 0;
     for (Py_ssize_t n = share->begin; n < share->end && !share->failed; ++n) {
         const double *in[MOST_ARRAYS];
@@ -74,7 +72,7 @@ static void *run_share(void *argument) {
         for (int i = 0; i < call->entry->outputs; ++i) {
             out[i] = call->out[i] + n * call->out_step[i];
         }
-        share->failed = call->entry->run(call->tables, &w, in, out);
+        share->failed = call->entry->run(call->tables, share->w, in, out);
     }
     return NULL;
 }
@@ -103,16 +101,20 @@ static int run_shares(Share *shares, int count) {
     return failed;
 }
 
-static double *borrow(Kernel *self) {
+/* A workspace, its numbers behind it. */
+static Workspace *borrow(Kernel *self) {
     if (self->spares > 0) return self->spare[--self->spares];
-    return PyMem_RawMalloc((workspace_length(&self->tables) + 1) * sizeof(double));
+    const size_t length = workspace_length(&self->tables) * sizeof(double);
+    Workspace *w = PyMem_RawMalloc(sizeof(Workspace) + length);
+    if (w != NULL) open_workspace(&self->tables, w, (double *)(w + 1));
+    return w;
 }
 
-static void give_back(Kernel *self, double *numbers) {
-    if (numbers != NULL && self->spares < MOST_THREADS) {
-        self->spare[self->spares++] = numbers;
+static void give_back(Kernel *self, Workspace *w) {
+    if (w != NULL && self->spares < MOST_THREADS) {
+        self->spare[self->spares++] = w;
     } else {
-        PyMem_RawFree(numbers);
+        PyMem_RawFree(w);
     }
 }
 
@@ -146,7 +148,7 @@ static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
     for (; used < threads; ++used) {
         Share share = {call, borrow(self), count * used / threads, count * (used + 1) / threads, 0};
         shares[used] = share;
-        if (share.numbers == NULL) break;
+        if (share.w == NULL) break;
     }
     if (used < threads) {
         PyErr_NoMemory();
@@ -158,7 +160,7 @@ static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
         failed = run_shares(shares, threads);
         Py_END_ALLOW_THREADS
     }
-    for (int i = 0; i < used; ++i) give_back(self, shares[i].numbers);
+    for (int i = 0; i < used; ++i) give_back(self, shares[i].w);
     return failed;
 }
 
