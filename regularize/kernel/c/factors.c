@@ -119,6 +119,22 @@ static inline int factorise(const Tables *t, Workspace *w, int c, const int colu
     return 0;
 }
 
+/* What the unknowns below one make of the second half of its solution y, in two sums, which do not wait
+ * for each other. */
+static inline double solve_unknown(const Tables *t, const Workspace *w, int u, double y) {
+    const double *restrict entry = w->entry, *restrict solution = w->solution;
+    const int last = t->start[u + 1];
+    int i = t->start[u];
+    double other = 0.0;
+    y *= entry[i];
+    for (++i; i + 1 < last; i += 2) {
+        y -= entry[i] * solution[t->below[i]];
+        other -= entry[i + 1] * solution[t->below[i + 1]];
+    }
+    if (i < last) y -= entry[i] * solution[t->below[i]];
+    return y + other;
+}
+
 /* Sides of a soft cluster's equations: as many as given, a step of 7 from one unknown to the next. */
 enum { SIDES = 7 };
 

@@ -234,12 +234,8 @@ static void solve_flat_cluster(const Tables *t, Workspace *w, int c) {
     const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
     const double *A = w->acceleration + 3 * parent;
     for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
-        const int first = t->start[u], last = t->start[u + 1];
-        double y = w->solution[u];
-        if (parent) y -= dot(w->border + 3 * u, A);
-        y *= w->entry[first];
-        for (int i = first + 1; i < last; ++i) y -= w->entry[i] * w->solution[t->below[i]];
-        w->solution[u] = y;
+        const double moved = parent ? dot(w->border + 3 * u, A) : 0.0;
+        w->solution[u] = solve_unknown(t, w, u, w->solution[u] - moved);
     }
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
         const int b = t->part_list[i];

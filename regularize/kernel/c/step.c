@@ -153,16 +153,12 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
         return;
     }
     for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
-        const int first = t->start[u], last = t->start[u + 1];
         double y = w->solution[u];
         if (parent) {
             const double *Y = w->border + 6 * u;
             y -= dot(Y, A) + dot(Y + 3, A + 3);
         }
-        if (!t->soft[c]) {
-            y *= w->entry[first];
-            for (int i = first + 1; i < last; ++i) y -= w->entry[i] * w->solution[t->below[i]];
-        }
+        if (!t->soft[c]) y = solve_unknown(t, w, u, y);
         w->solution[u] = y;
     }
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
