@@ -21,8 +21,9 @@
 
 typedef struct {
     PyObject_HEAD
-    Py_buffer integers, reals;
     Tables tables;
+    int *integers; /* copies, so that nothing changes them after they were checked */
+    double *reals;
     Arrays arrays;
     Workspace *spare[MOST_THREADS]; /* those that nobody uses */
     int spares;
@@ -118,24 +119,42 @@ static void give_back(Kernel *self, Workspace *w) {
     }
 }
 
-/* Whether tables can be laid over these buffers: their sections begin inside, one behind the other,
- * and lengths are not negative. What the sections hold is not looked at. */
+/* The checksum of bytes behind others (CRC-32, as that of zlib). */
+static uint32_t checksum(uint32_t before, const void *bytes, size_t count) {
+    const unsigned char *byte = bytes;
+    uint32_t of[256], sum = ~before;
+    for (uint32_t i = 0; i < 256; ++i) {
+        of[i] = i;
+        for (int bit = 0; bit < 8; ++bit) of[i] = (of[i] >> 1) ^ (of[i] & 1 ? 0xedb88320u : 0u);
+    }
+    while (count-- > 0) sum = of[(sum ^ *byte++) & 0xff] ^ (sum >> 8);
+    return ~sum;
+}
+
+/* Whether arrays hold tables of this form as they were made: the last whole number is the checksum
+ * of all others and of the real numbers. Every index in them is then what Python found. */
 static int fits(const Py_buffer *integers, const Py_buffer *reals) {
-    enum { COUNTED = 0 INTEGERS(ONE_MORE), ALL = COUNTED REALS(ONE_MORE) };
-    const Py_ssize_t ends[] = {integers->len / (Py_ssize_t)sizeof(int),
-                               reals->len / (Py_ssize_t)sizeof(double)};
-    const int *start = integers->buf;
+    enum { HEAD = 0 INTEGERS(ONE_MORE) REALS(ONE_MORE) };
+    const int *number = integers->buf;
     if (!holds(integers, "il", sizeof(int)) || !holds(reals, "d", sizeof(double))) return 0;
-    if (ends[0] < ALL) return 0;
-    for (int i = 0; i < ALL; ++i) {
-        const int least = i == 0 ? ALL : i == COUNTED ? 0 : start[i - 1];
-        if (start[i] < least || start[i] >= ends[i >= COUNTED]) return 0;
+    const Py_ssize_t last = integers->len / (Py_ssize_t)sizeof(int) - 1;
+    if (last < HEAD + number_of_sizes || number[1] - number[0] != number_of_sizes) return 0;
+    const uint32_t sum = checksum(0, number, (size_t)last * sizeof(int));
+    return checksum(sum, reals->buf, (size_t)reals->len) == (uint32_t)number[last];
+}
+
+/* Keep copies of tables that fit; 0, or -1 with an exception. */
+static int keep_tables(Kernel *self, const Py_buffer *integers, const Py_buffer *reals) {
+    self->integers = PyMem_RawMalloc((size_t)integers->len);
+    self->reals = PyMem_RawMalloc((size_t)reals->len);
+    if (self->integers == NULL || self->reals == NULL) {
+        PyErr_NoMemory();
+        return -1;
     }
-    if (start[1] - start[0] != number_of_sizes || start[start[0]] != 1) return 0;
-    for (int i = 0; i < number_of_sizes; ++i) {
-        if (start[start[0] + i] < 0) return 0;
-    }
-    return 1;
+    memcpy(self->integers, integers->buf, (size_t)integers->len);
+    memcpy(self->reals, reals->buf, (size_t)reals->len);
+    open_tables(&self->tables, self->integers, self->reals);
+    return 0;
 }
 
 /* Run an entry on its arrays; N < 0 stands for one state without leading axis. */
@@ -275,30 +294,31 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     }
     Kernel *self = (Kernel *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
+    Py_buffer whole, real;
     const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
-    if (PyObject_GetBuffer(integers, &self->integers, flags) < 0 ||
-        PyObject_GetBuffer(reals, &self->reals, flags) < 0) {
+    int failed = PyObject_GetBuffer(integers, &whole, flags);
+    if (!failed) {
+        failed = PyObject_GetBuffer(reals, &real, flags);
+        if (!failed) {
+            failed = !fits(&whole, &real);
+            if (failed) PyErr_SetString(PyExc_ValueError, "these arrays hold no tables of a machine");
+            failed = failed || keep_tables(self, &whole, &real) < 0;
+            PyBuffer_Release(&real);
+        }
+        PyBuffer_Release(&whole);
+    }
+    if (failed || open_arrays(&self->arrays, empty, contiguous) < 0) {
         Py_DECREF(self);
         return NULL;
     }
-    if (!fits(&self->integers, &self->reals)) {
-        PyErr_SetString(PyExc_ValueError, "these arrays hold no tables of a machine");
-        Py_DECREF(self);
-        return NULL;
-    }
-    if (open_arrays(&self->arrays, empty, contiguous) < 0) {
-        Py_DECREF(self);
-        return NULL;
-    }
-    open_tables(&self->tables, self->integers.buf, self->reals.buf);
     return (PyObject *)self;
 }
 
 static void kernel_dealloc(PyObject *object) {
     Kernel *self = (Kernel *)object;
     while (self->spares > 0) PyMem_RawFree(self->spare[--self->spares]);
-    if (self->integers.obj != NULL) PyBuffer_Release(&self->integers);
-    if (self->reals.obj != NULL) PyBuffer_Release(&self->reals);
+    PyMem_RawFree(self->integers);
+    PyMem_RawFree(self->reals);
     close_arrays(&self->arrays);
     Py_TYPE(object)->tp_free(object);
 }
