@@ -159,11 +159,11 @@ static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
     return failed;
 }
 
-/* Whether all numbers are finite: what is left of each without itself is zero. */
+/* Whether all numbers are finite: nothing is left of each without itself. */
 static int are_finite(const double *numbers, Py_ssize_t count) {
-    double rest = 0.0;
-    for (Py_ssize_t i = 0; i < count; ++i) rest += numbers[i] - numbers[i];
-    return rest == 0.0;
+    int others = 0;
+    for (Py_ssize_t i = 0; i < count; ++i) others |= numbers[i] - numbers[i] != 0.0;
+    return !others;
 }
 
 /* Check the inputs' shapes, and find the number of states; -2 if one is wrong. */
