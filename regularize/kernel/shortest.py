@@ -60,6 +60,6 @@ def shortest_sections(machine: Machine) -> tuple[dict[str, int], dict[str, Any]]
         "row_rank": [rank.get(r, r) for r in range(machine.rows)],
         "factor_start": pattern.start,
         "factor_below": pattern.below,
-        "factor_solid": pattern.solid,
+        "factor_block": pattern.block,
         "factor_update": pattern.update,
     }
