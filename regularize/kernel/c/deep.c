@@ -63,7 +63,8 @@ static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Rea
         subtract(point, x, d);
         for (int r = t->row[t->loop_list[i]]; r < t->row[t->loop_list[i] + 1]; ++r) {
             const int one = *at->row++, two = *at->row++;
-            double *g = w->covectors + 6 * r;
+            double g[6];
+            for (int n = 0; n < 6; ++n) g[n] = w->covectors[6 * r + n];
             add_cross(d, g, g + 3);
             if (one >= 0) add6(-1.0, g, w->cell + one);
             if (two >= 0) add6(1.0, g, w->cell + two);
@@ -205,6 +206,44 @@ static int eliminate_deep(const Tables *t, Workspace *w, int c, const double *ta
         for (int i = 0; i < 6; ++i) f[i] = kept[i];
     }
     return 0;
+}
+
+/* The first half of its solution for other right-hand sides: those of columns and rows, and wrenches on
+ * its parts, which are lost. */
+static void solve_deep_forth(const Tables *t, Workspace *w, int c) {
+    const double *cell = w->cell;
+    const int parent = t->cluster_parent[c];
+    double x[3], d[3], kept[6], *f = w->wrench + 6 * parent;
+    point_of(t, w, c, x);
+    for (int i = 0; i < 6; ++i) kept[i] = f[i], f[i] = 0.0;
+    for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
+        double *mine = w->wrench + 6 * t->part_list[i];
+        subtract(w->pose + 12 * t->part_list[i] + 9, x, d);
+        add_cross(d, mine, mine + 3);
+    }
+    for (int i = t->deep_operation[c]; i < t->deep_operation[c + 1]; ++i) {
+        const int *code = t->deep_code + t->deep_start[i];
+        if (*code++ == REPLACE) {
+            const double *mine = w->wrench + 6 * *code;
+            for (int k = t->column[*code]; k < t->column[*code + 1]; ++k) {
+                w->solution[t->column_unknown[k]] -= dot6(w->carried + 6 * k, mine);
+            }
+            add6(1.0, mine, w->wrench + 6 * t->parent[*code]);
+            continue;
+        }
+        const int scalars = code[2], *scalar = code + 3;
+        const int bodies = scalar[2 * scalars], *body = scalar + 2 * scalars + 1;
+        const double share = cell[code[1]] * w->solution[code[0]];
+        for (int j = 0; j < scalars; ++j) {
+            w->solution[scalar[2 * j + 1]] -= share * cell[scalar[2 * j]];
+        }
+        for (int j = 0; j < bodies; ++j) {
+            add6(share, cell + body[3 * j], w->wrench + 6 * body[3 * j + 1]);
+        }
+    }
+    subtract(x, w->pose + 12 * parent + 9, d);
+    add_wrench(f, d, kept);
+    for (int i = 0; i < 6; ++i) f[i] = kept[i];
 }
 
 /* The second half of its solution, operation by operation from behind. */

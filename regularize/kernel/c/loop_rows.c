@@ -80,7 +80,8 @@ static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
     add_cross(O2, O1, rate + 3);
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
         const double *g = w->covectors + 6 * r;
-        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
+        w->row_side[r] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
+        w->solution[t->row_unknown[r]] = w->row_side[r];
     }
 }
 

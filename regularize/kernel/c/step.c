@@ -185,6 +185,8 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
     }
 }
 
+#include "refining.c"
+
 /* Accelerations of all columns and multipliers of all rows, after velocities(). */
 static int solve_step(const Tables *t, Workspace *w, const double *tau) {
     Reading at = {t->h_place, t->j_place, t->update, t->stiff_place,
@@ -193,12 +195,13 @@ static int solve_step(const Tables *t, Workspace *w, const double *tau) {
         load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
+    if (t->size[cells_size]) keep_loads(t, w);
     w->doubt[0] = 0.0;
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (eliminate_cluster(t, w, c, tau, &at)) return 1;
     }
-    fill(0.0, 6, w->acceleration);
-    for (int c = t->size[clusters_size] - 1; c >= 0; --c) solve_cluster(t, w, c);
+    solve_clusters(t, w);
+    if (t->size[cells_size]) refine(t, w, tau);
     return 0;
 }
 

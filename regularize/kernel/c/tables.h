@@ -119,7 +119,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
  *   missing: right-hand sides, solutions and what is left of the former, of clusters with
  *   dependent rows; cell: inertias, vectors and numbers of clusters in body coordinates; carried:
- *   their columns about one point;
+ *   their columns about one point; row_side: right-hand sides of the closures' rows; own_inertia,
+ *   own_wrench, rough: of single parts, and the solution, before it is refined;
  * and, for derivatives, in ground axes about one point: screw: twist of each column; swept,
  *   swept_twice, bent, push, lean, by_q, by_v: see derivatives.c; V, A, F, moving: twist,
  *   acceleration, and wrench and bodies of all that hangs on each part; row_wrench: rows of the
@@ -131,7 +132,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows) \
     X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
     X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns) X(cell, 1, cells)                      \
-    X(carried, 6, columns)                                                                         \
+    X(carried, 6, columns) X(row_side, 1, loop_rows) X(own_inertia, 10, parts)                     \
+    X(own_wrench, 6, parts) X(rough, 1, unknowns)                                                  \
     X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
     X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
     X(by_v, 6, columns) X(V, 6, parts) X(A, 6, parts) X(F, 6, parts) X(moving, 22, parts)          \
