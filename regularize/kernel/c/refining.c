@@ -52,24 +52,19 @@ static void solve_cluster_forth(const Tables *t, Workspace *w, int c) {
 static void leave_rows(const Tables *t, Workspace *w, const double *found) {
     for (int c = 0; c < t->size[closures_size]; ++c) {
         const int one = t->first[c], two = t->second[c];
-        double x[3], d1[3], d2[3], a1[3], a2[3], rate[6], f[6] = {0};
+        double x[3], d[3], rate[6], f[6] = {0};
         row_point(t, w, c, x);
-        subtract(x, w->pose + 12 * one + 9, d1);
-        subtract(x, w->pose + 12 * two + 9, d2);
-        copy(w->acceleration + 6 * one, a1);
-        add_cross(w->acceleration + 6 * one + 3, d1, a1);
-        copy(w->acceleration + 6 * two, a2);
-        add_cross(w->acceleration + 6 * two + 3, d2, a2);
-        subtract(a2, a1, rate);
-        subtract(w->acceleration + 6 * two + 3, w->acceleration + 6 * one + 3, rate + 3);
+        rate_between(t, w, c, x, rate);
         for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
             const int u = t->row_unknown[r];
             w->solution[u] = w->row_side[r] - dot6(w->covectors + 6 * r, rate);
             add6(found[u], w->covectors + 6 * r, f);
         }
-        add_wrench(f, d2, w->wrench + 6 * two);
+        subtract(x, w->pose + 12 * two + 9, d);
+        add_wrench(f, d, w->wrench + 6 * two);
         for (int i = 0; i < 6; ++i) f[i] = -f[i];
-        add_wrench(f, d1, w->wrench + 6 * one);
+        subtract(x, w->pose + 12 * one + 9, d);
+        add_wrench(f, d, w->wrench + 6 * one);
     }
     for (int row = 0; row < t->size[constants_size]; ++row) {
         const int u = t->row_unknown[t->size[loop_rows_size] + row];

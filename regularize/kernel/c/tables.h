@@ -27,7 +27,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses) X(state) X(row_entries) X(row_factors)           \
-    X(gram_numbers)
+    X(gram_numbers) X(gram_rows) X(near_cells)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -52,6 +52,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   gram: of each velocity with entries, their number n, the entries, and the factors' entries that
  *   their n (n + 1) / 2 products are added to; row_rank: place of each row in the elimination;
  *   factor_start, factor_below, factor_solid, factor_update: as start, below, solid and update
+ *   near_operation, near_start, near_code, near_row, near_entry: of clusters whose rows have no entries
+ *   there, as deep_operation and so on (shortest_deep.c)
  * For the step, where clusters are parts that are solved as one, leaves first:
  *   cluster_parent: part that a cluster moves against; cluster_part, cluster_loop, cluster_constant,
  *   cluster_unknown: where its parts (descending), closures, constant rows and unknowns begin in
@@ -86,7 +88,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(moved) X(step) X(stepped) X(sense) X(set_row) X(row_of_set) X(set_velocity)                  \
     X(velocity_of_set) X(set_rank) X(velocity_alone)                                               \
     X(entry) X(entry_velocity) X(slot) X(gram) X(row_rank) X(factor_start) X(factor_below)         \
-    X(factor_solid) X(factor_update)
+    X(factor_solid) X(factor_update) X(near_operation) X(near_start) X(near_code) X(near_row)      \
+    X(near_entry)
 
 /* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
  *   placement: pose of each part at q = 0 in its parent
@@ -147,7 +150,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)              \
     X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
     X(ended, 1, state) X(stage, 1, state) X(slope, 16, state) X(row_entry, 1, row_entries)         \
-    X(row_factor, 1, row_factors) X(multiplier, 1, rows)
+    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(near_cell, 1, near_cells)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, HINGE, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
