@@ -22,6 +22,7 @@
 #include "responses.c"
 #include "residual.c"
 #include "shortest.c"
+#include "shortest_deep.c"
 #include "projection.c"
 #include "inverse.c"
 #include "motion.c"
