@@ -28,7 +28,7 @@ from regularize.manifold.extent import sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import IMPROVED, Mask, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
-from regularize.model.graph import SUBGROUP_KINDS, EdgeId, spanning_tree
+from regularize.model.graph import SUBGROUP_KINDS, EdgeId
 from regularize.model.graph_building import build
 from regularize.model.joint_motion import motion
 from regularize.model.mechanism import Mechanism
@@ -64,6 +64,7 @@ def nearest(
     motions: int,
     *,
     parallel: float | None = None,
+    near: float | None = None,
     movable: Mask | None = None,
     stored: bool = True,
     as_placed: bool = False,
@@ -79,6 +80,9 @@ def nearest(
         motions: Dimension of the motion that is wanted.
         parallel: Make axes parallel first that differ by at most this angle in radians, and move
             the joints as little as possible from there.
+        near: Largest moves that are of use. Where errors of that size are left along a way, or more
+            of them along a longer one, it is given up: ``Nearest.error`` says so. By default every
+            way is followed.
         movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
             default all.
         stored: Whether frames take up what the stored coordinates are off by, where that is little,
@@ -97,7 +101,7 @@ def nearest(
     start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
     moves, changed, error = start, places.moved(mechanism, start), np.inf
     for way in ways:
-        last, loops = way == ways[-1], _again(loops, changed, as_placed)
+        last, before, loops = way == ways[-1], error, _again(loops, changed, as_placed)
         visited = follow(loops, q, motions, far=way)
         least, idle = np.inf, 0
         for k in range(rounds * 4 if last else rounds):
@@ -122,6 +126,8 @@ def nearest(
             changed = places.moved(mechanism, moves)
             loops = _again(loops, changed, as_placed)
             visited = closest(loops, visited, motions)
+        if near is not None and error > EXACT.same and error > min(near, before):
+            break
     closed = _closed_as_stored if stored else _closed
     return Nearest(closed(changed, loops, visited[0]), moves, places, error)
 
@@ -155,8 +161,8 @@ def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> 
 def _again(loops: LoopKinematics, changed: Mechanism, as_placed: bool) -> LoopKinematics:
     """The same loops of a changed mechanism."""
     graph = build(changed, as_placed=as_placed)
-    tree = spanning_tree(graph)
-    return LoopKinematics(graph, loops.edges, tree, length=loops.length, center=loops.center)
+    edges, tree = loops.edges, graph.tree
+    return LoopKinematics(graph, edges, tree, length=loops.length, center=loops.center)
 
 
 def follow(
