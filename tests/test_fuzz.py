@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fuzz import SUFFIXES, attempt, made, one_each
 
 import regularize as rg
 
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
 #: How many are made.
 INPUTS = 250
 #: By what each was: the format, the file, and what is said of it now.
@@ -66,18 +63,6 @@ def test_what_was_mistaken(what: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(rg.ReadError, match=said):
         rg.load(path, format=format)
-
-
-def test_redundant_rows_without_a_clear_stress() -> None:
-    six = rg.load(ASSETS / "goldberg_6r.urdf")
-    wide = np.array(six.joints[2].T_child_joint)
-    wide[1, 1] += 1e-3
-    joints = [*six.joints]
-    joints[2] = replace(joints[2], T_child_joint=wide)
-    report = rg.check(replace(six, joints=tuple(joints)))
-    assert report.reduction.redundant == 1
-    assert "REG214" in {d.code for d in report.diagnostics}
-    assert report.cures == ()
 
 
 def test_broken_files_are_read_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
