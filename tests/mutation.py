@@ -13,8 +13,7 @@ import argparse
 import ast
 import copy
 import hashlib
-import importlib.abc
-import importlib.util
+import importlib
 import json
 import os
 import random
@@ -24,9 +23,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -45,8 +45,8 @@ TESTS = (
     *("local_geometry", "shaky", "random_mechanisms", "reasons", "motion", "passage", "misfit"),
     *("verification", "written_files", "writers", "fix", "branches", "welds"),
 )
-#: What the tests load besides the library.
-LOADED = ("lxml.etree", "networkx", "pinocchio", "scipy.optimize", "scipy.linalg")
+#: How a copy of the process ends in which a test fails.
+NOTICED = 3
 #: CPU seconds of tests that a mutant meets at most.
 SECONDS = 10
 #: By module and change: why a mutant that no test notices is as good as the original.
@@ -158,29 +158,46 @@ def mutants(module: str) -> Iterator[Mutant]:
             yield Mutant(module, k, node.lineno, f"{before} → {after}")  # type: ignore[attr-defined]
 
 
-class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads one module as a mutant has it."""
+def put_on(mutant: Mutant) -> None:
+    """Let the loaded module be as a mutant has it, for all who hold its functions and numbers."""
+    module = importlib.import_module(".".join(Path(mutant.module).with_suffix("").parts))
+    tree = ast.parse((ROOT / mutant.module).read_text())
+    node, put = list(sites(tree))[mutant.site]
+    new = changed(node)
+    assert new is not None
+    put(new)
+    made = ModuleType(module.__name__)
+    made.__file__ = module.__file__
+    try:
+        exec(compile(tree, str(module.__file__), "exec"), made.__dict__)
+    except Exception:
+        os._exit(NOTICED)  # it cannot even be loaded
+    _transplant(module, made, module.__name__)
 
-    def __init__(self, mutant: Mutant) -> None:
-        self.path = ROOT / mutant.module
-        self.name = ".".join(Path(mutant.module).with_suffix("").parts)
-        self.site = mutant.site
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        if fullname != self.name:
-            return None
-        return importlib.util.spec_from_file_location(fullname, self.path, loader=self)  # type: ignore[arg-type]
+def _transplant(old: Any, new: Any, module: str) -> None:
+    """Code, defaults and values of a module or class, from one that was made anew."""
+    for name, value in list(vars(old).items()):
+        other, function = vars(new).get(name), _function(value)
+        if getattr(value, "__module__", module) != module or name.startswith("__module__"):
+            continue
+        if isinstance(value, type):
+            _transplant(value, other, module)
+        elif function is not None:
+            made = _function(other)
+            function.__code__ = made.__code__
+            function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        elif not name.startswith("__") and " at 0x" not in repr(value) != repr(other):
+            for holder in {id(each): each for each in (old, *sys.modules.values())}.values():
+                if vars(holder).get(name) is value:
+                    setattr(holder, name, other)
 
-    def get_filename(self, name: str) -> str:
-        return str(self.path)
 
-    def exec_module(self, module: Any) -> None:
-        tree = ast.parse(self.path.read_text())
-        node, put = list(sites(tree))[self.site]
-        new = changed(node)
-        assert new is not None
-        put(new)
-        exec(compile(tree, str(self.path), "exec"), module.__dict__)
+def _function(value: Any) -> Any:
+    """The function in a method, a property or what remembers its results."""
+    for inside in ("__func__", "fget", "func", "__wrapped__"):
+        value = getattr(value, inside, value)
+    return value if isinstance(value, FunctionType) else None
 
 
 class Seen:
@@ -301,17 +318,46 @@ def concerned(found: dict[str, Any], mutant: Mutant) -> tuple[list[str], float]:
     return chosen, spent
 
 
-def outcome(mutant: Mutant, tests: list[str], seconds: float) -> str:
-    """What becomes of a mutant: noticed, endless, alive or unseen."""
-    if not tests:
-        return "unseen"
+class Meeting:
+    """Lets mutants meet the tests that were collected, each in a copy of this process."""
 
-    def meet() -> int:
-        sys.meta_path.insert(0, Loader(mutant))
-        return run(*tests)
+    def __init__(self, chosen: Sequence[Mutant], found: dict[str, Any]) -> None:
+        self.chosen, self.found = chosen, found
+        self.counts: Counter[str] = Counter()
 
-    status = alone(meet, int(3 * seconds + 10))
-    return "endless" if status is None else "alive" if status == 0 else "noticed"
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            os._exit(NOTICED)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        for mutant in self.chosen:
+            tests, seconds = concerned(self.found, mutant)
+            met = [items[test] for test in tests if test in items]
+            same = (mutant.module, mutant.change) in SAME
+            what = "the same" if same else self.outcome(mutant, met, seconds)
+            self.counts[what] += 1
+            if what in ("alive", "unseen"):
+                print(f"{what:<7} {mutant.module}:{mutant.line}: {mutant.change}", flush=True)
+            if self.counts.total() % 10 == 0:
+                print(f"{self.counts.total()} of {len(self.chosen)}: {dict(self.counts)}")
+        return True
+
+    def outcome(self, mutant: Mutant, met: list[pytest.Item], seconds: float) -> str:
+        """What becomes of a mutant: noticed, endless, alive or unseen."""
+        if not met:
+            return "unseen"
+
+        def meet() -> int:
+            put_on(mutant)
+            for item, after in zip(met, [*met[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            return 0
+
+        status = alone(meet, int(3 * seconds + 10))
+        assert status in (0, NOTICED, None), f"{mutant} could not be tried"
+        return "endless" if status is None else "noticed" if status else "alive"
 
 
 def main() -> int:
@@ -327,22 +373,16 @@ def main() -> int:
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT)]
-    for name in LOADED:
-        importlib.import_module(name)  # once, for all copies
     found = survey(options.survey)
     every = [mutant for module in modules_of(options.paths) for mutant in mutants(module)]
     chosen = random.Random(options.seed).sample(every, min(len(every), options.count))
     if options.line is not None:
         chosen = [mutant for mutant in every if mutant.line == options.line]
-    counts: Counter[str] = Counter()
-    for mutant in chosen[options.first :]:
-        same = (mutant.module, mutant.change) in SAME
-        what = "the same" if same else outcome(mutant, *concerned(found, mutant))
-        counts[what] += 1
-        if what in ("alive", "unseen"):
-            print(f"{what:<7} {mutant.module}:{mutant.line}: {mutant.change}", flush=True)
-        if counts.total() % 10 == 0:
-            print(f"{counts.total()} of {len(chosen)}: {dict(counts)}", file=sys.stderr)
+    chosen = chosen[options.first :]
+    files = {test.split("::")[0] for mutant in chosen for test in concerned(found, mutant)[0]}
+    meeting = Meeting(chosen, found)
+    run("-s", *sorted(files), plugins=(meeting,))
+    counts = meeting.counts
     print(f"{len(every)} mutants, of which: {dict(counts)}")
     return int(bool(counts["alive"] + counts["unseen"]))
 
