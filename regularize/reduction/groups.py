@@ -84,8 +84,7 @@ def _parallelograms(graph: Graph, part: Part) -> frozenset[frozenset[EdgeId]]:
     return frozenset(
         frozenset(cycle.edges)
         for cycle in candidate_cycles(graph, part.edges, 4)
-        if cycle.length == 4
-        and set(cycle.edges) <= set(hinges)
+        if set(cycle.edges) <= set(hinges)
         and spaces.parallelogram([numbers[e] for e in cycle.edges]) is not None
     )
 
