@@ -7,7 +7,6 @@ import subprocess
 from functools import cache
 from pathlib import Path
 from shutil import which as which_program
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -107,34 +106,6 @@ def tables_of_every_joint() -> Tables:
     )
     assert found is not None
     return tables_of(found[0])
-
-
-def with_entry(integers: np.ndarray, place: int, value: int) -> np.ndarray:
-    """The array with another number at a place."""
-    changed = integers.copy()
-    changed[place] = value
-    return changed
-
-
-@pytest.mark.parametrize(
-    "tampered",
-    [
-        lambda integers, reals: (integers.astype(np.int64), reals),
-        lambda integers, reals: (integers, reals.astype(np.float32)),
-        lambda integers, reals: (integers, np.zeros(8 * len(reals) + 1, np.uint8)[1:].view("d")),
-        lambda integers, reals: (integers[:40], reals),
-        lambda integers, reals: (integers, reals[: len(reals) // 2]),
-        lambda integers, reals: (with_entry(integers, 3, 2**30), reals),
-        lambda integers, reals: (with_entry(integers, 3, -1), reals),
-        lambda integers, reals: (with_entry(integers, integers[0], 9), reals),
-        lambda integers, reals: (with_entry(integers, integers[0] + 1, -9), reals),
-    ],
-)
-def test_tables_that_were_tampered_with_are_refused(tampered: Any) -> None:
-    tables = tables_of_every_joint()
-    integers, reals = tampered(tables.integers, tables.reals)
-    with pytest.raises(ValueError, match="no tables"):
-        compiled(Tables(integers, reals, tables.sizes))
 
 
 def test_whole_numbers_of_numpy_are_numbers_of_threads() -> None:

@@ -110,7 +110,7 @@ def shortest_sections(
         "row_rank": [rank.get(r, r) for r in range(machine.rows)],
         "factor_start": pattern.start,
         "factor_below": pattern.below,
-        "factor_solid": pattern.solid,
+        "factor_block": pattern.block,
         "factor_update": pattern.update,
         "near_operation": programs.operations,
         "near_start": programs.starts,

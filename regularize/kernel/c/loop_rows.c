@@ -110,3 +110,14 @@ static inline void load_constant(const Tables *t, Workspace *w, int row) {
     const int r = t->size[loop_rows_size] + row;
     w->solution[t->row_unknown[r]] = r < t->size[rows_size] ? -w->wanted[r] : 0.0;
 }
+
+/* Entries and right-hand sides of a cluster's constant rows. */
+static inline void load_constants(const Tables *t, Workspace *w, int c, Reading *at) {
+    for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
+        const int row = t->constant_list[i];
+        load_constant(t, w, row);
+        for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
+            w->entry[*at->j++] = t->coefficient[k];
+        }
+    }
+}

@@ -84,7 +84,7 @@ static void multiply_rows(const Tables *t, Workspace *w) {
 /* Factors of the products, inverse pivots in the first places; 1 where rows depend on each other. */
 static int factor_rows(const Tables *t, Workspace *w) {
     const int rows = t->size[gram_rows_size];
-    Factors pattern = {t->factor_start, t->factor_below, t->factor_solid, t->factor_update};
+    Factors pattern = {t->factor_start, t->factor_below, t->factor_block, t->factor_update};
     double *G = w->row_factor, weight = 0.0, least = INFINITY, most = 0.0;
     for (int u = 0; u < rows; ++u) weight += G[t->factor_start[u]];
     for (int u = 0; u < rows; ++u) {
