@@ -98,7 +98,7 @@ class Graph:
 
     Attributes:
         mechanism: The mechanism.
-        nodes: Name of each node: its first body in file order, or the ground's.
+        nodes: Name of each node: its first body in file order, or the ground's; that is the first.
         members: Names of the bodies of each node; empty for a massless node of a split joint.
         T_node_body: Frame of each body in the frame of its node.
         node_of: Node of each body.

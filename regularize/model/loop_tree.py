@@ -50,7 +50,7 @@ class LoopTree:
         order: list[tuple[EdgeId, NodeId]] = []
         roots: list[NodeId] = []
         while remaining:
-            root = self.graph.ground if self.graph.ground in remaining else min(remaining)
+            root = min(remaining)  # the ground, where it is among them
             part = breadth_first(self.graph, root, tree)
             remaining -= {root, *(node for _, node in part)}
             order += part
