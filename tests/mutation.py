@@ -39,7 +39,14 @@ CORE = ("lie", "reduction", "proofs", "local_geometry", "verification", "model")
 TESTS = (
     *("screw", "subalgebra", "groups", "topology", "line_motions", "freedoms", "grouping"),
     *("reduction", "partition", "mobility", "mobility_answers", "known_mechanisms"),
-    *("slack_recognised", "proofs", "exact_axes", "forged_proofs", "crossed_bars"),
+    *(
+        "slack_recognised",
+        "proofs",
+        "exact_axes",
+        "exact_arithmetic",
+        "forged_proofs",
+        "crossed_bars",
+    ),
     *("certificate", "descent", "noise", "invariance", "many_loops", "quantities", "isostatic"),
     *("special_cases", "theta_graphs", "closed_branch", "locked_loops", "other_lengths", "units"),
     *("local_geometry", "shaky", "random_mechanisms", "reasons", "motion", "passage", "misfit"),
