@@ -21,6 +21,7 @@ from regularize.verification.differences import differences
 from regularize.verification.motions import motion_differences
 from regularize.verification.pairing import pair
 from regularize.verification.places import Placement
+from regularize.verification.preparing import renamed
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -292,6 +293,42 @@ def test_couplings_are_the_same_relation_or_named() -> None:
         lost, added = other(*terms, offset=offset)
         assert "coupling `gear` is lost" in lost
         assert "couples `prismatic` and `revolute`" in added
+
+
+def test_a_bare_link_that_is_welded_to_a_body_is_a_frame_on_it() -> None:
+    machine = tree()
+    weld = Joint("mount", "frame", "b2", "fixed", joint_screws("fixed"))
+    shape = Geometry("sphere", np.array([1.0]))
+    nothing = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+    mass = replace(nothing, mass=1.0)
+    for frame, bare in (
+        (Body("frame"), True),
+        (Body("frame", nothing), True),
+        (Body("frame", mass), False),
+        (Body("frame", None, (shape,)), False),
+    ):
+        joints, bodies = (*machine.joints, weld), (*machine.bodies, frame)
+        found = differences(machine, replace(machine, bodies=bodies, joints=joints))
+        assert [f.code for f in found] == ([] if bare else ["REG321", "REG321"])
+        if not bare:
+            said = " ".join(f.message for f in found)
+            assert "`frame` is there as well" in said and "`mount` is there as well" in said
+
+
+def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
+    """Bodies are known without the names of their joints, and with these under other names."""
+    machine = tree()
+    names = {joint.name: f"{joint.name} 2" for joint in machine.joints}
+    bodies = {body.name: f"{body.name} 2" for body in machine.bodies}
+    same = {name: name for name in (*names, *bodies)}
+    for own, others, what, lost in (
+        (same, names, "joint", [f"joint `{n}` is not there" for n in names]),
+        (bodies, same, "body", [f"body `{a}` is called `{b}`" for a, b in [*bodies.items()][1:]]),
+    ):
+        found = differences(machine, renamed(machine, own, others))
+        said = [f.message.removeprefix("the file: ") for f in found if f.code == "REG321"]
+        assert {*lost} <= {*said} and all(what in words or "ground" in words for words in said)
+        assert len(said) == (2 * len(names) if what == "joint" else len(bodies))
 
 
 def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
