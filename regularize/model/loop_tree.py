@@ -32,7 +32,7 @@ class LoopTree:
         """Order the tree from its root and index the coordinates."""
         self.graph = graph
         self.edges = tuple(sorted(edges))
-        tree_set = set(tree) & set(self.edges)
+        tree_set = set(self.edges).intersection(tree)
         self.chords = tuple(e for e in self.edges if e not in tree_set)
         self.nodes = tuple(nodes_of(graph, self.edges))
         self.tree, self.roots = self._grow(tree_set)
