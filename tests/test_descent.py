@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,20 @@ def test_numerical_reductions_choose_rows_that_serve_everywhere(name: str) -> No
     place = reduction.certificate.nearest
     assert reduction.remaining == 0 and place is not None and place.ratio > 0.1
     assert list(missed_rows(reduction)) == []
+
+
+def test_rows_that_are_missed_elsewhere_are_named_with_the_place() -> None:
+    """The same place with another ratio: rows that are proved to be removed are none of them."""
+    for name, numerical in (("bennett", True), ("planar_fourbar", False)):
+        reduction = rg.reduce(rg.load(ASSETS / f"{name}.urdf"), numerical=numerical)
+        certificate, place = reduction.certificate, reduction.certificate.nearest
+        assert place is not None
+        missing = replace(certificate, nearest=replace(place, ratio=1e-9))
+        found = list(missed_rows(replace(reduction, certificate=missing)))
+        assert [f.code for f in found] == ["REG233"] * numerical
+        for finding in found:
+            assert set(finding.joints) == {joint.name for joint in reduction.mechanism.joints}
+            assert f"near {finding.joints[0]} = " in finding.message
 
 
 @pytest.mark.slow

@@ -71,6 +71,16 @@ def test_a_check_loads_no_library_that_only_few_mechanisms_need() -> None:
     assert not done.returncode, f"loaded: {done.stderr}"
 
 
+def test_a_simulation_of_one_loop_loads_no_library_that_only_few_mechanisms_need() -> None:
+    model = Path(__file__).parents[1] / "assets" / "benchmarks" / "bricard.json"
+    code = (
+        f"import sys, regularize; regularize.simulate({str(model)!r}, duration=0.01);"
+        "sys.exit(', '.join({'scipy', 'networkx', 'trimesh'} & {*sys.modules}) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert not done.returncode, f"loaded: {done.stderr}"
+
+
 def test_unknown_public_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="nonsense"):
         regularize.nonsense  # noqa: B018

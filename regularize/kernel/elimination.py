@@ -22,6 +22,7 @@ from regularize.kernel.deep import deep_program
 from regularize.kernel.loop_sets import loop_sections
 from regularize.kernel.machine import Machine
 from regularize.kernel.pattern import Pattern, least_degree
+from regularize.kernel.plane import plane_sections
 from regularize.kernel.posing import posed_anyhow
 from regularize.kernel.programs import BodyPrograms, unknowns_of
 from regularize.kernel.sections import Tables
@@ -54,7 +55,8 @@ def tables_of(machine: Machine) -> Tables | None:
         return None
     sizes: dict[str, int] = {}
     sections: dict[str, Any] = {}
-    for part in (machine.sections(), step, loop_sections(machine), shortest_sections(machine)):
+    shortest = shortest_sections(machine, step[1]["deep"])
+    for part in (machine.sections(), step, loop_sections(machine), shortest):
         sizes, sections = sizes | part[0], sections | part[1]
     return Tables.of(sizes, sections)
 
@@ -120,6 +122,7 @@ def step_sections(
     rank = {unknown: k for k, unknown in enumerate(pattern.order)}
     inner = _inner(machine, clusters)
     columns = machine.columns()
+    flat = None if soft or loose or any(programs.deep) else plane_sections(machine)
     sizes = {
         "clusters": len(clusters),
         "unknowns": len(pattern.order),
@@ -148,9 +151,11 @@ def step_sections(
         "coupled": [k for i in constants for k in rows[i].columns],
         "coefficient": [x for i in constants for x in rows[i].coefficients or ()],
         **programs.sections(),
+        **(flat or {}),
+        "flat": [flat is not None],
         "start": pattern.start,
         "below": pattern.below,
-        "solid": pattern.solid,
+        "block": pattern.block,
         "update": pattern.update,
         "h_place": h_place,
         "j_place": j_place,

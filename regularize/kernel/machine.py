@@ -193,7 +193,7 @@ class Machine:
 
 def _to_z(part: MovingPart) -> Array:
     """The frame in which the kernel has a part, seen from its own: its axis is z there."""
-    return _frame_about(part.axis) if part.kind in ("turn", "circle", "slide") else np.eye(4)
+    return frame_about(part.axis) if part.kind in ("turn", "circle", "slide") else np.eye(4)
 
 
 def _closing(loop: Loop) -> str:
@@ -206,7 +206,7 @@ def _to_hinge(loop: Loop) -> Array:
     if _closing(loop) != "hinge":
         return np.eye(4)
     axis = loop.screws[3:, 0]
-    return _frame_about(axis / np.linalg.norm(axis))
+    return frame_about(axis / np.linalg.norm(axis))
 
 
 def _in_part(loop: Loop, turned: Array) -> Array:
@@ -215,7 +215,7 @@ def _in_part(loop: Loop, turned: Array) -> Array:
     return (loop.covectors.reshape(-1, 2, 3) @ R.T).reshape(-1, 6)
 
 
-def _frame_about(z: Array) -> Array:
+def frame_about(z: Array) -> Array:
     """A frame whose z axis is a unit vector."""
     x = np.roll(np.eye(3)[int(np.argmax(np.abs(z)))], 1)
     x = x - z * (x @ z)

@@ -17,16 +17,20 @@ class Pattern:
         order: Unknowns in the order of their elimination.
         start: Where the entries of each begin: its pivot, then those below, and their number.
         below: For each entry the place in ``order`` of the unknown that it belongs to.
-        solid: Whether the entries that an unknown's pivot changes are, for each entry below it, the
-            first ones of the unknown that it belongs to: no list of them is needed.
-        update: Entries that each other pivot changes, in turn.
+        block: How each pivot changes what is below it. Where the entries are, for each unknown
+            there, its first ones, no list of them is needed; and where the next unknown is the
+            first below and has all others below, both are of a block: -n for an unknown before n
+            more of its block, n for the last one of n. 0 where a list is needed.
+        update: Entries that pivots with such a list change, in turn.
+        widest: Most unknowns of a block, as in ``factors.c``.
     """
 
     order: list[int] = field(default_factory=list)
     start: list[int] = field(default_factory=lambda: [0])
     below: list[int] = field(default_factory=list)
-    solid: list[bool] = field(default_factory=list)
+    block: list[int] = field(default_factory=list)
     update: list[int] = field(default_factory=list)
+    widest: int = 4
     _place: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def place(self, one: int, two: int) -> int:
@@ -47,13 +51,13 @@ class Pattern:
         """Add unknowns of a cluster that is eliminated in another way."""
         self.order += unknowns
         self.start += [len(self.below)] * len(unknowns)
-        self.solid += [False] * len(unknowns)
+        self.block += [0] * len(unknowns)
 
     def eliminate(self, structs: Mapping[int, set[int]]) -> None:
         """Add a cluster: its unknowns in order, each with the neighbours that are left then."""
         first = len(self.order)
         rank = {unknown: first + k for k, unknown in enumerate(structs)}
-        sorted_structs = []
+        sorted_structs, solids = [], []
         for unknown, neighbours in structs.items():
             below = sorted(neighbours, key=rank.__getitem__)
             sorted_structs.append(below)
@@ -68,8 +72,26 @@ class Pattern:
             solid = all(
                 row == [*range(at, at + len(row))] for at, row in zip(begun, rows, strict=True)
             )
-            self.solid.append(solid)
+            solids.append(solid)
             self.update += [] if solid else [place for row in rows for place in row]
+        behind = zip([*structs][1:], sorted_structs[1:], strict=True)
+        nested = [
+            below == [x, *beyond]
+            for below, (x, beyond) in zip(sorted_structs[:-1], behind, strict=True)
+        ]
+        self.block += self._blocks(solids, [*nested, False])
+
+    def _blocks(self, solids: Sequence[bool], nested: Sequence[bool]) -> list[int]:
+        """Blocks of unknowns that need no list and are, with what is below them, the next's."""
+        result: list[int] = []
+        while len(result) < len(solids):
+            first = len(result)
+            width = 1
+            while width < self.widest and nested[first + width - 1] and solids[first + width]:
+                width += 1
+            result += [k - width for k in range(1, width)]
+            result.append(width if solids[first] else 0)
+        return result
 
 
 def least_degree(

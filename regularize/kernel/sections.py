@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +33,8 @@ class Tables:
     """Tables of a machine, as the C code reads them.
 
     Attributes:
-        integers: Where each section starts, then the sections of whole numbers, int32.
+        integers: Where each section starts, the sections of whole numbers, int32, and a checksum of
+            all others and of ``reals``, without which the compiled kernel refuses them.
         reals: The sections of real numbers.
         sizes: What lengths are multiples of, by name.
     """
@@ -58,6 +60,8 @@ class Tables:
         heads = len(starts) + len(real_starts)
         head = np.array([*(heads + s for s in starts), *real_starts], dtype=np.int32)
         integers = np.concatenate([head, whole])
+        sum_ = crc32(reals.tobytes(), crc32(integers[:-1].tobytes()))
+        integers[-1:].view(np.uint32)[0] = sum_
         integers.flags.writeable = reals.flags.writeable = False
         return cls(integers, reals, dict(zip(names("SIZES"), counts, strict=True)))
 

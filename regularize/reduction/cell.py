@@ -57,7 +57,8 @@ def reduce_cell(
         configurations: Number of configurations for the certificate.
     """
     setting = setting.of_cell(edges)
-    blocks = [block for block in setting.graph.blocks if set(block) <= set(edges)]
+    inside = set(edges)
+    blocks = [block for block in setting.graph.blocks if block[0] in inside]
     rtol = setting.rtol
     certify = Certifier(setting, edges, configurations)
     for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol) if _closed(setting, edges) else ():

@@ -112,7 +112,7 @@ def _rows(
 def _elsewhere(reduction: Reduction, part: Part) -> list[dict[EdgeId, Array]]:
     """Screws of a part at configurations of the walk: what meets at all of them meets always."""
     graph, loops = reduction.graph, reduction.loops
-    cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+    cell = part.cell_of(reduction.cells)
     picked = np.linspace(0, len(cell.configurations) - 1, 5).astype(int)
     q = np.repeat(reduction.q[None], len(picked), axis=0)
     q[:, graph.columns(cell.edges)] = cell.configurations[picked]

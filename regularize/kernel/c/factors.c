@@ -5,29 +5,67 @@
 #include <math.h>
 
 #include "algebra.h"
+#include "spatial.h"
 #include "tables.h"
 
 /* Pivots below this part of what they were before elimination are rounding. */
 static const double lost = 1e-11;
+/* Most unknowns of a block. */
+enum { WIDEST = 4 };
 
-/* Entries of unknowns: where those of each begin, the unknowns below it, whether those that its pivot
- * changes are the first ones of these, and else which they are. */
+/* Entries of unknowns: where those of each begin, the unknowns below it, how its pivot changes those
+ * of these (block), and a list of the entries that other pivots change. */
 typedef struct {
-    const int *start, *below, *solid, *update;
+    const int *start, *below, *block, *update;
 } Factors;
 
-/* Divide the entries of an unknown by its pivot, and take what they make of it from all others. */
+/* Take from what is below an unknown what its pivot makes of it, and those of unknowns before it,
+ * so many in all; divide their entries there by the pivots. */
+static inline void eliminate_block(const Factors *pattern, double *restrict entry, int u,
+                                   const int width) {
+    const int *below = pattern->below + pattern->start[u] + 1;
+    const int count = pattern->start[u + 1] - pattern->start[u] - 1;
+    double *row[WIDEST], inverse[WIDEST], l[WIDEST];
+    for (int s = 0; s < width; ++s) {
+        row[s] = entry + pattern->start[u - s] + 1 + s;
+        inverse[s] = entry[pattern->start[u - s]];
+    }
+    for (int i = 0; i < count; ++i) {
+        double *other = entry + pattern->start[below[i]] - i;
+        for (int s = 0; s < width; ++s) l[s] = row[s][i] * inverse[s];
+        for (int j = i; j < count; ++j) {
+            double change = l[0] * row[0][j];
+            for (int s = 1; s < width; ++s) change += l[s] * row[s][j];
+            other[j] -= change;
+        }
+        for (int s = 0; s < width; ++s) row[s][i] = l[s];
+    }
+}
+
+/* Put the inverse of an unknown's pivot in its place, and take what it makes of them from the entries
+ * of those below it: of those behind it in its block at once, of all others with the last of the
+ * block. */
 static inline void eliminate_unknown(Factors *pattern, double *restrict entry, int u) {
-    const int first = pattern->start[u], last = pattern->start[u + 1];
+    const int first = pattern->start[u], last = pattern->start[u + 1], block = pattern->block[u];
     const double inverse = 1.0 / entry[first];
     entry[first] = inverse;
-    for (int i = first + 1; i < last; ++i) {
+    if (block > 0) {
+        switch (block) {
+        case 1: eliminate_block(pattern, entry, u, 1); break;
+        case 2: eliminate_block(pattern, entry, u, 2); break;
+        case 3: eliminate_block(pattern, entry, u, 3); break;
+        default: eliminate_block(pattern, entry, u, WIDEST);
+        }
+        return;
+    }
+    const int end = block == 0 ? last : first + 1 - block;
+    for (int i = first + 1; i < end; ++i) {
         const double l = entry[i] * inverse;
-        if (pattern->solid[u]) {
-            double *other = entry + pattern->start[pattern->below[i]];
-            for (int j = i; j < last; ++j) other[j - i] -= l * entry[j];
-        } else {
+        if (block == 0) {
             for (int j = i; j < last; ++j) entry[*pattern->update++] -= l * entry[j];
+        } else {
+            double *other = entry + pattern->start[u + i - first] - i;
+            for (int j = i; j < last; ++j) other[j] -= l * entry[j];
         }
         entry[i] = l;
     }
@@ -47,38 +85,54 @@ static inline int sound(const Tables *t, const Workspace *w, int u, double pivot
 /* Pivots of rows by the largest one of their cluster below which accelerations lose digits. */
 static const double doubtful = 1e-7;
 
-/* Factors L D L^T of a cluster's equations, and the solution's first half.
+/* Factors L D L^T of a cluster's equations, and the solution's first half, with a border of so many
+ * columns.
  *
  * The entries become those of L, with the inverse pivots of D in the first place of each. Returns 1
  * where a pivot is not sound. */
-static int factorise(const Tables *t, Workspace *w, int c, const int **update) {
+static inline int factorise(const Tables *t, Workspace *w, int c, const int columns,
+                            const int **update) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
-    const int rooted = t->cluster_parent[c] == 0;
-    Factors pattern = {t->start, t->below, t->solid, *update};
+    Factors pattern = {t->start, t->below, t->block, *update};
     double *entry = w->entry, least = 0.0, most = 0.0;
     for (int u = begin; u < end; ++u) {
-        const int first = t->start[u], last = t->start[u + 1];
-        const double y = w->solution[u], *Y = w->border + 6 * u, pivot = entry[first];
+        const double pivot = entry[t->start[u]];
         if (!sound(t, w, u, pivot)) return 1;
         if (t->is_row[u]) {
             if (pivot < most) most = pivot;
             if (least == 0.0 || pivot > least) least = pivot;
         }
         eliminate_unknown(&pattern, entry, u);
-        for (int i = first + 1; i < last; ++i) {
+    }
+    for (int u = begin; u < end; ++u) {
+        const double y = w->solution[u];
+        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
             const double l = entry[i];
             const int other = t->below[i];
             w->solution[other] -= l * y;
-            if (!rooted) {
-                double *Z = w->border + 6 * other;
-                for (int j = 0; j < 6; ++j) Z[j] -= l * Y[j];
-            }
+            add_times(-l, w->border + columns * u, columns, w->border + columns * other);
         }
     }
     if (least > doubtful * most) w->doubt[0] = 1.0;
     if (most < 0.0) w->clearness[0] = fmin(w->clearness[0], least / most);
     *update = pattern.update;
     return 0;
+}
+
+/* What the unknowns below one make of the second half of its solution y, in two sums, which do not wait
+ * for each other. */
+static inline double solve_unknown(const Tables *t, const Workspace *w, int u, double y) {
+    const double *restrict entry = w->entry, *restrict solution = w->solution;
+    const int last = t->start[u + 1];
+    int i = t->start[u];
+    double other = 0.0;
+    y *= entry[i];
+    for (++i; i + 1 < last; i += 2) {
+        y -= entry[i] * solution[t->below[i]];
+        other -= entry[i + 1] * solution[t->below[i + 1]];
+    }
+    if (i < last) y -= entry[i] * solution[t->below[i]];
+    return y + other;
 }
 
 /* Sides of a soft cluster's equations: as many as given, a step of 7 from one unknown to the next. */
@@ -171,7 +225,9 @@ static int solve_softly(const Tables *t, Workspace *w, int c, Reading *at) {
         for (int s = 1; s < sides; ++s) side[s] = w->border[6 * u + s - 1];
         fill(0.0, SIDES, x + SIDES * u);
     }
-    if (factorise(t, w, c, &at->update)) return 1;
+    if (sides == 1 ? factorise(t, w, c, 0, &at->update) : factorise(t, w, c, 6, &at->update)) {
+        return 1;
+    }
     for (int step = 0; step < STEPS; ++step) {
         double change[SIDES] = {0}, size[SIDES] = {0};
         for (int i = SIDES * begin; i < SIDES * end; ++i) r[i] = w->side[i];

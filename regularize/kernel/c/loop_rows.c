@@ -80,8 +80,21 @@ static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
     add_cross(O2, O1, rate + 3);
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
         const double *g = w->covectors + 6 * r;
-        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
+        w->row_side[r] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
+        w->solution[t->row_unknown[r]] = w->row_side[r];
     }
+}
+
+/* Acceleration of a closure's second part against the first at a point, beyond what it is at none. */
+static inline void rate_between(const Tables *t, const Workspace *w, int c, const double *x,
+                                double *rate) {
+    const double *one = w->acceleration + 6 * t->first[c], *two = w->acceleration + 6 * t->second[c];
+    double d[3];
+    for (int i = 0; i < 6; ++i) rate[i] = two[i] - one[i];
+    subtract(x, w->pose + 12 * t->second[c] + 9, d);
+    add_cross(two + 3, d, rate);
+    subtract(w->pose + 12 * t->first[c] + 9, x, d);
+    add_cross(one + 3, d, rate);
 }
 
 /* Entries of a closure's rows. */
@@ -96,4 +109,15 @@ static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
 static inline void load_constant(const Tables *t, Workspace *w, int row) {
     const int r = t->size[loop_rows_size] + row;
     w->solution[t->row_unknown[r]] = r < t->size[rows_size] ? -w->wanted[r] : 0.0;
+}
+
+/* Entries and right-hand sides of a cluster's constant rows. */
+static inline void load_constants(const Tables *t, Workspace *w, int c, Reading *at) {
+    for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
+        const int row = t->constant_list[i];
+        load_constant(t, w, row);
+        for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
+            w->entry[*at->j++] = t->coefficient[k];
+        }
+    }
 }

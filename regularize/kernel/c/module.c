@@ -21,10 +21,11 @@
 
 typedef struct {
     PyObject_HEAD
-    Py_buffer integers, reals;
     Tables tables;
+    int *integers; /* copies, so that nothing changes them after they were checked */
+    double *reals;
     Arrays arrays;
-    double *spare[MOST_THREADS]; /* workspaces that nobody uses */
+    Workspace *spare[MOST_THREADS]; /* those that nobody uses */
     int spares;
 } Kernel;
 
@@ -52,7 +53,7 @@ typedef struct {
 /* Some of a call's states, with a workspace. */
 typedef struct {
     const Call *call;
-    double *numbers;
+    Workspace *w;
     Py_ssize_t begin, end;
     int failed;
 } Share;
@@ -64,8 +65,6 @@ static Py_ssize_t length_of(const Tables *t, const Shape *shape) {
 static void *run_share(void *argument) {
     Share *share = argument;
     const Call *call = share->call;
-    Workspace w;
-    open_workspace(call->tables, &w, share->numbers);
     share->failed = 0;
     for (Py_ssize_t n = share->begin; n < share->end && !share->failed; ++n) {
         const double *in[MOST_ARRAYS];
@@ -74,7 +73,7 @@ static void *run_share(void *argument) {
         for (int i = 0; i < call->entry->outputs; ++i) {
             out[i] = call->out[i] + n * call->out_step[i];
         }
-        share->failed = call->entry->run(call->tables, &w, in, out);
+        share->failed = call->entry->run(call->tables, share->w, in, out);
     }
     return NULL;
 }
@@ -103,37 +102,59 @@ static int run_shares(Share *shares, int count) {
     return failed;
 }
 
-static double *borrow(Kernel *self) {
+/* A workspace, its numbers behind it. */
+static Workspace *borrow(Kernel *self) {
     if (self->spares > 0) return self->spare[--self->spares];
-    return PyMem_RawMalloc((workspace_length(&self->tables) + 1) * sizeof(double));
+    const size_t length = workspace_length(&self->tables) * sizeof(double);
+    Workspace *w = PyMem_RawMalloc(sizeof(Workspace) + length);
+    if (w != NULL) open_workspace(&self->tables, w, (double *)(w + 1));
+    return w;
 }
 
-static void give_back(Kernel *self, double *numbers) {
-    if (numbers != NULL && self->spares < MOST_THREADS) {
-        self->spare[self->spares++] = numbers;
+static void give_back(Kernel *self, Workspace *w) {
+    if (w != NULL && self->spares < MOST_THREADS) {
+        self->spare[self->spares++] = w;
     } else {
-        PyMem_RawFree(numbers);
+        PyMem_RawFree(w);
     }
 }
 
-/* Whether tables can be laid over these buffers: their sections begin inside, one behind the other,
- * and lengths are not negative. What the sections hold is not looked at. */
+/* The checksum of bytes behind others (CRC-32, as that of zlib). */
+static uint32_t checksum(uint32_t before, const void *bytes, size_t count) {
+    const unsigned char *byte = bytes;
+    uint32_t of[256], sum = ~before;
+    for (uint32_t i = 0; i < 256; ++i) {
+        of[i] = i;
+        for (int bit = 0; bit < 8; ++bit) of[i] = (of[i] >> 1) ^ (of[i] & 1 ? 0xedb88320u : 0u);
+    }
+    while (count-- > 0) sum = of[(sum ^ *byte++) & 0xff] ^ (sum >> 8);
+    return ~sum;
+}
+
+/* Whether arrays hold tables of this form as they were made: the last whole number is the checksum
+ * of all others and of the real numbers. Every index in them is then what Python found. */
 static int fits(const Py_buffer *integers, const Py_buffer *reals) {
-    enum { COUNTED = 0 INTEGERS(ONE_MORE), ALL = COUNTED REALS(ONE_MORE) };
-    const Py_ssize_t ends[] = {integers->len / (Py_ssize_t)sizeof(int),
-                               reals->len / (Py_ssize_t)sizeof(double)};
-    const int *start = integers->buf;
+    enum { HEAD = 0 INTEGERS(ONE_MORE) REALS(ONE_MORE) };
+    const int *number = integers->buf;
     if (!holds(integers, "il", sizeof(int)) || !holds(reals, "d", sizeof(double))) return 0;
-    if (ends[0] < ALL) return 0;
-    for (int i = 0; i < ALL; ++i) {
-        const int least = i == 0 ? ALL : i == COUNTED ? 0 : start[i - 1];
-        if (start[i] < least || start[i] >= ends[i >= COUNTED]) return 0;
+    const Py_ssize_t last = integers->len / (Py_ssize_t)sizeof(int) - 1;
+    if (last < HEAD + number_of_sizes || number[1] - number[0] != number_of_sizes) return 0;
+    const uint32_t sum = checksum(0, number, (size_t)last * sizeof(int));
+    return checksum(sum, reals->buf, (size_t)reals->len) == (uint32_t)number[last];
+}
+
+/* Keep copies of tables that fit; 0, or -1 with an exception. */
+static int keep_tables(Kernel *self, const Py_buffer *integers, const Py_buffer *reals) {
+    self->integers = PyMem_RawMalloc((size_t)integers->len);
+    self->reals = PyMem_RawMalloc((size_t)reals->len);
+    if (self->integers == NULL || self->reals == NULL) {
+        PyErr_NoMemory();
+        return -1;
     }
-    if (start[1] - start[0] != number_of_sizes || start[start[0]] != 1) return 0;
-    for (int i = 0; i < number_of_sizes; ++i) {
-        if (start[start[0] + i] < 0) return 0;
-    }
-    return 1;
+    memcpy(self->integers, integers->buf, (size_t)integers->len);
+    memcpy(self->reals, reals->buf, (size_t)reals->len);
+    open_tables(&self->tables, self->integers, self->reals);
+    return 0;
 }
 
 /* Run an entry on its arrays; N < 0 stands for one state without leading axis. */
@@ -146,7 +167,7 @@ static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
     for (; used < threads; ++used) {
         Share share = {call, borrow(self), count * used / threads, count * (used + 1) / threads, 0};
         shares[used] = share;
-        if (share.numbers == NULL) break;
+        if (share.w == NULL) break;
     }
     if (used < threads) {
         PyErr_NoMemory();
@@ -158,7 +179,7 @@ static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
         failed = run_shares(shares, threads);
         Py_END_ALLOW_THREADS
     }
-    for (int i = 0; i < used; ++i) give_back(self, shares[i].numbers);
+    for (int i = 0; i < used; ++i) give_back(self, shares[i].w);
     return failed;
 }
 
@@ -273,30 +294,31 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     }
     Kernel *self = (Kernel *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
+    Py_buffer whole, real;
     const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
-    if (PyObject_GetBuffer(integers, &self->integers, flags) < 0 ||
-        PyObject_GetBuffer(reals, &self->reals, flags) < 0) {
+    int failed = PyObject_GetBuffer(integers, &whole, flags);
+    if (!failed) {
+        failed = PyObject_GetBuffer(reals, &real, flags);
+        if (!failed) {
+            failed = !fits(&whole, &real);
+            if (failed) PyErr_SetString(PyExc_ValueError, "these arrays hold no tables of a machine");
+            failed = failed || keep_tables(self, &whole, &real) < 0;
+            PyBuffer_Release(&real);
+        }
+        PyBuffer_Release(&whole);
+    }
+    if (failed || open_arrays(&self->arrays, empty, contiguous) < 0) {
         Py_DECREF(self);
         return NULL;
     }
-    if (!fits(&self->integers, &self->reals)) {
-        PyErr_SetString(PyExc_ValueError, "these arrays hold no tables of a machine");
-        Py_DECREF(self);
-        return NULL;
-    }
-    if (open_arrays(&self->arrays, empty, contiguous) < 0) {
-        Py_DECREF(self);
-        return NULL;
-    }
-    open_tables(&self->tables, self->integers.buf, self->reals.buf);
     return (PyObject *)self;
 }
 
 static void kernel_dealloc(PyObject *object) {
     Kernel *self = (Kernel *)object;
     while (self->spares > 0) PyMem_RawFree(self->spare[--self->spares]);
-    if (self->integers.obj != NULL) PyBuffer_Release(&self->integers);
-    if (self->reals.obj != NULL) PyBuffer_Release(&self->reals);
+    PyMem_RawFree(self->integers);
+    PyMem_RawFree(self->reals);
     close_arrays(&self->arrays);
     Py_TYPE(object)->tp_free(object);
 }

@@ -131,13 +131,7 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
     for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
         load_closure(t, w, t->loop_list[i], at);
     }
-    for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
-        const int row = t->constant_list[i];
-        load_constant(t, w, row);
-        for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
-            w->entry[*at->j++] = t->coefficient[k];
-        }
-    }
+    load_constants(t, w, c, at);
     if (t->stiffened[c]) stiffen(t, w, c, at);
     if (t->soft[c]) {
         if (solve_softly(t, w, c, at)) return 1;
@@ -145,7 +139,7 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
         return 0;
     }
     if (!t->massive[0]) note_pivots(t, w, begin, end);
-    if (factorise(t, w, c, &at->update)) return 1;
+    if (rooted ? factorise(t, w, c, 0, &at->update) : factorise(t, w, c, 6, &at->update)) return 1;
     if (!rooted) yield_to(t, w, begin, end, parent);
     return 0;
 }
@@ -159,16 +153,12 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
         return;
     }
     for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
-        const int first = t->start[u], last = t->start[u + 1];
         double y = w->solution[u];
         if (parent) {
             const double *Y = w->border + 6 * u;
             y -= dot(Y, A) + dot(Y + 3, A + 3);
         }
-        if (!t->soft[c]) {
-            y *= w->entry[first];
-            for (int i = first + 1; i < last; ++i) y -= w->entry[i] * w->solution[t->below[i]];
-        }
+        if (!t->soft[c]) y = solve_unknown(t, w, u, y);
         w->solution[u] = y;
     }
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
@@ -185,24 +175,30 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
     }
 }
 
-/* Accelerations of all columns and multipliers of all rows, after velocities(). */
-static int solve_step(const Tables *t, Workspace *w, const double *tau) {
+#include "refining.c"
+
+/* Accelerations of all columns and multipliers of all rows. */
+static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
+    const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
     Reading at = {t->h_place, t->j_place, t->update, t->stiff_place,
                   t->deep_body, t->deep_row, t->deep_entry};
+    positions(t, w, in[0]);
+    velocities(t, w, in[1], against);
     for (int b = 1; b < t->size[parts_size]; ++b) {
         load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
+    if (t->size[cells_size]) keep_loads(t, w);
     w->doubt[0] = 0.0;
     for (int c = 0; c < t->size[clusters_size]; ++c) {
-        if (eliminate_cluster(t, w, c, tau, &at)) return 1;
+        if (eliminate_cluster(t, w, c, in[2], &at)) return 1;
     }
-    fill(0.0, 6, w->acceleration);
-    for (int c = t->size[clusters_size] - 1; c >= 0; --c) solve_cluster(t, w, c);
+    solve_clusters(t, w);
+    if (t->size[cells_size]) refine(t, w, in[2]);
     return 0;
 }
 
-/* Accelerations of the velocities after solve_step(). */
+/* Accelerations of the velocities after the step. */
 static void write_solution(const Tables *t, const Workspace *w, double *a) {
     for (int k = 0; k < t->size[columns_size]; ++k) {
         if (t->own[k]) a[t->rate[k]] = w->solution[t->column_unknown[k]];
@@ -215,10 +211,7 @@ static int eliminated_dynamics(const Tables *t, Workspace *w, const double *cons
 
 /* Acceleration under joint forces, with what is wanted of the rows beside their rates. */
 static int accelerate_under(const Tables *t, Workspace *w, const double *const *in, double *a) {
-    const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
-    positions(t, w, in[0]);
-    velocities(t, w, in[1], against);
-    if (solve_step(t, w, in[2])) return 1;
+    if (t->flat[0] ? solve_flat_step(t, w, in) : solve_step(t, w, in)) return 1;
     if (w->doubt[0] == 0.0 || eliminated_dynamics(t, w, in, 0, a)) write_solution(t, w, a);
     return 0;
 }

@@ -27,7 +27,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses) X(state) X(row_entries) X(row_factors)           \
-    X(gram_numbers)
+    X(gram_numbers) X(gram_rows) X(near_cells)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -51,7 +51,9 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   slot: place among the entries of its row of each element of stepped
  *   gram: of each velocity with entries, their number n, the entries, and the factors' entries that
  *   their n (n + 1) / 2 products are added to; row_rank: place of each row in the elimination;
- *   factor_start, factor_below, factor_solid, factor_update: as start, below, solid and update
+ *   factor_start, factor_below, factor_block, factor_update: as start, below, block and update
+ *   near_operation, near_start, near_code, near_row, near_entry: of clusters whose rows have no entries
+ *   there, as deep_operation and so on (shortest_deep.c)
  * For the step, where clusters are parts that are solved as one, leaves first:
  *   cluster_parent: part that a cluster moves against; cluster_part, cluster_loop, cluster_constant,
  *   cluster_unknown: where its parts (descending), closures, constant rows and unknowns begin in
@@ -61,8 +63,9 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   column_unknown, row_unknown: place of each column, and of each row (closures, then constant
  *   ones), in the order of elimination; is_row: 1 where an unknown is a row
  *   start: where the entries of each unknown begin, the pivot first, and one number more; below: the
- *   unknown of each entry; solid: 1 where the entries that a pivot changes are the first ones of the
- *   unknowns below it; update: those that other pivots change, pair by pair
+ *   unknown of each entry; block: n > 0 where the entries that a pivot changes are the first ones of
+ *   the unknowns below it, and it changes them with n - 1 before it; -n where the next n do so later;
+ *   0 where update has a list of them, pair by pair
  *   h_place, j_place: entries of inertia and rows in the order in which they are found
  *   massive: 1 where the tree's mass matrix is regular; soft: 1 where rows of a cluster may depend
  *   on each other; stiffened: 1 where masses of a cluster may vanish beside its rows; stiff_place:
@@ -78,15 +81,16 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent)                   \
     X(cluster_part) X(part_list)                                                                   \
     X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
-    X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(solid)  \
+    X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(block)  \
     X(update)                                                                                      \
     X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)                           \
     X(deep) X(deep_cell) X(deep_operation) X(deep_start) X(deep_code) X(deep_body) X(deep_row)     \
-    X(deep_entry)                                                                                  \
+    X(deep_entry) X(flat)                                                                          \
     X(moved) X(step) X(stepped) X(sense) X(set_row) X(row_of_set) X(set_velocity)                  \
     X(velocity_of_set) X(set_rank) X(velocity_alone)                                               \
     X(entry) X(entry_velocity) X(slot) X(gram) X(row_rank) X(factor_start) X(factor_below)         \
-    X(factor_solid) X(factor_update)
+    X(factor_block) X(factor_update) X(near_operation) X(near_start) X(near_code) X(near_row)      \
+    X(near_entry)
 
 /* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
  *   placement: pose of each part at q = 0 in its parent
@@ -99,11 +103,17 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   closing_screws: freedoms of closing joints, linear part first
  *   covector: each row of the closures in axes of its first part, linear part first, divided by a
  *   length
- *   coefficient: entries of the constant rows; target: right-hand sides of the couplings */
+ *   coefficient: entries of the constant rows; target: right-hand sides of the couplings
+ * Where the step is made in a plane, in frames that have its axes while all motions are zero:
+ *   flat_placement: arm of each part's origin in its parent (2); flat_axis: twist of each column in
+ *   its part (3: velocity, rate about the normal); flat_inertia: mass, mass times centre (2), moment
+ *   of inertia about the part's origin; flat_gravity (2); flat_point, flat_covector: as row_point (2)
+ *   and covector (3) */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
     X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
-    X(target)
+    X(target) X(flat_placement) X(flat_axis) X(flat_inertia) X(flat_gravity) X(flat_point)         \
+    X(flat_covector)
 
 /* What a computation writes to: name, numbers for each, of what.
  *   pose: of each part in ground axes; motion: twist of each column, ground axes, about the origin
@@ -119,7 +129,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
  *   missing: right-hand sides, solutions and what is left of the former, of clusters with
  *   dependent rows; cell: inertias, vectors and numbers of clusters in body coordinates; carried:
- *   their columns about one point;
+ *   their columns about one point; row_side: right-hand sides of the closures' rows; own_inertia,
+ *   own_wrench, rough: of single parts, and the solution, before it is refined;
  * and, for derivatives, in ground axes about one point: screw: twist of each column; swept,
  *   swept_twice, bent, push, lean, by_q, by_v: see derivatives.c; V, A, F, moving: twist,
  *   acceleration, and wrench and bodies of all that hangs on each part; row_wrench: rows of the
@@ -131,7 +142,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows) \
     X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
     X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns) X(cell, 1, cells)                      \
-    X(carried, 6, columns)                                                                         \
+    X(carried, 6, columns) X(row_side, 1, loop_rows) X(own_inertia, 10, parts)                     \
+    X(own_wrench, 6, parts) X(rough, 1, unknowns)                                                  \
     X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
     X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
     X(by_v, 6, columns) X(V, 6, parts) X(A, 6, parts) X(F, 6, parts) X(moving, 22, parts)          \
@@ -145,7 +157,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)              \
     X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
     X(ended, 1, state) X(stage, 1, state) X(slope, 16, state) X(row_entry, 1, row_entries)         \
-    X(row_factor, 1, row_factors) X(multiplier, 1, rows)
+    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(near_cell, 1, near_cells)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, HINGE, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
