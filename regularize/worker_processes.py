@@ -20,7 +20,7 @@ class WorkerProcesses(ProcessPoolExecutor):
 
     def __init__(self, count: int, mp_context: BaseContext | None = None) -> None:
         """Take so many processes, started as a context of ``multiprocessing`` says."""
-        super().__init__(count, mp_context=mp_context)
+        super().__init__(count, mp_context=mp_context, initializer=_hear_the_pool)
         self._started: set[Any] = set()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -40,16 +40,23 @@ class WorkerProcesses(ProcessPoolExecutor):
         """Wait for what is running; after an exception, end it."""
         if kind is not None:
             for process in self._started:
-                process.kill()  # it hears nothing else
+                process.kill()  # it may have been started this moment and hear nothing else
         self.shutdown(wait=True, cancel_futures=kind is not None)
         return False
 
 
+def _hear_the_pool() -> None:
+    """Let a process be ended by its pool, which asks the others to where one has died."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Requests to end come later here, and never to processes that are started meanwhile.
+    """Requests to end come later here, and interrupts never to processes started meanwhile.
 
-    A terminal sends interrupts to all processes at once, and each would show where it was.
+    A terminal sends them to all processes at once, and each would show where it was.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from branch_coverage import Branches
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,6 +23,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write golden outputs instead of comparing"
     )
+    parser.addoption(
+        "--branches", type=float, metavar="PERCENT", help="fail where tests take fewer branches"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (bound := config.getoption("--branches")) is not None:
+        config.pluginmanager.register(Branches(bound), "branches")
 
 
 @pytest.fixture(scope="session")

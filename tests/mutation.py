@@ -4,6 +4,7 @@ python tests/mutation.py --count 200 --seed 1 regularize/lie regularize/reductio
 
 Each mutant is run by the tests that came by its line, the quickest first, until one fails. Those
 that none notices are printed, but for the ones in ``SAME``, which mean the same as the original.
+Which test comes by which line is kept in a file; tests that change are followed anew.
 """
 
 from __future__ import annotations
@@ -11,52 +12,104 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-import importlib.abc
-import importlib.util
+import hashlib
+import importlib
 import json
 import os
 import random
 import resource
+import signal
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+#: The core: what the survey follows, and what is changed if nothing else is named.
+CORE = ("lie", "reduction", "proofs", "local_geometry", "verification", "model")
 #: The tests of the core; slow ones are left out.
 TESTS = (
     *("screw", "subalgebra", "groups", "topology", "line_motions", "freedoms", "grouping"),
+    *("reduction", "partition", "mobility", "mobility_answers", "known_mechanisms"),
     *(
-        "reduction",
-        "partition",
-        "mobility",
-        "mobility_answers",
-        "known_mechanisms",
         "slack_recognised",
+        "proofs",
+        "exact_axes",
+        "exact_arithmetic",
+        "forged_proofs",
+        "crossed_bars",
     ),
-    *("proofs", "certificate", "descent", "noise", "invariance", "many_loops", "quantities"),
+    *("certificate", "descent", "noise", "invariance", "many_loops", "quantities", "isostatic"),
     *("special_cases", "theta_graphs", "closed_branch", "locked_loops", "other_lengths", "units"),
     *("local_geometry", "shaky", "random_mechanisms", "reasons", "motion", "passage", "misfit"),
-    "isostatic",
+    *("verification", "written_files", "writers", "fix", "branches", "welds"),
 )
-#: What the tests load besides the library.
-LOADED = ("lxml.etree", "networkx", "pinocchio", "scipy.optimize", "scipy.linalg")
-#: Tests that a mutant meets at most, and CPU seconds that they may take.
-MEETS, SECONDS = 40, 20
-#: By module and change: why a mutant that no test notices is as good as the original.
-SAME: dict[tuple[str, str], str] = {
+#: How a copy of the process ends in which a test fails.
+NOTICED = 3
+#: CPU seconds of tests that a mutant meets at most.
+SECONDS = 10
+#: By module, beginning of the line and change: why a mutant that no test notices is as good.
+SAME: dict[tuple[str, str, str], str] = {
     (
-        "regularize/lie/directions.py",
+        "lie/directions.py",
+        "if tilt < SLIGHT",
         "tilt < SLIGHT → tilt <= SLIGHT",
     ): "no direction that is computed lies on the bound itself",
+    ("lie/subalgebra.py", "while ", "6 → 7"): "nothing lies outside of the whole space",
     (
-        "regularize/proofs/bounding.py",
+        "local_geometry/branches.py",
+        "good &= ",
+        "off <= aside * np.linalg.norm(steps, axis=1) → "
+        "off < aside * np.linalg.norm(steps, axis=1)",
+    ): "no length that is computed is the bound itself",
+    (
+        "local_geometry/branches.py",
+        "beside = ",
+        "0.02 → 1.02",
+    ): "where they begin is chance, and where they come to is looked at",
+    (
+        "proofs/bounding.py",
+        "",
         "part.rtol or None → part.rtol and None",
     ): "the rank is a guess that the interval arithmetic of the bound has to confirm",
+    (
+        "proofs/curves.py",
+        "yield from beyond((), {}, ",
+        "1 → 2",
+    ): "only degrees are asked for, of series that are longer than these need",
+    (
+        "reduction/certificate.py",
+        "starts = ",
+        "-1 → 1",
+    ): "any configurations that were visited will do to begin at",
+    (
+        "reduction/cuts.py",
+        "needed = ",
+        "rtol * size → rtol / size",
+    ): "rows have lengths of order one, and their rank has a gap",
+    (
+        "reduction/numerical.py",
+        "chosen = independent_rows(parts.reshape(",
+        "1 → 2",
+    ): "whichever negative number stands there, numpy finds the size",
+    (
+        "verification/comparison.py",
+        "return np.asarray(np.where(",
+        "np.abs(shifts) > self.rtol → np.abs(shifts) >= self.rtol",
+    ): "no shift that is computed is the tolerance itself",
+    (
+        "verification/preparing.py",
+        "if max(translation, rotation)",
+        "max(translation, rotation) < EXACT.closed → max(translation, rotation) <= EXACT.closed",
+    ): "no error that is computed is the bound itself",
 }
 
 SWAPPED: dict[type, type] = {
@@ -114,9 +167,7 @@ def changed(node: ast.AST) -> ast.AST | None:
         new.test = ast.UnaryOp(ast.Not(), new.test)
     elif isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float)):
         value = node.value
-        new.value = (
-            not value if isinstance(value, bool) else value + 1 if value in (0, 1) else -value
-        )
+        new.value = not value if isinstance(value, bool) else value + 1  # 3 and -3 slice six alike
     elif isinstance(node, ast.Return) and not isinstance(node.value, (ast.Constant, type(None))):
         new.value = ast.Constant(None)
     elif isinstance(node, (ast.Expr, ast.Raise, ast.Continue)):
@@ -156,39 +207,57 @@ def mutants(module: str) -> Iterator[Mutant]:
             yield Mutant(module, k, node.lineno, f"{before} → {after}")  # type: ignore[attr-defined]
 
 
-class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads one module as a mutant has it."""
+def put_on(mutant: Mutant) -> None:
+    """Let the loaded module be as a mutant has it, for all who hold its functions and numbers."""
+    module = importlib.import_module(".".join(Path(mutant.module).with_suffix("").parts))
+    tree = ast.parse((ROOT / mutant.module).read_text())
+    node, put = list(sites(tree))[mutant.site]
+    new = changed(node)
+    assert new is not None
+    put(new)
+    made = ModuleType(module.__name__)
+    made.__file__ = module.__file__
+    try:
+        exec(compile(tree, str(module.__file__), "exec"), made.__dict__)
+    except Exception:
+        os._exit(NOTICED)  # it cannot even be loaded
+    _transplant(module, made, module.__name__)
 
-    def __init__(self, mutant: Mutant) -> None:
-        self.path = ROOT / mutant.module
-        self.name = ".".join(Path(mutant.module).with_suffix("").parts)
-        self.site = mutant.site
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        if fullname != self.name:
-            return None
-        return importlib.util.spec_from_file_location(fullname, self.path, loader=self)  # type: ignore[arg-type]
+def _transplant(old: Any, new: Any, module: str) -> None:
+    """Code, defaults and values of a module or class, from one that was made anew."""
+    for name, value in list(vars(old).items()):
+        other, function = vars(new).get(name), _function(value)
+        if getattr(value, "__module__", module) != module or name.startswith("__module__"):
+            continue
+        if isinstance(value, type):
+            _transplant(value, other, module)
+        elif function is not None:
+            made = _function(other)
+            function.__code__ = made.__code__
+            function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        elif not name.startswith("__") and " at 0x" not in repr(value) != repr(other):
+            for holder in {id(each): each for each in (old, *sys.modules.values())}.values():
+                if vars(holder).get(name) is value:
+                    setattr(holder, name, other)
 
-    def get_filename(self, name: str) -> str:
-        return str(self.path)
 
-    def exec_module(self, module: Any) -> None:
-        tree = ast.parse(self.path.read_text())
-        node, put = list(sites(tree))[self.site]
-        new = changed(node)
-        assert new is not None
-        put(new)
-        exec(compile(tree, str(self.path), "exec"), module.__dict__)
+def _function(value: Any) -> Any:
+    """The function in a method, a property or what remembers its results."""
+    for inside in ("__func__", "fget", "func", "__wrapped__"):
+        value = getattr(value, inside, value)
+    return value if isinstance(value, FunctionType) else None
 
 
 class Seen:
-    """Which tests come by which line, and how long they take."""
+    """Which tests of a file come by which line, and how long they take."""
 
-    def __init__(self, modules: list[str]) -> None:
+    def __init__(self) -> None:
         import coverage
 
-        self.measured = coverage.Coverage(data_file=None, include=[str(ROOT / m) for m in modules])
-        self.modules = modules
+        self.modules = modules_of(f"regularize/{name}" for name in CORE)
+        included = [str(ROOT / module) for module in self.modules]
+        self.measured = coverage.Coverage(data_file=None, include=included)
         self.seconds: dict[str, float] = {}
 
     @pytest.hookimpl(hookwrapper=True)
@@ -199,16 +268,30 @@ class Seen:
         self.seconds[item.nodeid] = time.process_time() - started
         self.measured.switch_context("")
 
-    def by_line(self) -> dict[str, dict[int, list[str]]]:
-        """Tests by module and line, the quickest first."""
+    def lines(self) -> dict[str, dict[str, list[str]]]:
+        """Tests by module and line; lines by what they say."""
         data, found = self.measured.get_data(), {}
         for module in self.modules:
-            lines = data.contexts_by_lineno(str(ROOT / module))
-            found[module] = {
-                line: sorted((t for t in tests if t), key=lambda t: self.seconds[t])
-                for line, tests in lines.items()
-            }
+            names = named_lines(module)
+            contexts = data.contexts_by_lineno(str(ROOT / module)).items()
+            found[module] = {names[line - 1]: [t for t in tests if t] for line, tests in contexts}
         return found
+
+
+def modules_of(paths: Iterable[str]) -> list[str]:
+    """Files of the library in these folders."""
+    files = (file for path in paths for file in sorted(Path(path).rglob("*.py")) or [Path(path)])
+    return [str(file) for file in files if file.name != "__init__.py"]
+
+
+def named_lines(module: str) -> list[str]:
+    """What a line is known by while others change: its text, and how often it stood above."""
+    above: Counter[str] = Counter()
+    names = []
+    for line in (ROOT / module).read_text().splitlines():
+        names.append(f"{above[line]} {line}")
+        above[line] += 1
+    return names
 
 
 def alone(work: Callable[[], int], seconds: int) -> int | None:
@@ -221,6 +304,7 @@ def alone(work: Callable[[], int], seconds: int) -> int | None:
             os.dup2(nowhere, 1)
             os.dup2(nowhere, 2)
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+            signal.alarm(20 * seconds)  # who waits for another process needs no CPU
             status = work()
         finally:
             os._exit(status)
@@ -229,77 +313,137 @@ def alone(work: Callable[[], int], seconds: int) -> int | None:
 
 
 def run(*arguments: str, plugins: tuple[Any, ...] = ()) -> int:
-    """Pytest in this process."""
+    """Pytest in this process; what fails need not be made small."""
+    settings.register_profile(
+        "mutants", settings.get_profile("default"), phases=[Phase.explicit, Phase.generate],
+        database=None, deadline=None, suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
     calm = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0")
-    return int(pytest.main([*calm, "-m", "not slow", *arguments], plugins=list(plugins)))
+    loaded = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is, before pytest
+    chosen = ("--hypothesis-profile=mutants", "-m", "not slow", *arguments)
+    return int(pytest.main([*calm, *loaded, *chosen], plugins=list(plugins)))
 
 
-def survey(modules: list[str], kept: Path) -> dict[str, dict[int, list[str]]]:
-    """Which tests concern which lines; kept in a file between rounds."""
-    if not kept.exists():
+def survey(kept: Path) -> dict[str, Any]:
+    """What each file of tests comes by; kept in a file, and made anew of tests that changed."""
+    found = json.loads(kept.read_text()) if kept.exists() else {}
+    for file in (f"tests/test_{name}.py" for name in TESTS):
+        digest = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
+        if found.get(file, {}).get("digest") == digest:
+            continue
+        with tempfile.NamedTemporaryFile() as written:
 
-        def measure() -> int:
-            seen = Seen(modules)
-            seen.measured.start()
-            files = [f"tests/test_{name}.py" for name in TESTS]
-            status = run(*(name for name in files if (ROOT / name).exists()), plugins=(seen,))
-            seen.measured.stop()
-            kept.write_text(json.dumps(seen.by_line()))
-            return status
+            def measure(file: str = file, name: str = written.name) -> int:
+                seen = Seen()
+                seen.measured.start()
+                status = run(file, plugins=(seen,))
+                seen.measured.stop()
+                Path(name).write_text(json.dumps({"seconds": seen.seconds, "lines": seen.lines()}))
+                return status
 
-        assert alone(measure, 3600) == 0, "the tests fail without a mutant"
-    found = json.loads(kept.read_text())
-    return {m: {int(k): tests for k, tests in lines.items()} for m, lines in found.items()}
+            # without a mutant all pass, or all are slow
+            assert alone(measure, 3600) in (0, 5), f"{file} fails without a mutant"
+            found[file] = {"digest": digest, **json.loads(Path(written.name).read_text())}
+        kept.write_text(json.dumps(found))
+    return found
 
 
-def outcome(mutant: Mutant, tests: list[str]) -> str:
-    """What becomes of a mutant: noticed, endless, alive or unseen."""
-    if not tests:
-        return "unseen"
+def concerned(found: dict[str, Any], mutant: Mutant) -> tuple[list[str], float]:
+    """Tests that come by the line of a mutant, the quickest first, and their seconds."""
+    name = named_lines(mutant.module)[mutant.line - 1]
+    every: dict[str, float] = {}
+    loaded: dict[str, float] = {}
+    for survey in found.values():
+        lines, seconds = survey["lines"].get(mutant.module, {}), survey["seconds"]
+        every |= {test: seconds[test] for test in lines.get(name, ())}
+        if name in lines:  # what runs when the module is loaded concerns all of its tests
+            loaded |= {test: seconds[test] for tests in lines.values() for test in tests}
+    chosen, spent = [], 0.0
+    for test, needed in sorted((every or loaded).items(), key=lambda item: item[1]):
+        if chosen and spent + needed > SECONDS:
+            break
+        chosen.append(test)
+        spent += needed
+    return chosen, spent
 
-    def meet() -> int:
-        sys.meta_path.insert(0, Loader(mutant))
-        return run(*tests[:MEETS])
 
-    status = alone(meet, SECONDS)
-    return "endless" if status is None else "alive" if status == 0 else "noticed"
+def explained(mutant: Mutant) -> bool:
+    """Whether ``SAME`` has the reason why it is none."""
+    line = (ROOT / mutant.module).read_text().splitlines()[mutant.line - 1].strip()
+    module = mutant.module.removeprefix("regularize/")
+    return any(
+        (module, mutant.change) == (where, change) and line.startswith(begins)
+        for where, begins, change in SAME
+    )
+
+
+class Meeting:
+    """Lets mutants meet the tests that were collected, each in a copy of this process."""
+
+    def __init__(self, chosen: Sequence[Mutant], found: dict[str, Any]) -> None:
+        self.chosen, self.found = chosen, found
+        self.counts: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            os._exit(NOTICED)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        for mutant in self.chosen:
+            tests, seconds = concerned(self.found, mutant)
+            met = [items[test] for test in tests if test in items]
+            same = explained(mutant)
+            what = "the same" if same else self.outcome(mutant, met, seconds)
+            self.counts[what] += 1
+            if what in ("alive", "unseen"):
+                print(f"{what:<7} {mutant.module}:{mutant.line}: {mutant.change}", flush=True)
+            if self.counts.total() % 10 == 0:
+                print(f"{self.counts.total()} of {len(self.chosen)}: {dict(self.counts)}")
+        return True
+
+    def outcome(self, mutant: Mutant, met: list[pytest.Item], seconds: float) -> str:
+        """What becomes of a mutant: noticed, endless, alive or unseen."""
+        if not met:
+            return "unseen"
+
+        def meet() -> int:
+            put_on(mutant)
+            for item, after in zip(met, [*met[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            return 0
+
+        status = alone(meet, int(3 * seconds + 10))
+        assert status in (0, NOTICED, None), f"{mutant} could not be tried"
+        return "endless" if status is None else "noticed" if status else "alive"
 
 
 def main() -> int:
     """Print who survives; 1 where somebody does."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("paths", nargs="+", help="files or folders of the library")
+    core = [f"regularize/{name}" for name in CORE]
+    parser.add_argument("paths", nargs="*", default=core, help="files or folders of the library")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="mutants to leave out")
+    parser.add_argument("--line", type=int, help="all mutants of one line of the files")
     parser.add_argument("--survey", type=Path, default=Path("mutation.json"))
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT)]
-    files = (p for name in options.paths for p in sorted(Path(name).rglob("*.py")) or [Path(name)])
-    modules = [str(path) for path in files if path.name != "__init__.py"]
-    for name in LOADED:
-        importlib.import_module(name)  # once, for all copies
-    tests = survey(modules, options.survey)
-    every = [mutant for module in modules for mutant in mutants(module)]
+    found = survey(options.survey)
+    every = [mutant for module in modules_of(options.paths) for mutant in mutants(module)]
     chosen = random.Random(options.seed).sample(every, min(len(every), options.count))
-    counts: dict[str, int] = {}
-    for mutant in chosen[options.first :]:
-        by_line = tests[mutant.module]
-        met = by_line.get(mutant.line) or []
-        if not met:  # what runs when the module is loaded concerns all of its tests
-            loaded = mutant.line in by_line
-            met = (
-                list(dict.fromkeys(t for each in by_line.values() for t in each)) if loaded else []
-            )
-        what = outcome(mutant, met)
-        same = SAME.get((mutant.module, mutant.change))
-        what = "the same" if same else what
-        counts[what] = counts.get(what, 0) + 1
-        if what in ("alive", "unseen"):
-            print(f"{what:<7} {mutant.module}:{mutant.line}: {mutant.change}", flush=True)
-    print(f"{len(every)} mutants, of which: {counts}")
-    return int(bool(counts.get("alive", 0) + counts.get("unseen", 0)))
+    if options.line is not None:
+        chosen = [mutant for mutant in every if mutant.line == options.line]
+    chosen = chosen[options.first :]
+    files = {test.split("::")[0] for mutant in chosen for test in concerned(found, mutant)[0]}
+    meeting = Meeting(chosen, found)
+    run("-s", *sorted(files), plugins=(meeting,))
+    counts = meeting.counts
+    print(f"{len(every)} mutants, of which: {dict(counts)}")
+    return int(bool(counts["alive"] + counts["unseen"]))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import mechanisms
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ from regularize.model.mechanism import (
 from regularize.reduction.reduce import Reduction
 from regularize.statics.cure import Cure
 from regularize.statics.cures import cure, cures
+from regularize.statics.joint_changes import Stressed
 from regularize.statics.reactions import reactions
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -213,3 +215,13 @@ def test_five_bar_is_cured_as_its_authors_did_by_hand() -> None:
         and any(kinds.get(name) == "universal" for name in ("free1", "free2"))
         for kinds in found
     )
+
+
+def test_nothing_is_seen_where_no_state_of_self_stress_is_clear() -> None:
+    reduction = rg.reduce(mechanisms.rssr())
+    (cell,) = reduction.cells
+    stressed = Stressed.of(reduction)
+    options = stressed.options(cell.edges, set(), ("cylindrical", "spherical"))
+    blocks, states = stressed.seen(cell.edges, options)
+    assert options and states == 0
+    assert [block.shape for block in blocks] == [(0, option.gain) for option in options]

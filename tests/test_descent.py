@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from descent_table import lowest, missing, ranks_agree
-from mechanisms import three_prrr
+from mechanisms import sarrus, three_prrr
 from noise_table import noisy
 from parallel_robots import ROBOTS
 from random_mechanisms import random_network
@@ -18,7 +19,7 @@ from regularize.manifold.tolerances import EXACT
 from regularize.reduction.cuts import without_rows
 from regularize.reduction.descent import Descent
 from regularize.reduction.margins import THOROUGH
-from regularize.reduction.missed_rows import missed_rows
+from regularize.reduction.missed_rows import missed_rows, place_words
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.slopes import slope_of_all, slope_of_kept
 
@@ -106,6 +107,23 @@ def test_numerical_reductions_choose_rows_that_serve_everywhere(name: str) -> No
     place = reduction.certificate.nearest
     assert reduction.remaining == 0 and place is not None and place.ratio > 0.1
     assert list(missed_rows(reduction)) == []
+
+
+def test_rows_that_are_missed_elsewhere_are_named_with_the_place() -> None:
+    """The same place with another ratio: rows that are proved to be removed are none of them."""
+    for name, numerical in (("bennett", True), ("planar_fourbar", False)):
+        reduction = rg.reduce(rg.load(ASSETS / f"{name}.urdf"), numerical=numerical)
+        certificate, place = reduction.certificate, reduction.certificate.nearest
+        assert place is not None
+        missing = replace(certificate, nearest=replace(place, ratio=1e-9))
+        found = list(missed_rows(replace(reduction, certificate=missing)))
+        assert [f.code for f in found] == ["REG233"] * numerical
+        for finding in found:
+            assert set(finding.joints) == {joint.name for joint in reduction.mechanism.joints}
+            assert f"near {finding.joints[0]} = " in finding.message
+    many = rg.reduce(sarrus(), configurations=0)
+    words = place_words(many, many.graph.every_edge, replace(place, q=many.q))
+    assert words == "a1 = 0, a2 = 0, a3 = 0, b1 = 0, …"
 
 
 @pytest.mark.slow

@@ -78,6 +78,15 @@ def test_page_is_well_formed_and_says_what_it_is(text: str) -> None:
         assert words in said
 
 
+def test_no_line_ends_within_an_option_of_a_command(text: str) -> None:
+    commands = re.findall("<p>→ [^<]*: <code>(regularize .*?)</code>", text)
+    assert commands
+    for command in commands:
+        plain = re.sub('<span class="option">.*?</span>', "", command)
+        assert not re.search(r"(?<!\S)-", plain), command
+    assert re.search(r"code \.option \{ white-space: nowrap", text)
+
+
 def test_nothing_is_fetched(text: str) -> None:
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:|//)""", text)
     assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|import\(|WebSocket", text)

@@ -198,21 +198,42 @@ def test_a_floating_base_is_one_more_body(name: str) -> None:
     assert_equal_to_dense(robot_of(name, floating=True))
 
 
-@pytest.mark.parametrize("base", ["ground", "carriage"])
-def test_deep_loops_are_solved_in_body_coordinates(base: str) -> None:
-    """A scissor of crossed bars: the bars near its end hang on all before them."""
+def scissor(base: str, pairs: int) -> rg.Robot:
+    """Crossed bars: those near the end hang on all before them."""
     joints = [joint_in_world("slide", "ground", "carriage", "prismatic", (0, 0, 1))]
     joints.append(joint_in_world("foot", base, "up 0", "revolute", (0, 0, 1), (-0.4, -0.3, 0)))
-    for k in range(16):
+    for k in range(pairs):
         pins = [(f"middle {k}", f"up {k}", f"down {k}", (0.8 * k, 0, 0))]
-        if k < 15:
+        if k < pairs - 1:
             end = 0.8 * (k + 0.5)
             pins.append((f"top {k}", f"up {k}", f"down {k + 1}", (end, 0.3, 0)))
             pins.append((f"bottom {k}", f"down {k}", f"up {k + 1}", (end, -0.3, 0)))
         joints += [joint_in_world(*p[:3], "revolute", (0, 0, 1), p[3]) for p in pins]
-    robot = rg.to_pinocchio(rg.reduce(weighed(mechanism_of("scissor", joints[base == "ground" :]))))
+    return rg.to_pinocchio(rg.reduce(weighed(mechanism_of("scissor", joints[base == "ground" :]))))
+
+
+@pytest.mark.parametrize(("base", "pairs"), [("ground", 16), ("carriage", 16), ("ground", 51)])
+def test_deep_loops_are_solved_in_body_coordinates(base: str, pairs: int) -> None:
+    robot = scissor(base, pairs)
     assert robot.tables is not None and robot.tables.sizes["cells"] > 0
     assert_equal_to_dense(robot)
+
+
+def test_shortest_steps_onto_deep_loops() -> None:
+    """Newton steps are those of the pseudoinverse; joints that are held stay."""
+    robot = scissor("carriage", 21)
+    assert robot.tables is not None and robot.tables.sizes["near_cells"] > 0
+    rng = np.random.default_rng(8)
+    for size in (1e-6, 1e-3):
+        q = robot.q0 + size * rng.normal(size=robot.model.nv)
+        reached, errors = robot.kernel.newton_step(q)
+        expected = -np.linalg.pinv(robot.jacobian(q)) @ robot.residual(q)
+        assert errors == pytest.approx(robot.residual(q), abs=1e-15)
+        assert reached - q == pytest.approx(expected, abs=1e-10 * size)
+    held = robot.project(q, hold=["foot", "top 3"])
+    assert np.max(np.abs(robot.residual(held))) < 1e-12
+    index = robot.velocity_indices(["foot", "top 3"])
+    np.testing.assert_array_equal(held[index], q[index])
 
 
 def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:

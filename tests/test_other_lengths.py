@@ -88,17 +88,32 @@ def test_the_words_say_how_it_was_told() -> None:
     assert "3 paradoxical (these lengths only; 3 proved by family: Bennett)" in proved
 
 
-def test_redrawn_axes_keep_their_relations() -> None:
-    """A universal joint, a ball on a hinge's axis, and hinges that stay parallel."""
-    mechanism = rg.load(ASSETS / "mobility" / "four_ruu.urdf")
-    reduction = rg.reduce(mechanism)
+def relations_of(reduction: rg.Reduction) -> AxisRelations:
+    """Relations of the axes of hinges as they are assembled."""
     (part,) = reduction.parts
     edges = [reduction.graph.edges[e] for e in part.edges]
-    loops, state = reduction.loops, reduction.reference
-    columns = [loops.local(e)[k] for e, k in elements(edges)]
-    ways = state.screws[:, columns, 3:]
-    relations = AxisRelations.of(edges, part.screws, ways, reduction.rtol)
-    drawn = relations.redrawn(np.random.default_rng(1))
+    columns = [reduction.loops.local(e)[k] for e, k in elements(edges)]
+    ways = reduction.reference.screws[:, columns, 3:]
+    return AxisRelations.of(edges, part.screws, ways, reduction.rtol)
+
+
+def test_axes_that_meet_at_any_angle_still_do_when_redrawn() -> None:
+    """A spherical four-bar whose hinges are at different distances from its centre stays one."""
+    axes = np.array([(1, 1, -1), (-1, 1, -1), (1, 1, 1), (1, -1, -1)])
+    points = axes * np.array([[1.0], [0.3], [2.0], [0.7]])
+    reduction = rg.reduce(mechanisms.single_loop("spherical", "RRRR", [*axes], [*points]))
+    relations, (part,) = relations_of(reduction), reduction.parts
+    np.testing.assert_allclose(relations.geometry.meeting, [-part.center / part.length])
+    drawn = rg.reduce(relations.redrawn(np.random.default_rng(2)))
+    assert (drawn.mobility, drawn.redundant, drawn.removed) == (1, 3, 3)
+
+
+def test_redrawn_axes_keep_their_relations() -> None:
+    """A universal joint, a ball on a hinge's axis, and hinges that stay parallel."""
+    reduction = rg.reduce(rg.load(ASSETS / "mobility" / "four_ruu.urdf"))
+    (part,) = reduction.parts
+    edges = [reduction.graph.edges[e] for e in part.edges]
+    drawn = relations_of(reduction).redrawn(np.random.default_rng(1))
     assert rg.assemble(drawn).worst_before == (0.0, 0.0)
     by_name = {joint.name: joint.screws[:, 0] for joint in drawn.joints}
     legs = [[by_name[f"{edge.index}"] for edge in edges if edge.name[1] == k] for k in "1234"]

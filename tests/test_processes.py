@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,13 @@ def test_workers_leave_nothing_undone_unless_there_is_an_error() -> None:
     with pytest.raises(ZeroDivisionError), WorkerProcesses(1) as pool:
         pool.submit(time.sleep, 3600.0)
         raise ZeroDivisionError
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
+def test_workers_end_when_their_pool_asks_them_to() -> None:
+    """As it does of the others where one has died; a pool of Python 3.12 waits for that."""
+    with WorkerProcesses(1) as pool:
+        number = pool.submit(os.getpid).result()
+        os.kill(number, signal.SIGTERM)
+        with pytest.raises(BrokenProcessPool):
+            pool.submit(time.sleep, 60.0).result()

@@ -31,7 +31,6 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask
 from regularize.manifold.tolerances import EXACT
 from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Joint, Mechanism
 from regularize.model.short_repr import ShortRepr
@@ -150,7 +149,7 @@ def absorb_gaps(mechanism: Mechanism, *, movable: Movable | None = None, seed: i
         graph = build(mechanism, as_placed=True)
     absorbed = Absorbed(mechanism)
     for edges in graph.cells:
-        loops = sized_loops(graph, assembly.q, edges, spanning_tree(graph))
+        loops = sized_loops(graph, assembly.q, edges)
         q = assembly.q[loops.columns]
         errors = closure_errors(loops, q)
         if np.max(np.abs(errors), initial=0.0) <= CLOSED:

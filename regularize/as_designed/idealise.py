@@ -178,7 +178,8 @@ def idealise(
 
 def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
     """Whether the loops close, and their rows are reduced with proof."""
-    return all(part.proved for part in reduction.parts if set(part.edges) <= set(edges))
+    inside = set(edges)
+    return all(part.proved for part in reduction.parts if part.edges[0] in inside)
 
 
 def _chosen(
@@ -236,7 +237,9 @@ def _tried(
     parallel: float | None,
 ) -> _Found | None:
     motions, as_placed = candidate.motions, candidate.missed > 0.0
-    change = nearest(written.mechanism, edges, q, motions, parallel=parallel, as_placed=as_placed)
+    change = nearest(
+        written.mechanism, edges, q, motions, parallel=parallel, near=near, as_placed=as_placed
+    )
     if not (change.distance <= near and change.error <= EXACT.same):
         return None
     after = reduce(change.mechanism, rtol=written.rtol, seed=written.seed)

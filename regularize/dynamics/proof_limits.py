@@ -30,7 +30,7 @@ def near_limits(
     """
     chosen = slice(None, None, -(-len(time) // most))
     for cell in reduction.cells:
-        parts = [part for part in reduction.parts if set(part.edges) <= set(cell.edges)]
+        parts = [part for part in reduction.parts if part.edges[0] in cell.edges]
         if not any(part.held or part.parallelograms for part in parts):
             continue
         watched = Descent.of(reduction.graph, reduction.coupled, reduction.q, cell, reduction.cuts)

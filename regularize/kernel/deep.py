@@ -53,9 +53,11 @@ class Front:
 
     Attributes:
         limit: How many times what it has a body's inertia may grow by the elimination of a row.
+        armature: Inertia of every column beside that of the bodies.
     """
 
     limit = 1e3
+    armature = 0.0
 
     def __init__(
         self,
@@ -201,7 +203,7 @@ class Front:
         for k in columns:
             force = M.value @ J[k]
             code += [self.rank[k], self.pivot[k].place]
-            self.pivot[k].value = J[k] @ force
+            self.pivot[k].value = self.armature + J[k] @ force
             for i in range(columns.start, k):
                 cell = self._entry(k, i)
                 cell.value = cell.value + J[i] @ force
@@ -284,6 +286,17 @@ class Front:
         self._emit(code)
 
 
+class ShortestFront(Front):
+    """The same for the shortest velocities: bodies have no mass, and every column the same one."""
+
+    armature = 1.0
+
+    def _growth(self, body: int, vector: Array) -> float:
+        """What a unit pivot adds to the inertia that a body's columns feel, by what they have."""
+        columns = self.posed.columns[self.start[body] : self.start[body + 1]]
+        return float(np.max((columns @ vector) ** 2, initial=0.0))
+
+
 def deep_program(
     machine: Machine,
     cluster: Cluster,
@@ -291,6 +304,7 @@ def deep_program(
     posed: Posed,
     first: int,
     programs: BodyPrograms,
+    front: type[Front] = Front,
 ) -> Program | None:
     """The program of a cluster; None where rows depend on each other at the sample.
 
@@ -301,9 +315,10 @@ def deep_program(
         posed: The sample.
         first: Place of the cluster's first unknown among all.
         programs: Those of the clusters before.
+        front: How it is eliminated.
     """
     rank = {unknown: first + n for n, unknown in enumerate(unknowns_of(machine, cluster))}
     try:
-        return Front(machine, cluster, rows, posed, rank, programs.cells[-1]).run()
+        return front(machine, cluster, rows, posed, rank, programs.cells[-1]).run()
     except ArithmeticError:
         return None

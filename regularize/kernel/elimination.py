@@ -56,7 +56,8 @@ def tables_of(machine: Machine) -> Tables | None:
         return None
     sizes: dict[str, int] = {}
     sections: dict[str, Any] = {}
-    for part in (machine.sections(), step, loop_sections(machine), shortest_sections(machine)):
+    shortest = shortest_sections(machine, step[1]["deep"])
+    for part in (machine.sections(), step, loop_sections(machine), shortest):
         sizes, sections = sizes | part[0], sections | part[1]
     return Tables.of(sizes, sections)
 

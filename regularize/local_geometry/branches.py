@@ -201,11 +201,11 @@ class BranchPoint:
         good = np.ones(len(steps), dtype=bool)
         q, ways = np.zeros((2, halves + 1, *steps.shape))
         for i in range(halves + 1):
-            q[i], ways[i], closed = landed(self.loops, self.q, steps)
-            off = np.linalg.norm(ways[i] - steps, axis=1)
+            q[i, good], ways[i, good], closed = landed(self.loops, self.q, steps)
+            off = np.linalg.norm(ways[i, good] - steps, axis=1)
             aside = 0.75 if i == 0 else 0.25
-            good &= closed & (off <= aside * np.linalg.norm(steps, axis=1))
-            steps = 0.5 * ways[i]
+            good[good] = closed & (off <= aside * np.linalg.norm(steps, axis=1))
+            steps = 0.5 * ways[i, good]
         return q[:, good], ways[:, good], good
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.least_norm import least_norm
+from regularize.manifold.tolerances import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +117,7 @@ def definite(forms: Array, level: float) -> Array | None:
     for _ in range(20 * k * (k + 1)):
         points = np.einsum("ti,pij,tj->pt", tried, forms, tried)
         size = max(float(np.max(np.abs(points))), level)
-        from scipy.optimize import nnls  # needed by few mechanisms
-
-        share, _ = nnls(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
+        share = _not_negative(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
         nearest = points @ share / max(float(share.sum()), level)
         distance = float(np.linalg.norm(nearest))
         if distance <= least:
@@ -131,6 +130,31 @@ def definite(forms: Array, level: float) -> Array | None:
             break
         tried = np.vstack([tried[share > 0.0], vectors[:, 0]])
     return best
+
+
+def _not_negative(matrix: Array, values: Array) -> Array:
+    """Least squares without negative unknowns (Lawson and Hanson 1974, chapter 23), shape (n,)."""
+    found = np.zeros(matrix.shape[1])
+    free = np.zeros(len(found), dtype=bool)
+    level = ROUNDING * float(np.abs(matrix).sum(axis=0).max())
+    for _ in range(3 * len(found)):
+        gain = np.where(free, -np.inf, matrix.T @ (values - matrix @ found))
+        best = int(np.argmax(gain))
+        if gain[best] <= level:
+            break
+        free[best] = True
+        while True:
+            wanted = np.zeros(len(found))
+            wanted[free] = np.linalg.lstsq(matrix[:, free], values)[0]
+            below = free & (wanted <= 0.0)
+            if not below.any():
+                break
+            part = np.min(found[below] / np.maximum(found[below] - wanted[below], level))
+            found += part * (wanted - found)
+            free &= found > level
+            found[~free] = 0.0
+        found = wanted
+    return found
 
 
 def never_together(forms: Array, level: float, most: int = 5000) -> bool:

@@ -28,7 +28,7 @@ from regularize.manifold.gaps import (
     gaps,
 )
 from regularize.manifold.tolerances import EXACT
-from regularize.model.graph import Graph, coordinate_names, spanning_tree
+from regularize.model.graph import Graph, coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.model.short_repr import ShortRepr
@@ -115,7 +115,7 @@ def assemble(
     q[list(held)] = list(held.values())
     free = np.ones(graph.freedoms, dtype=bool)
     free[list(held)] = False
-    tree = spanning_tree(graph)
+    tree = graph.tree
     before: list[Gap] = []
     after: list[Gap] = []
     obstacles: list[Obstacle] = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.model.graph import EdgeId, Graph, spanning_tree
+from regularize.model.graph import EdgeId, Graph
 
 
 def center_and_length(
@@ -49,6 +49,6 @@ def sized_loops(
         length: Length to divide by in place of the size, in metres.
     """
     every = graph.every_edge if edges is None else edges
-    loops = LoopKinematics(graph, every, spanning_tree(graph) if tree is None else tree)
+    loops = LoopKinematics(graph, every, graph.tree if tree is None else tree)
     center, size = center_and_length(loops, q if len(q) == loops.freedoms else q[loops.columns])
     return loops.measured(size if length is None else length, center)

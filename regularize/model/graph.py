@@ -7,8 +7,8 @@ massless nodes between them, so that every edge moves in a subgroup of the rigid
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NewType
@@ -98,7 +98,7 @@ class Graph:
 
     Attributes:
         mechanism: The mechanism.
-        nodes: Name of each node: its first body in file order, or the ground's.
+        nodes: Name of each node: its first body in file order, or the ground's; that is the first.
         members: Names of the bodies of each node; empty for a massless node of a split joint.
         T_node_body: Frame of each body in the frame of its node.
         node_of: Node of each body.
@@ -141,6 +141,11 @@ class Graph:
             incident[edge.parent].append(edge.index)
             incident[edge.child].append(edge.index)
         return tuple(tuple(entries) for entries in incident)
+
+    @cached_property
+    def tree(self) -> frozenset[EdgeId]:
+        """Edges of the spanning tree that leaves the file's own closures open."""
+        return frozenset(spanning_tree(self))
 
     @cached_property
     def position(self) -> Array:
@@ -204,13 +209,17 @@ def breadth_first(
     graph: Graph, root: NodeId, edges: Iterable[EdgeId] | None = None
 ) -> list[tuple[EdgeId, NodeId]]:
     """(edge, newly reached node) in breadth-first order from ``root``, over the given edges."""
-    allowed = None if edges is None else set(edges)
+    incident: Mapping[NodeId, Sequence[EdgeId]] | Sequence[Sequence[EdgeId]] = graph.adjacency
+    if edges is not None:
+        # A body may carry far more joints than those that count.
+        incident = at = defaultdict[NodeId, list[EdgeId]](list)
+        for e in sorted(edges):
+            at[graph.edges[e].parent].append(e)
+            at[graph.edges[e].child].append(e)
     seen, queue, order = {root}, deque([root]), []
     while queue:
         node = queue.popleft()
-        for index in graph.adjacency[node]:
-            if allowed is not None and index not in allowed:
-                continue
+        for index in incident[node]:
             other = graph.edges[index].other(node)
             if other not in seen:
                 seen.add(other)

@@ -38,7 +38,6 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
     """
     T_node_body, node_of, members, rigid_loops = _merge_fixed(mechanism)
     nodes = [group[0] for group in members]
-    nodes[node_of[mechanism.ground]] = mechanism.ground
     starts = np.cumsum([0, *(joint.freedoms for joint in mechanism.joints)]).tolist()
     first = {joint.name: k for joint, k in zip(mechanism.joints, starts, strict=False)}
     edges: list[Edge] = []

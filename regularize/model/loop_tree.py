@@ -32,7 +32,7 @@ class LoopTree:
         """Order the tree from its root and index the coordinates."""
         self.graph = graph
         self.edges = tuple(sorted(edges))
-        tree_set = set(tree) & set(self.edges)
+        tree_set = set(self.edges).intersection(tree)
         self.chords = tuple(e for e in self.edges if e not in tree_set)
         self.nodes = tuple(nodes_of(graph, self.edges))
         self.tree, self.roots = self._grow(tree_set)
@@ -50,7 +50,7 @@ class LoopTree:
         order: list[tuple[EdgeId, NodeId]] = []
         roots: list[NodeId] = []
         while remaining:
-            root = self.graph.ground if self.graph.ground in remaining else min(remaining)
+            root = min(remaining)  # the ground, where it is among them
             part = breadth_first(self.graph, root, tree)
             remaining -= {root, *(node for _, node in part)}
             order += part

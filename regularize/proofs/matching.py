@@ -12,7 +12,6 @@ from regularize.manifold.assembly import assemble
 from regularize.manifold.extent import center_and_length
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.tolerances import EXACT
-from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.proofs.verifier import Verdict, distance
@@ -34,7 +33,7 @@ def match(
         The verdict, or that the proof does not hold because its joints are not the model's.
     """
     graph = build(mechanism)
-    loops = LoopKinematics(graph, graph.every_edge, spanning_tree(graph))
+    loops = LoopKinematics(graph, graph.every_edge, graph.tree)
     state = loops.state(assemble(graph).q)
     edges = {edge.name: edge for edge in graph.edges}
     in_loops = {graph.edges[e].name for block in graph.blocks for e in block}

@@ -68,7 +68,7 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
 
 def _special(reduction: Reduction, part: Part) -> bool:
     """Whether rows of a part depend on others for what only its lengths can tell."""
-    cell = next(cell for cell in reduction.cells if set(part.edges) <= set(cell.edges))
+    cell = part.cell_of(reduction.cells)
     if not part.proved or cell.finite != cell.actual:
         return False
     return part.surplus > part.topological or any(cut.numerical.size for cut in part.cuts)

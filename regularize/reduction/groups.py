@@ -6,9 +6,10 @@ the algebra of their relative velocities at the reference pose, and parallelogra
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
-from itertools import combinations, islice, pairwise
+from itertools import chain, combinations, islice, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -83,8 +84,7 @@ def _parallelograms(graph: Graph, part: Part) -> frozenset[frozenset[EdgeId]]:
     return frozenset(
         frozenset(cycle.edges)
         for cycle in candidate_cycles(graph, part.edges, 4)
-        if cycle.length == 4
-        and set(cycle.edges) <= set(hinges)
+        if set(cycle.edges) <= set(hinges)
         and spaces.parallelogram([numbers[e] for e in cycle.edges]) is not None
     )
 
@@ -118,12 +118,14 @@ def _pairs(graph: Graph, part: Part, most: int = 6) -> list[tuple[NodeId, NodeId
         part: The part.
         most: Number of pairs, those that more chains join first.
     """
+    ends = [(graph.edges[e].parent, graph.edges[e].child) for e in part.edges]
+    degree = Counter(chain.from_iterable(ends))
+    branching = [n for n in nodes_of(graph, part.edges) if degree[n] > 2]
+    if len(branching) < 2:
+        return []
     import networkx as nx  # needed by few mechanisms
 
-    bodies: Any = nx.MultiGraph()
-    for e in part.edges:
-        bodies.add_edge(graph.edges[e].parent, graph.edges[e].child)
-    branching = [n for n in nodes_of(graph, part.edges) if bodies.degree(n) > 2]
+    bodies: Any = nx.MultiGraph(ends)
     legs = {}
     for i, j in combinations(branching, 2):
         rest = bodies.copy()

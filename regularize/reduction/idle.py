@@ -94,7 +94,7 @@ def _rows(
     every = {n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)}
     free = {n for n in every - {graph.ground} if set(graph.adjacency[n]) <= inside}
     for node in sorted(free):
-        if len(graph.adjacency[node]) > 2 and graph.members[node]:
+        if len(graph.adjacency[node]) > 2:
             yield (node,), tuple(graph.adjacency[node])
     for first in sorted(inside):
         for node in (graph.edges[first].parent, graph.edges[first].child):
@@ -112,7 +112,7 @@ def _rows(
 def _elsewhere(reduction: Reduction, part: Part) -> list[dict[EdgeId, Array]]:
     """Screws of a part at configurations of the walk: what meets at all of them meets always."""
     graph, loops = reduction.graph, reduction.loops
-    cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+    cell = part.cell_of(reduction.cells)
     picked = np.linspace(0, len(cell.configurations) - 1, 5).astype(int)
     q = np.repeat(reduction.q[None], len(picked), axis=0)
     q[:, graph.columns(cell.edges)] = cell.configurations[picked]

@@ -54,6 +54,9 @@ class LoopRanks:
         state: Their state at the configuration.
         rtol: Relative tolerance of ranks.
         couplings: Whether couplings count as equations.
+
+    Attributes:
+        smallest: Size of the smallest loop in metres.
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class LoopRanks:
         self._coupled = len(loops.coupling) if couplings else 0
         screws = loops.scaled(state.screws[0])
         passed = [columns_of(loops, _directed(loops, cycle)) for cycle in cycles]
-        own = self._own_measures(state)
+        own, self.smallest = self._own_measures(state)
         self.own: list[OwnRows] = []
         for chosen in alike([len(columns) for columns, _ in passed]):
             columns = np.array([passed[i][0] for i in chosen], dtype=int)
@@ -80,25 +83,26 @@ class LoopRanks:
             left = np.swapaxes(own[chosen], 1, 2) @ u
             self.own.append(OwnRows(chosen, columns, left, s, vt[:, : s.shape[1]]))
 
-    def _own_measures(self, state: State) -> Array:
-        """Twists in the measures of all loops to those in each loop's own, shape (L, 6, 6).
+    def _own_measures(self, state: State) -> tuple[Array, float]:
+        """Twists in the measures of all loops to those in each loop's own, and the smallest size.
 
-        Alone a loop has its own size and place, whatever else hangs on it.
+        Alone a loop has its own size and place, whatever else hangs on it. Shape (L, 6, 6); metres.
         """
         loops = self.loops
         edges = [loops.graph.edges[e] for e in loops.edges]
         on_parent = state.T_world_node[0, [loops.row(edge.parent) for edge in edges]]
         points = (on_parent @ np.array([edge.T_parent for edge in edges]))[:, :3, 3]
         place = {e: i for i, e in enumerate(loops.edges)}
-        result = np.tile(np.eye(6), (len(self.cycles), 1, 1))
-        for matrix, cycle in zip(result, self.cycles, strict=True):
-            own = points[[place[e] for e in cycle.edges]]
-            center = 0.5 * (own.min(axis=0) + own.max(axis=0))
-            length = float(np.max(np.linalg.norm(own - center, axis=1))) or loops.length
-            arm = (loops.center - center) / loops.length
-            matrix[:3, 3:] = screw.cross_matrix(arm)
-            matrix[:3] *= loops.length / length
-        return result
+        result, smallest = np.tile(np.eye(6), (len(self.cycles), 1, 1)), loops.length
+        for chosen in alike([cycle.length for cycle in self.cycles]):
+            own = points[[[place[e] for e in self.cycles[i].edges] for i in chosen]]
+            center = 0.5 * (own.min(axis=1) + own.max(axis=1))
+            length = np.max(np.linalg.norm(own - center[:, None], axis=2), axis=1)
+            length[length == 0.0] = loops.length
+            result[chosen, :3, 3:] = screw.cross_matrix((loops.center - center) / loops.length)
+            result[chosen, :3] *= (loops.length / length)[:, None, None]
+            smallest = min(smallest, float(length.min()))
+        return result, smallest
 
     @cached_property
     def ranks(self) -> NDArray[np.intp] | None:

@@ -190,9 +190,12 @@ def _added_up(
     found = each_configuration(loops, q, cycles, rtol)
     clear = [0.0 if each.factors is None else each.factors.clearness for each in found]
     generic = int(np.argmax(clear))
-    # Along a tree that passes all loops small steps add up: what counts is their size there.
-    steps = _aside(loops, rng) / len(loops.chords)
-    beside = moved(loops, np.repeat(q[[generic]], 3, axis=0), steps)
+    # Along a tree that passes all loops small steps add up, and move most what is far away: what
+    # counts is how far they open a loop, in its own size.
+    steps, start = _aside(loops, rng) / len(loops.chords), np.repeat(q[[generic]], 3, axis=0)
+    opened = loops.residual(loops.state(moved(loops, start, steps)))
+    far = float(np.abs(opened).max()) * loops.length / found[generic].smallest
+    beside = moved(loops, start, steps * 0.05 / max(0.05, far))
     ranks = {each.rank for each in [*found, *each_configuration(loops, beside, cycles, rtol)]}
     if len(ranks) > 1 or None in ranks:
         return None

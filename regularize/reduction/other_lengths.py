@@ -39,7 +39,7 @@ def _tried(reduction: Reduction, part: Part, tries: int) -> Part:
     if not part.proved or left <= part.topological or _coupled(reduction, part):
         return part
     removed = 6 * len(part.cuts) - kept
-    cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+    cell = part.cell_of(reduction.cells)
     relations = _relations(reduction, part, cell)
     rng = np.random.default_rng(reduction.seed)
     most = left

@@ -21,7 +21,6 @@ from regularize.model.graph import (
     Graph,
     actuated_coordinates,
     coordinate_names,
-    spanning_tree,
 )
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
@@ -113,7 +112,7 @@ def partition(
             worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
             raise NotClosed(worst.joint, worst.translation, worst.rotation)
         q = assembly.q
-    tree = spanning_tree(graph) if reduction is None else reduction.tree
+    tree = graph.tree if reduction is None else reduction.tree
     loops = sized_loops(graph, q, tree=tree)
     jacobian = loops.residual_jacobian(loops.state(q))[0] * loops.units
     motors = columns_of(known, actuated_coordinates(graph.mechanism))

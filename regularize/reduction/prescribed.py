@@ -23,7 +23,7 @@ def prescribed_cuts(
     """
     if cuts is None:
         every = frozenset(graph.every_edge)
-        return every - set(spanning_tree(graph)) if keep_cuts else None
+        return every - graph.tree if keep_cuts else None
     chosen = []
     for name in cuts:
         edges = [e.index for e in graph.edges if e.joint is graph.mechanism.joint(name)]

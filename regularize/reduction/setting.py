@@ -15,7 +15,7 @@ from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.noise import noise_of
 from regularize.manifold.tolerances import ROUNDING, Tolerances
-from regularize.model.graph import EdgeId, Graph, NodeId, spanning_tree
+from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.reduction.cuts import Cut
 
 #: Closed configurations of some loops on the branch of given ones, where they can be had without a
@@ -52,7 +52,7 @@ class Setting:
     @cached_property
     def whole(self) -> LoopKinematics:
         """Kinematics of the whole mechanism."""
-        return LoopKinematics(self.graph, self.graph.every_edge, spanning_tree(self.graph))
+        return LoopKinematics(self.graph, self.graph.every_edge, self.graph.tree)
 
     @cached_property
     def reference(self) -> State:
@@ -69,7 +69,10 @@ class Setting:
         loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
         noise = noise_of(loops, self.assembly.q[loops.columns])
         rtol = max(self.rtol, Tolerances.of(self.rtol, noise).closed)
-        return replace(self, noise=noise, rtol=rtol)
+        found = replace(self, noise=noise, rtol=rtol)
+        # What follows from the graph and the pose alone is the same for all cells.
+        vars(found).update(whole=self.whole, reference=self.reference)
+        return found
 
     def rng(self) -> np.random.Generator:
         """A fresh generator: every part sees the same random numbers whatever came before."""

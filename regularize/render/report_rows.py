@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -181,7 +182,7 @@ def _finding(diagnostic: Diagnostic, message: str) -> str:
     if diagnostic.source is not None:
         where = " ".join(filter(None, [str(diagnostic.source), diagnostic.source.element]))
         parts.append(f'<p class="quiet"><code>{escape(where)}</code></p>')
-    parts += [f"<p>→ {escape(line)}</p>" for line in diagnostic.help]
+    parts += [f"<p>→ {_advice(line)}</p>" for line in diagnostic.help]
     known = rule(diagnostic.code)
     if known is not None:
         parts.append(
@@ -190,6 +191,15 @@ def _finding(diagnostic: Diagnostic, message: str) -> str:
             f"<p>What to do: {escape(known.fix)}</p></details>"
         )
     return "".join(parts)
+
+
+def _advice(line: str) -> str:
+    """A line of help; its command is set as one, and no line ends within an option of it."""
+    words, found, command = line.partition(": regularize ")
+    if not found:
+        return escape(line)
+    options = re.sub(r"(?<!\S)--?[\w-]+", r'<span class="option">\g<0></span>', escape(command))
+    return f"{escape(words)}: <code>regularize {options}</code>"
 
 
 def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> Iterator[str]:

@@ -22,7 +22,6 @@ from regularize.as_designed.places import JointPlaces
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.tolerances import EXACT
-from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
 from regularize.model.quantity import STIFFNESS
 from regularize.reduction.mobility import CellMobility
@@ -91,7 +90,7 @@ def _of_cell(
     # Frames lie where the file has them in both, so that errors are taken at the same points.
     graphs = [build(each, as_placed=True) for each in (meant.mechanism, meant.written.mechanism)]
     moving = sized_loops(graphs[0], visited[0], edges)
-    built = sized_loops(graphs[1], visited[0], edges, spanning_tree(graphs[0]))
+    built = sized_loops(graphs[1], visited[0], edges, graphs[0].tree)
     built = built.measured(moving.length, moving.center)
     state = moving.state(visited)
     u, _, _ = np.linalg.svd(moving.residual_jacobian(state) * moving.units)

@@ -198,7 +198,7 @@ def _part(
         reason = f"not with {tried} of lengths and the same relations of the axes"
         if not part.lengths_tried:
             reason = "other lengths were not tried, for gears or the like tie the joints together"
-        cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+        cell = part.cell_of(reduction.cells)
         shaky = cell.finite is not None and cell.finite != cell.actual
         owed = f"owed to special dimensions ({reason})"
         yield Diagnostic(

@@ -65,7 +65,7 @@ def reasons(reduction: Reduction) -> tuple[Reason, ...]:
         if cell.finite is not None and cell.finite < cell.actual:
             found.append(_locked(reduction, cell))
     for part in reduction.parts:
-        cell = next(c for c in reduction.cells if set(part.edges) <= set(c.edges))
+        cell = part.cell_of(reduction.cells)
         if cell.finite == cell.actual > 0 and part.proved and part.surplus > 0:
             found += _moves(reduction, part, part.surplus)
     return tuple(found)

@@ -186,7 +186,7 @@ class Stressed:
         loops = self.equilibrium.loops
         fields = self.equilibrium.fields(self.equilibrium.self_stress)
         own = fields[[loops.edges.index(e) for e in edges]]
-        _, s, vt = np.linalg.svd(own.reshape(-1, own.shape[2]), full_matrices=False)
+        _, s, vt = np.linalg.svd(own.reshape(6 * len(own), -1), full_matrices=False)
         own = own @ vt[s > 1e-6].T
         by_name = {self.reduction.graph.edges[e].joint.name: i for i, e in enumerate(edges)}
         blocks = [

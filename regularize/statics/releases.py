@@ -18,7 +18,7 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.assembly import with_coordinates
 from regularize.manifold.extent import sized_loops
-from regularize.model.graph import Edge, spanning_tree
+from regularize.model.graph import Edge
 from regularize.model.joint import joint_screws
 from regularize.model.joint_motion import joint_position, motion
 from regularize.reduction.part import Part
@@ -47,7 +47,7 @@ class OpenClosure:
         mechanism = with_coordinates(reduction.mechanism, reduction.q)
         self.joint, self.edge = mechanism.joint(edge.joint.name), edge
         # The file's own closures are open, whatever the reduction chose to cut.
-        self._loops = sized_loops(graph, reduction.q, part.edges, spanning_tree(graph))
+        self._loops = sized_loops(graph, reduction.q, part.edges)
         state = self._loops.state(reduction.q[self._loops.columns])
         chord = self._loops.chords.index(edge.index)
         jacobian = self._loops.jacobian(state)[0]

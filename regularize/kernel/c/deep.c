@@ -9,6 +9,19 @@
 
 enum { REPLACE, ELIMINATE };
 
+/* A program, where it computes, and the forces of the joints: none where velocities are to be as small
+ * as they can, which is what all joints resist alike then and bodies do not. */
+typedef struct {
+    const int *operation, *start, *code;
+    double *cell;
+    const double *tau;
+} Program;
+
+static Program program_of_step(const Tables *t, const Workspace *w, const double *tau) {
+    const Program program = {t->deep_operation, t->deep_start, t->deep_code, w->cell, tau};
+    return program;
+}
+
 /* A body's inertia may grow so many times by the elimination of a row; beyond, digits are lost. */
 static const double growing = 1e7;
 
@@ -37,6 +50,15 @@ static inline void add_matrix(const double *M, int straight, double *restrict su
     }
 }
 
+/* Columns of a part about a point that the part has the lever d from. */
+static void carry_columns(const Tables *t, Workspace *w, int b, const double *d) {
+    for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+        double *J = w->carried + 6 * k;
+        for (int n = 0; n < 6; ++n) J[n] = w->motion[6 * k + n];
+        add_cross(d, J + 3, J);
+    }
+}
+
 /* Inertias, wrenches and columns of a cluster's parts about a point. */
 static void load_bodies(const Tables *t, Workspace *w, int c, const double *x, const int **body) {
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
@@ -47,27 +69,32 @@ static void load_bodies(const Tables *t, Workspace *w, int c, const double *x, c
         add_dense(rigid, M);
         if (t->dense[b]) add_spatial(w->spatial + 36 * b, d, M);
         add_cross(d, f, f + 3);
-        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-            double *J = w->carried + 6 * k;
-            for (int n = 0; n < 6; ++n) J[n] = w->motion[6 * k + n];
-            add_cross(d, J + 3, J);
-        }
+        carry_columns(t, w, b, d);
     }
+}
+
+/* Cells of a closure's rows, whose covectors are about their point, about another one. */
+static const int *load_pairs(const Tables *t, const Workspace *w, int c, const double *point,
+                             const double *x, double *cell, const int *row) {
+    double d[3];
+    subtract(point, x, d);
+    for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+        const int one = *row++, two = *row++;
+        double g[6];
+        for (int n = 0; n < 6; ++n) g[n] = w->covectors[6 * r + n];
+        add_cross(d, g, g + 3);
+        if (one >= 0) add6(-1.0, g, cell + one);
+        if (two >= 0) add6(1.0, g, cell + two);
+    }
+    return row;
 }
 
 /* Rows of a cluster's closures and couplings. */
 static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Reading *at) {
     for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
-        double point[3], d[3];
+        double point[3];
         load_covectors(t, w, t->loop_list[i], point);
-        subtract(point, x, d);
-        for (int r = t->row[t->loop_list[i]]; r < t->row[t->loop_list[i] + 1]; ++r) {
-            const int one = *at->row++, two = *at->row++;
-            double *g = w->covectors + 6 * r;
-            add_cross(d, g, g + 3);
-            if (one >= 0) add6(-1.0, g, w->cell + one);
-            if (two >= 0) add6(1.0, g, w->cell + two);
-        }
+        at->row = load_pairs(t, w, t->loop_list[i], point, x, w->cell, at->row);
     }
     for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
         const int row = t->constant_list[i];
@@ -79,9 +106,11 @@ static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Rea
 }
 
 /* Let a body's parent stand for it. */
-static const int *replace_body(const Tables *t, Workspace *w, const double *tau, const int *code) {
+static const int *replace_body(const Tables *t, Workspace *w, const Program *program,
+                               const int *code) {
+    const double *tau = program->tau;
     const int b = code[0], first = t->column[b], last = t->column[b + 1], p = t->parent[b];
-    double *cell = w->cell, *M = cell + code[1], *M_parent = code[2] < 0 ? NULL : cell + code[2];
+    double *cell = program->cell, *M = cell + code[1], *M_parent = code[2] < 0 ? NULL : cell + code[2];
     const double *both = code[3] < 0 ? NULL : cell + code[3], *f = w->wrench + 6 * b;
     const int rows_are_parents = code[4], scalars = code[5];
     code += 6;
@@ -104,8 +133,8 @@ static const int *replace_body(const Tables *t, Workspace *w, const double *tau,
         const double *J = w->carried + 6 * k;
         double force[6] = {0};
         act6(M, 1, J, force);
-        w->solution[*code++] = (t->own[k] ? tau[t->rate[k]] : 0.0) - dot6(J, f);
-        cell[*code++] += dot6(J, force) + t->armature[k];
+        w->solution[*code++] = (tau && t->own[k] ? tau[t->rate[k]] : 0.0) - dot6(J, f);
+        cell[*code++] += dot6(J, force) + (tau ? t->armature[k] : 1.0);
         for (int i = first; i < k; ++i) cell[*code++] += dot6(w->carried + 6 * i, force);
         const int on_parent = *code++;
         if (on_parent >= 0) {
@@ -130,12 +159,13 @@ static inline int borne(const double *vector, const double *M, double pivot) {
 }
 
 /* Eliminate a column or a row; NULL where its pivot is not sound. */
-static const int *eliminate_scalar(const Tables *t, Workspace *w, int outside, const int *code) {
+static const int *eliminate_scalar(const Tables *t, Workspace *w, const Program *program,
+                                   int outside, const int *code) {
     const int u = code[0], scalars = code[2], *scalar = code + 3;
-    double *cell = w->cell, *pivot = cell + code[1];
+    double *cell = program->cell, *pivot = cell + code[1];
     const int bodies = scalar[2 * scalars], *body = scalar + 2 * scalars + 1;
     if (t->is_row[u] ? !(*pivot < 0.0) : !(*pivot > 0.0)) return NULL;
-    if (t->is_row[u]) {
+    if (program->tau && t->is_row[u]) {
         for (int j = 0; j < bodies; ++j) {
             if (body[3 * j + 1] != outside
                 && !borne(cell + body[3 * j], cell + body[3 * j + 2], *pivot)) {
@@ -144,6 +174,7 @@ static const int *eliminate_scalar(const Tables *t, Workspace *w, int outside, c
         }
     }
     const double inverse = 1.0 / *pivot, y = w->solution[u];
+    if (!program->tau) w->pivot[u] = *pivot;
     *pivot = inverse;
     code = body + 3 * bodies;
     for (int i = 0; i < scalars; ++i) {
@@ -182,42 +213,23 @@ static void point_of(const Tables *t, const Workspace *w, int c, double *x) {
     for (int i = 0; i < 3; ++i) x[i] /= last - first;
 }
 
-/* Eliminate a cluster in body coordinates. */
-static int eliminate_deep(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
-    const int parent = t->cluster_parent[c];
-    double x[3], d[3], kept[6], *f = w->wrench + 6 * parent;
-    point_of(t, w, c, x);
-    for (int i = 0; i < 6; ++i) kept[i] = f[i], f[i] = 0.0;
-    fill(0.0, t->deep_cell[c + 1] - t->deep_cell[c], w->cell + t->deep_cell[c]);
-    load_bodies(t, w, c, x, &at->body);
-    const int outside = *at->body++;
-    load_rows(t, w, c, x, at);
-    for (int i = t->deep_operation[c]; i < t->deep_operation[c + 1]; ++i) {
-        const int *code = t->deep_code + t->deep_start[i];
-        code = *code == REPLACE ? replace_body(t, w, tau, code + 1)
-                                : eliminate_scalar(t, w, parent, code + 1);
+/* Run the program of a cluster; 1 where a pivot is not sound. */
+static int run_program(const Tables *t, Workspace *w, int c, const Program *program) {
+    for (int i = program->operation[c]; i < program->operation[c + 1]; ++i) {
+        const int *code = program->code + program->start[i];
+        code = *code == REPLACE
+                   ? replace_body(t, w, program, code + 1)
+                   : eliminate_scalar(t, w, program, t->cluster_parent[c], code + 1);
         if (!code) return 1;
-    }
-    if (parent) {
-        subtract(x, w->pose + 12 * parent + 9, d);
-        add_spatial(w->cell + outside, d, w->spatial + 36 * parent);
-        add_wrench(f, d, kept);
-        for (int i = 0; i < 6; ++i) f[i] = kept[i];
     }
     return 0;
 }
 
-/* The second half of its solution, operation by operation from behind. */
-static void solve_deep(const Tables *t, Workspace *w, int c) {
-    const double *cell = w->cell;
-    const int parent = t->cluster_parent[c];
-    double x[3], d[3], kept[3], *A = w->acceleration + 6 * parent;
-    point_of(t, w, c, x);
-    copy(A, kept);
-    subtract(x, w->pose + 12 * parent + 9, d);
-    add_cross(A + 3, d, A);
-    for (int i = t->deep_operation[c + 1] - 1; i >= t->deep_operation[c]; --i) {
-        const int *code = t->deep_code + t->deep_start[i];
+/* The second half of the solution, operation by operation from behind. */
+static void run_back(const Tables *t, Workspace *w, int c, const Program *program) {
+    const double *cell = program->cell;
+    for (int i = program->operation[c + 1] - 1; i >= program->operation[c]; --i) {
+        const int *code = program->code + program->start[i];
         if (*code++ == REPLACE) {
             const int b = *code;
             double *a = w->acceleration + 6 * b;
@@ -236,6 +248,77 @@ static void solve_deep(const Tables *t, Workspace *w, int c) {
         }
         w->solution[code[0]] = cell[code[1]] * y;
     }
+}
+
+/* Eliminate a cluster in body coordinates. */
+static int eliminate_deep(const Tables *t, Workspace *w, int c, const double *tau, Reading *at) {
+    const Program program = program_of_step(t, w, tau);
+    const int parent = t->cluster_parent[c];
+    double x[3], d[3], kept[6], *f = w->wrench + 6 * parent;
+    point_of(t, w, c, x);
+    for (int i = 0; i < 6; ++i) kept[i] = f[i], f[i] = 0.0;
+    fill(0.0, t->deep_cell[c + 1] - t->deep_cell[c], w->cell + t->deep_cell[c]);
+    load_bodies(t, w, c, x, &at->body);
+    const int outside = *at->body++;
+    load_rows(t, w, c, x, at);
+    if (run_program(t, w, c, &program)) return 1;
+    if (parent) {
+        subtract(x, w->pose + 12 * parent + 9, d);
+        add_spatial(w->cell + outside, d, w->spatial + 36 * parent);
+        add_wrench(f, d, kept);
+        for (int i = 0; i < 6; ++i) f[i] = kept[i];
+    }
+    return 0;
+}
+
+/* The first half of its solution for other right-hand sides: those of columns and rows, and wrenches on
+ * its parts, which are lost. */
+static void solve_deep_forth(const Tables *t, Workspace *w, int c) {
+    const double *cell = w->cell;
+    const int parent = t->cluster_parent[c];
+    double x[3], d[3], kept[6], *f = w->wrench + 6 * parent;
+    point_of(t, w, c, x);
+    for (int i = 0; i < 6; ++i) kept[i] = f[i], f[i] = 0.0;
+    for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
+        double *mine = w->wrench + 6 * t->part_list[i];
+        subtract(w->pose + 12 * t->part_list[i] + 9, x, d);
+        add_cross(d, mine, mine + 3);
+    }
+    for (int i = t->deep_operation[c]; i < t->deep_operation[c + 1]; ++i) {
+        const int *code = t->deep_code + t->deep_start[i];
+        if (*code++ == REPLACE) {
+            const double *mine = w->wrench + 6 * *code;
+            for (int k = t->column[*code]; k < t->column[*code + 1]; ++k) {
+                w->solution[t->column_unknown[k]] -= dot6(w->carried + 6 * k, mine);
+            }
+            add6(1.0, mine, w->wrench + 6 * t->parent[*code]);
+            continue;
+        }
+        const int scalars = code[2], *scalar = code + 3;
+        const int bodies = scalar[2 * scalars], *body = scalar + 2 * scalars + 1;
+        const double share = cell[code[1]] * w->solution[code[0]];
+        for (int j = 0; j < scalars; ++j) {
+            w->solution[scalar[2 * j + 1]] -= share * cell[scalar[2 * j]];
+        }
+        for (int j = 0; j < bodies; ++j) {
+            add6(share, cell + body[3 * j], w->wrench + 6 * body[3 * j + 1]);
+        }
+    }
+    subtract(x, w->pose + 12 * parent + 9, d);
+    add_wrench(f, d, kept);
+    for (int i = 0; i < 6; ++i) f[i] = kept[i];
+}
+
+/* The second half of its solution. */
+static void solve_deep(const Tables *t, Workspace *w, int c) {
+    const Program program = program_of_step(t, w, NULL);
+    const int parent = t->cluster_parent[c];
+    double x[3], d[3], kept[3], *A = w->acceleration + 6 * parent;
+    point_of(t, w, c, x);
+    copy(A, kept);
+    subtract(x, w->pose + 12 * parent + 9, d);
+    add_cross(A + 3, d, A);
+    run_back(t, w, c, &program);
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
         const int b = t->part_list[i];
         double *a = w->acceleration + 6 * b;

@@ -186,16 +186,22 @@ static void velocities(const Tables *t, Workspace *w, const double *rates, const
     for (int b = 1; b < t->size[parts_size]; ++b) carry_part(t, w, b, rates);
 }
 
-/* Accelerations of all parts at those of the velocities, after velocities(). */
-static void accelerations(const Tables *t, Workspace *w, const double *rates_of_rates) {
+/* Accelerations of all parts at those of the velocities, beyond what they are at none; or twists at
+ * velocities. */
+static void accelerations_beyond(const Tables *t, Workspace *w, const double *rates) {
     fill(0.0, 6, w->acceleration);
     for (int b = 1; b < t->size[parts_size]; ++b) {
         const int p = t->parent[b];
         double d[3], own[6], *a = w->acceleration + 6 * b;
         subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
-        relative_twist(t, w, b, rates_of_rates, own);
+        relative_twist(t, w, b, rates, own);
         for (int i = 0; i < 6; ++i) a[i] = w->acceleration[6 * p + i] + own[i];
         add_cross(w->acceleration + 6 * p + 3, d, a);
     }
+}
+
+/* Accelerations of all parts at those of the velocities, after velocities(). */
+static void accelerations(const Tables *t, Workspace *w, const double *rates_of_rates) {
+    accelerations_beyond(t, w, rates_of_rates);
     for (int i = 0; i < 6 * t->size[parts_size]; ++i) w->acceleration[i] += w->drift[i];
 }

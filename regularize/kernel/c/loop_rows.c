@@ -80,8 +80,21 @@ static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
     add_cross(O2, O1, rate + 3);
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
         const double *g = w->covectors + 6 * r;
-        w->solution[t->row_unknown[r]] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
+        w->row_side[r] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];
+        w->solution[t->row_unknown[r]] = w->row_side[r];
     }
+}
+
+/* Acceleration of a closure's second part against the first at a point, beyond what it is at none. */
+static inline void rate_between(const Tables *t, const Workspace *w, int c, const double *x,
+                                double *rate) {
+    const double *one = w->acceleration + 6 * t->first[c], *two = w->acceleration + 6 * t->second[c];
+    double d[3];
+    for (int i = 0; i < 6; ++i) rate[i] = two[i] - one[i];
+    subtract(x, w->pose + 12 * t->second[c] + 9, d);
+    add_cross(two + 3, d, rate);
+    subtract(w->pose + 12 * t->first[c] + 9, x, d);
+    add_cross(one + 3, d, rate);
 }
 
 /* Entries of a closure's rows. */

@@ -85,11 +85,11 @@ static int eliminated_step(const Tables *t, Workspace *w, const double *errors, 
  * load_rows_of_velocities(); those that are held stay. */
 static int correct_velocities(const Tables *t, Workspace *w, const double *errors,
                               const double *held, double singular, double *change) {
-    if (t->size[row_factors_size]) {
+    if (t->size[gram_rows_size] || t->size[near_cells_size]) {
         multiply_rows(t, w);
         if (factor_rows(t, w) == 0) {
             solve_shortest(t, w, errors, change);
-            return 0;
+            if (solve_shortest_deep(t, w, errors, held, change) == 0) return 0;
         }
     }
     return eliminated_step(t, w, errors, held, singular, change);

@@ -12,12 +12,16 @@
  * are not divided by. */
 static const double singular_square = 1e-13;
 
+/* Whether a row is on no velocity here: such ones are of clusters in body coordinates. */
+static inline int is_far(const Tables *t, int r) { return t->entry[r] == t->entry[r + 1]; }
+
 /* Entries of the rows on velocities, after positions(). */
 static void load_rows_of_velocities(const Tables *t, Workspace *w) {
     const int loops = t->size[loop_rows_size];
     fill(0.0, t->size[row_entries_size], w->row_entry);
     for (int i = 0; i < t->size[closures_size]; ++i) {
         double x[3];
+        if (t->row[i] == t->row[i + 1] || is_far(t, t->row[i])) continue;
         row_point(t, w, i, x);
         turn_covectors(t, w, i);
         for (int s = t->step[i]; s < t->step[i + 1]; ++s) {
@@ -45,12 +49,21 @@ static void hold_velocities(const Tables *t, Workspace *w, const double *held) {
 }
 
 /* What the rows make of velocities (rows,). */
-static void row_speeds(const Tables *t, const Workspace *w, const double *v, double *speeds) {
+static void row_speeds(const Tables *t, Workspace *w, const double *v, double *speeds) {
+    if (t->size[near_cells_size]) accelerations_beyond(t, w, v);
     for (int r = 0; r < t->size[rows_size]; ++r) {
         speeds[r] = 0.0;
         for (int e = t->entry[r]; e < t->entry[r + 1]; ++e) {
             speeds[r] += w->row_entry[e] * v[t->entry_velocity[e]];
         }
+    }
+    for (int i = 0; i < t->size[closures_size]; ++i) {
+        double x[3], rate[6];
+        if (t->row[i] == t->row[i + 1] || !is_far(t, t->row[i])) continue;
+        row_point(t, w, i, x);
+        turn_covectors(t, w, i);
+        rate_between(t, w, i, x, rate);
+        for (int r = t->row[i]; r < t->row[i + 1]; ++r) speeds[r] = dot6(w->covectors + 6 * r, rate);
     }
 }
 
@@ -70,7 +83,7 @@ static void multiply_rows(const Tables *t, Workspace *w) {
 
 /* Factors of the products, inverse pivots in the first places; 1 where rows depend on each other. */
 static int factor_rows(const Tables *t, Workspace *w) {
-    const int rows = t->size[rows_size];
+    const int rows = t->size[gram_rows_size];
     Factors pattern = {t->factor_start, t->factor_below, t->factor_block, t->factor_update};
     double *G = w->row_factor, weight = 0.0, least = INFINITY, most = 0.0;
     for (int u = 0; u < rows; ++u) weight += G[t->factor_start[u]];
@@ -86,16 +99,18 @@ static int factor_rows(const Tables *t, Workspace *w) {
 
 /* The shortest step (nv,) at which the rows change by -errors (rows,), by the factors. */
 static void solve_shortest(const Tables *t, Workspace *w, const double *errors, double *step) {
-    const int rows = t->size[rows_size];
+    const int rows = t->size[rows_size], kept = t->size[gram_rows_size];
     const double *G = w->row_factor;
     double *y = w->multiplier;
-    for (int r = 0; r < rows; ++r) y[t->row_rank[r]] = -errors[r];
-    for (int u = 0; u < rows; ++u) {
+    for (int r = 0; r < rows; ++r) {
+        if (!is_far(t, r)) y[t->row_rank[r]] = -errors[r];
+    }
+    for (int u = 0; u < kept; ++u) {
         for (int i = t->factor_start[u] + 1; i < t->factor_start[u + 1]; ++i) {
             y[t->factor_below[i]] -= G[i] * y[u];
         }
     }
-    for (int u = rows - 1; u >= 0; --u) {
+    for (int u = kept - 1; u >= 0; --u) {
         y[u] *= G[t->factor_start[u]];
         for (int i = t->factor_start[u] + 1; i < t->factor_start[u + 1]; ++i) {
             y[u] -= G[i] * y[t->factor_below[i]];
@@ -103,7 +118,7 @@ static void solve_shortest(const Tables *t, Workspace *w, const double *errors, 
     }
     fill(0.0, t->size[nv_size], step);
     for (int r = 0; r < rows; ++r) {
-        const double value = y[t->row_rank[r]];
+        const double value = is_far(t, r) ? 0.0 : y[t->row_rank[r]];
         for (int e = t->entry[r]; e < t->entry[r + 1]; ++e) {
             step[t->entry_velocity[e]] += value * w->row_entry[e];
         }

@@ -175,6 +175,8 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
     }
 }
 
+#include "refining.c"
+
 /* Accelerations of all columns and multipliers of all rows. */
 static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
     const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
@@ -186,12 +188,13 @@ static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
         load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
+    if (t->size[cells_size]) keep_loads(t, w);
     w->doubt[0] = NONE;
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (eliminate_cluster(t, w, c, in[2], &at)) return 1;
     }
-    fill(0.0, 6, w->acceleration);
-    for (int c = t->size[clusters_size] - 1; c >= 0; --c) solve_cluster(t, w, c);
+    solve_clusters(t, w);
+    if (t->size[cells_size]) refine(t, w, in[2]);
     return 0;
 }
 

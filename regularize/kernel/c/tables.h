@@ -27,7 +27,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses) X(state) X(row_entries) X(row_factors)           \
-    X(gram_numbers)
+    X(gram_numbers) X(gram_rows) X(near_cells)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -52,6 +52,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   gram: of each velocity with entries, their number n, the entries, and the factors' entries that
  *   their n (n + 1) / 2 products are added to; row_rank: place of each row in the elimination;
  *   factor_start, factor_below, factor_block, factor_update: as start, below, block and update
+ *   near_operation, near_start, near_code, near_row, near_entry: of clusters whose rows have no entries
+ *   there, as deep_operation and so on (shortest_deep.c)
  * For the step, where clusters are parts that are solved as one, leaves first:
  *   cluster_parent: part that a cluster moves against; cluster_part, cluster_loop, cluster_constant,
  *   cluster_unknown: where its parts (descending), closures, constant rows and unknowns begin in
@@ -88,7 +90,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(moved) X(step) X(stepped) X(sense) X(set_row) X(row_of_set) X(set_velocity)                  \
     X(velocity_of_set) X(set_rank) X(velocity_alone)                                               \
     X(entry) X(entry_velocity) X(slot) X(gram) X(row_rank) X(factor_start) X(factor_below)         \
-    X(factor_block) X(factor_update)
+    X(factor_block) X(factor_update) X(near_operation) X(near_start) X(near_code) X(near_row)      \
+    X(near_entry)
 
 /* Real numbers. Poses are a rotation, row by row, and a position: 12 numbers.
  *   placement: pose of each part at q = 0 in its parent
@@ -127,7 +130,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,
  *   missing: right-hand sides, solutions and what is left of the former, of clusters with
  *   dependent rows; cell: inertias, vectors and numbers of clusters in body coordinates; carried:
- *   their columns about one point;
+ *   their columns about one point; row_side: right-hand sides of the closures' rows; own_inertia,
+ *   own_wrench, rough: of single parts, and the solution, before it is refined;
  * and, for derivatives, in ground axes about one point: screw: twist of each column; swept,
  *   swept_twice, bent, push, lean, by_q, by_v: see derivatives.c; V, A, F, moving: twist,
  *   acceleration, and wrench and bodies of all that hangs on each part; row_wrench: rows of the
@@ -139,7 +143,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows) \
     X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
     X(found, 7, soft_unknowns) X(missing, 7, soft_unknowns) X(cell, 1, cells)                      \
-    X(carried, 6, columns)                                                                         \
+    X(carried, 6, columns) X(row_side, 1, loop_rows) X(own_inertia, 10, parts)                     \
+    X(own_wrench, 6, parts) X(rough, 1, unknowns)                                                  \
     X(point, 3, one) X(screw, 6, columns) X(swept, 6, columns) X(swept_twice, 6, columns)          \
     X(bent, 6, columns) X(push, 6, columns) X(lean, 3, columns) X(by_q, 6, columns)                \
     X(by_v, 6, columns) X(V, 6, parts) X(A, 6, parts) X(F, 6, parts) X(moving, 22, parts)          \
@@ -153,7 +158,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)              \
     X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
     X(ended, 1, state) X(stage, 1, state) X(slope, 16, state) X(row_entry, 1, row_entries)         \
-    X(row_factor, 1, row_factors) X(multiplier, 1, rows)
+    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(near_cell, 1, near_cells)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, HINGE, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
