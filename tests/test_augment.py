@@ -14,6 +14,7 @@ from test_pinocchio_import import GROUND_PIVOT, closures, joint_models, open_fou
 
 import regularize as rg
 from regularize.errors import ModelError, UnsupportedExport
+from regularize.pinocchio_model.augmenting import in_series
 from regularize.pinocchio_model.constraints import close_loops
 
 #: Rows of a weld that each kind leaves out, in its own frame with the axis along Y.
@@ -442,3 +443,25 @@ def test_the_callers_data() -> None:
     own = model.createData()
     pin.forwardKinematics(model, own, q)
     assert data.oMi[tip].isApprox(own.oMi[tip])
+
+
+def test_a_model_in_series_has_the_same_coordinates_and_inertia() -> None:
+    """Joints of several axes become hinges and slides in a row; the last one carries the body."""
+    model = pin.Model()
+    parent = 0
+    both = pin.JointModelComposite(pin.JointModelRX())
+    both.addJoint(pin.JointModelPY(), pin.SE3.Random())
+    kinds = (both, pin.JointModelPlanar(), pin.JointModelRY())
+    rng = np.random.default_rng(3)
+    for k, kind in enumerate(kinds):
+        parent = model.addJoint(parent, kind, pin.SE3.Random(), f"j{k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    model.damping[:] = rng.uniform(size=model.nv)
+    series = in_series(model)
+    assert series.njoints > model.njoints and (series.nq, series.nv) == (model.nq, model.nv)
+    np.testing.assert_array_equal(series.damping, model.damping)
+    q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
+    for compute in (pin.crba, pin.computeGeneralizedGravity):
+        expected = compute(model, model.createData(), q)
+        found = compute(series, series.createData(), q)
+        np.testing.assert_allclose(found, expected, atol=1e-12)

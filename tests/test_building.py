@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ import pytest
 import trimesh
 
 import regularize as rg
+from regularize.model.joint import joint_screws
+from regularize.model.mechanism import joint_in_world
+from regularize.pinocchio_model.actuation import frame_index
+from regularize.pinocchio_model.geometry import body_frame
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -192,3 +197,23 @@ def test_a_missing_mesh_is_a_finding(tree: Path) -> None:
 def test_options_of_the_reader() -> None:
     floating = rg.build_model(ASSETS / "planar_fourbar.urdf", floating=True)
     assert floating.model.nv == 9 and floating.model.nq == 10
+
+
+def test_frames_are_found_by_name_and_number() -> None:
+    model = rg.to_pinocchio(rg.reduce(rg.load(ASSETS / "slider_crank.urdf"))).model
+    assert frame_index(model, model.frames[2].name) == frame_index(model, 2) == 2
+    for frame in ("nowhere", model.nframes, -1):
+        with pytest.raises(rg.ModelError, match=f"the model has no frame '?{frame}'?; it has"):
+            frame_index(model, frame)
+    assert body_frame(model, "nowhere") == 0
+
+
+def test_joints_say_which_shapes_are_wrong() -> None:
+    hinge = joint_in_world("A", "a", "b", "revolute")
+    with pytest.raises(rg.ModelError, match="joint 'A': spherical needs 3 screws, got 1"):
+        replace(hinge, kind="spherical")
+    with pytest.raises(rg.ModelError, match="joint 'A': lower has 2 values for 1 freedoms"):
+        replace(hinge, limits=np.array([[-1.0, 1.0], [-2.0, 2.0]]))
+    with pytest.raises(ValueError, match="joint kind 'composite' has no standard screws"):
+        joint_screws("composite")
+    np.testing.assert_array_equal(joint_screws("free"), np.eye(6))

@@ -330,6 +330,24 @@ def test_drives_that_the_command_refuses_in_one_line(
     assert written.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [("t,q\n0,0\n1\n", "row 3 has one column"), ("t,q\n0,0\nx,1\n", "could not convert")],
+)
+def test_tables_at_fault_are_refused(
+    model: str, rows: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "drive.csv"
+    table.write_text(rows)
+    assert main(["simulate", model, "--drive", f"j0={table}"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_joint_is_driven_once(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", model, "--drive", "j0=t", "--drive", "j0=2*t"]) == 2
+    assert "joint 'j0' is driven already" in capsys.readouterr().err
+
+
 CRANK_SLIDER = CORPUS / "asmt" / "ondsel_testapp" / "crank_slider.asmt"
 
 

@@ -261,3 +261,16 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert "closing force, N; the longest bar is" in page.read_text(encoding="utf-8")
     assert main(["check", str(FOURBAR), "--tolerance", "0.05mm,-1deg"]) == 2
     assert main(["check", str(FOURBAR), "--stiffness", "1,1"]) == 2
+
+
+def test_loops_that_stay_open_have_no_misfit_but_the_names_are_checked() -> None:
+    """The errors of their joints are no reason to refuse the report on what else there is."""
+    arm = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    far = joint_in_world("B", "ground", "arm", "spherical", point=(1, 0, 0), closure=True)
+    shift = np.eye(4)
+    shift[0, 3] = 5.0
+    far = replace(far, T_parent_joint=far.T_parent_joint @ shift)
+    mechanism = mechanism_of("open", [arm, far])
+    assert rg.check(mechanism, tolerance={"A": (1e-4, 1e-3)}).misfit is None
+    with pytest.raises(rg.RegularizeError, match="C"):
+        rg.check(mechanism, tolerance={"C": (1e-4, 1e-3)}, stiffness={"A": (1e6, 1e6)})

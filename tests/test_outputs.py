@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -107,3 +108,23 @@ def test_reports_and_baselines_are_brought_up_to_date_in_their_place(
 def test_a_suffix_of_no_format_is_answered_in_the_words_of_the_call(assets: Path) -> None:
     with pytest.raises(UnknownFormat, match="name it with format="):
         rg.save(rg.load(assets / "slider_crank.urdf"), "s.foo")
+
+
+def test_many_models_of_one_name_have_pages_of_their_own(model: Path) -> None:
+    Path("more").mkdir()
+    shutil.copy("other.urdf", "more/other.urdf")
+    assert main(["check", "other.urdf", "more/other.urdf", "--output", "html", "-o", "pages"]) == 1
+    names = {path.name for path in Path("pages").glob("*.html")}
+    assert {"other.html", "other-2.html"} <= names
+    out = "lines.jsonl"
+    assert main(["check", "other.urdf", "more/other.urdf", "--output", "jsonl", "-o", out]) == 1
+    lines = [json.loads(line) for line in Path(out).read_text().splitlines()]
+    assert len(lines) == 2
+
+
+def test_lines_for_pull_requests_of_one_model(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "other.urdf", "--output", "github"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("::warning title=REG201 redundant-subgroup,file=other.urdf,line=")

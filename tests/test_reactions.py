@@ -29,6 +29,7 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
+from regularize.statics.elastic import compliance_roots
 from regularize.statics.joint_loads import JointForces, joint_forces
 from regularize.statics.reactions import reactions
 from regularize.statics.self_stress import self_stress
@@ -388,3 +389,18 @@ def test_couplings_without_loops_leave_reactions_unique() -> None:
     gear = Coupling("gear", "gear", (("one", 0, 1.0), ("two", 0, 2.0)))
     arm = mechanism_of("arm", joints, ground="ground", couplings=(gear,))
     assert all(reaction.unique for reaction in rg.check(arm).reactions)
+
+
+def test_stiffness_is_one_number_two_or_a_matrix() -> None:
+    """The same in newtons per metre and newton metres per radian, however it is written."""
+    reduction = rg.reduce(four_bar())
+    name = reduction.mechanism.joints[1].name
+    (edge,) = compliance_roots(reduction, {name: 1e4})
+    for same in ((1e4, 1e4), [1e4] * 6, 1e4 * np.eye(6)):
+        (root,) = compliance_roots(reduction, {name: same})[edge]
+        np.testing.assert_allclose(root @ root.T, 1e-4 * np.eye(6), atol=1e-18)
+    ground = reduction.mechanism.ground
+    with pytest.raises(rg.ModelError, match=f"body '{ground}' has no joint on its parent side"):
+        compliance_roots(reduction, {ground: 1e4})
+    with pytest.raises(rg.ModelError, match="definite 6 by 6 matrix"):
+        compliance_roots(reduction, {name: -1.0})

@@ -10,7 +10,7 @@ import pytest
 
 import regularize as rg
 from regularize.checking import Report
-from regularize.model.mechanism import joint_in_world, mechanism_of
+from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
 from regularize.render import view
 from regularize.render.text import render
 
@@ -144,3 +144,49 @@ def test_conflicting_loop_names_the_directions() -> None:
     assert "cannot be closed" in text.splitlines()[1]
     assert "rotation about" in text
     assert not report.reduction.assembly.closed
+
+
+@pytest.mark.parametrize(("count", "each"), [(2, True), (7, False)])
+def test_tables_of_several_components(count: int, each: bool) -> None:
+    """Each has its rows where they are few; many alike ones share theirs."""
+    joints = []
+    for k in range(count):
+        for name, parent, child, x, z in (
+            ("A", "ground", "crank", 0.0, 0.0),
+            ("B", "crank", "coupler", 0.3, 0.4),
+            ("C", "coupler", "rocker", 1.2, 0.6),
+            ("D", "ground", "rocker", 1.0, 0.0),
+        ):
+            one, other = (p if p == "ground" else f"{p}{k}" for p in (parent, child))
+            joints.append(
+                joint_in_world(f"{name}{k}", one, other, "revolute", (0, 1, 0), (x, 3.0 * k, z))
+            )
+    report = rg.check(mechanism_of("bars", joints))
+    assert len(report.components) == count
+    text = render(report)
+    assert f"{count} components" in text
+    rows = [line for line in text.splitlines() if report.components[-1].name in line]
+    assert bool(rows) == each
+    total = next(line for line in text.splitlines() if line.strip().startswith("all "))
+    assert str(3 * count) in total.split()
+
+
+def test_a_locked_mechanism_without_redundancy_and_one_with_a_coupling_are_named() -> None:
+    gear = Coupling("gear", "gear", (("A", 0, 1.0), ("B", 0, -2.0)))
+    hinges = [
+        joint_in_world("A", "ground", "a", "revolute", (0, 1, 0)),
+        joint_in_world("B", "ground", "b", "revolute", (0, 1, 0), (1, 0, 0)),
+    ]
+    report = rg.check(mechanism_of("gears", hinges, couplings=[gear]))
+    assert "1 coupling" in view.headline(report)[1]
+    legs = []
+    rng = np.random.default_rng(0)
+    for k in range(6):
+        for side, parent, child in (("low", "ground", f"leg{k}"), ("high", f"leg{k}", "plate")):
+            kind = "universal" if side == "low" else "spherical"
+            legs.append(joint_in_world(f"{side}{k}", parent, child, kind, point=rng.normal(size=3)))
+    status, words = view.verdict(rg.check(mechanism_of("truss", legs)))
+    assert (status, words) == (
+        "warning",
+        "Locked: the loops allow no motion. No redundant constraints.",
+    )

@@ -21,6 +21,7 @@ from simulation_cases import (
 )
 from simulation_fixtures import BUILDERS, MECHANISMS
 
+import regularize as rg
 from regularize.adapters import adapters
 from regularize.adapters.common.pose import rotation_rpy
 from regularize.adapters.common.serial import serial
@@ -31,7 +32,7 @@ from regularize.files import save
 from regularize.lie.screw import adjoint, exp, inverse
 from regularize.model.joint import KINDS, joint_screws
 from regularize.model.joint_motion import reversed_joint
-from regularize.model.mechanism import Coupling
+from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
 from regularize.reduction.reduce import reduce
 
 FORMATS = {
@@ -221,6 +222,32 @@ def test_sdf_keeps_the_pose_and_moves_the_zero(tmp_path: Path) -> None:
             expected = T @ inverse(joint.T_child_joint)
         else:
             np.testing.assert_allclose(T @ inverse(joint.T_child_joint), expected, atol=1e-12)
+
+
+def test_a_body_of_a_reserved_name_is_called_otherwise_with_all_that_names_it(
+    tmp_path: Path,
+) -> None:
+    """SDF calls the ground ``world``; a joint of that name's motor still moves it."""
+    hinges = [
+        joint_in_world("A", "ground", "world", "revolute", (0, 1, 0)),
+        joint_in_world("B", "world", "tip", "revolute", (0, 1, 0), (1, 0, 0)),
+    ]
+    mechanism = mechanism_of("arm", hinges)
+    rg.save(mechanism, tmp_path / "arm.sdf")
+    back = rg.load(tmp_path / "arm.sdf")
+    assert back.ground == "world" and back.joint("A").child == "world_body"
+    assert back.joint("B").parent == "world_body"
+
+
+def test_a_shape_that_is_seen_through_stays_so_in_a_stage(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    glass = Geometry("box", [1, 2, 3], color=(0.25, 0.5, 1.0, 0.5))
+    mechanism = mechanism_of("window", [hinge])
+    bodies = tuple(replace(b, geometry=(glass,)) for b in mechanism.bodies)
+    rg.save(replace(mechanism, bodies=bodies), tmp_path / "window.usda")
+    (shape,) = rg.load(tmp_path / "window.usda").body("arm").geometry
+    assert shape.color == (0.25, 0.5, 1.0, 0.5)
 
 
 @pytest.mark.parametrize("target", FORMATS)
