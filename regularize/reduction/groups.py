@@ -125,7 +125,8 @@ def _pairs(graph: Graph, part: Part, most: int = 6) -> list[tuple[NodeId, NodeId
         return []
     import networkx as nx  # needed by few mechanisms
 
-    bodies: Any = nx.MultiGraph(ends)
+    bodies: Any = nx.MultiGraph()  # of a list at once, networkx 3.0 warns of pandas
+    bodies.add_edges_from(ends)
     legs = {}
     for i, j in combinations(branching, 2):
         rest = bodies.copy()

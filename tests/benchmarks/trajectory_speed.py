@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CPU time of whole motions to an error of 1e-6 and of 1e-9, beside MuJoCo and EXUDYN.
+"""CPU time of whole motions to an error of 1e-6 and of 1e-9, beside MuJoCo, EXUDYN and Drake.
 
     python tests/benchmarks/trajectory_speed.py [--json] [PROBLEM ...]
 
@@ -28,6 +28,7 @@ import pinocchio as pin
 import references
 from measuring import ASSETS, finish, timed
 from numpy.typing import NDArray
+from trajectory_drake import of_drake
 from trajectory_peers import Poses, Problem, Run, of_exudyn, of_mujoco
 
 import regularize as rg
@@ -175,12 +176,28 @@ def of_this_package(
         yield "rtol", rtol, build
 
 
-#: Steps in seconds of MuJoCo, and of EXUDYN.
+#: Steps in seconds of MuJoCo, of EXUDYN and of Drake.
 STEPS = {
-    "bricard": ((2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4), (2e-3, 1e-3, 4e-4, 2e-4)),
-    "andrews": ((1e-5, 5e-6, 2e-6, 1e-6, 5e-7), (1e-5, 5e-6, 2e-6, 1e-6)),
-    "n_fourbar_2": ((1e-2, 5e-3, 2e-3, 1e-3), (2e-3, 1e-3, 5e-4, 1.25e-4)),
-    "n_fourbar_40": ((1e-2, 5e-3, 2e-3), (5e-3, 2e-3)),
+    "bricard": (
+        (2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4),
+        (2e-3, 1e-3, 4e-4, 2e-4),
+        (1e-2, 1e-3, 5e-4, 2.5e-4),
+    ),
+    "andrews": ((1e-5, 5e-6, 2e-6, 1e-6, 5e-7), (1e-5, 5e-6, 2e-6, 1e-6), (6e-6, 1.5e-6, 3.75e-7)),
+    "n_fourbar_2": (
+        (1e-2, 5e-3, 2e-3, 1e-3),
+        (2e-3, 1e-3, 5e-4, 1.25e-4),
+        (5e-3, 1e-3, 5e-4, 2.5e-4),
+    ),
+    "n_fourbar_40": ((1e-2, 5e-3, 2e-3), (5e-3, 2e-3), (5e-3, 2e-3)),
+}
+#: Stiffnesses of Drake's bushings, newtons in a metre and newton metres in a radian.
+STIFFNESS = (1e6, 1e7, 1e8)
+#: What a process imports of each program.
+IMPORTS = {
+    "MuJoCo": "mujoco",
+    "EXUDYN": "exudyn",
+    "Drake": "pydrake.multibody.plant, pydrake.systems.analysis",
 }
 #: Tolerances of this package.
 TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12)
@@ -188,11 +205,12 @@ TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12)
 
 def programs(problem: Problem) -> dict[str, Iterator[tuple[str, float, Callable[[], Run]]]]:
     """All programs that are installed, with their settings."""
-    soft, hard = STEPS[problem.name]
+    soft, hard, drake = STEPS[problem.name]
     return {
         "regularize": of_this_package(problem, "all", TOLERANCES),
         "MuJoCo": of_mujoco(problem, soft),
         "EXUDYN": of_exudyn(problem, hard),
+        "Drake": of_drake(problem, drake, STIFFNESS),
     }
 
 
@@ -261,7 +279,7 @@ def compared(problem: Problem) -> Iterator[tuple[str, float]]:
         if own is None:
             continue
         start = cold(problem, float(own.setting.split()[-1])) if problem.spring is None else None
-        for program, module in (("MuJoCo", "mujoco"), ("EXUDYN", "exudyn")):
+        for program, module in IMPORTS.items():
             other = quickest(rows, program, error)
             if other is not None:
                 yield f"{problem.name} to {error:.0e} beside {program}", other.seconds / own.seconds
