@@ -1,5 +1,6 @@
 """What is written is compared with what was meant: every difference is named, and nothing else."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,14 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import Joint, joint_screws
 from regularize.model.joint_limits import JointLimits
 from regularize.model.joint_motion import reversed_joint
-from regularize.model.mechanism import Actuator, Coupling, JointDynamics, Mechanism
+from regularize.model.mechanism import (
+    Actuator,
+    Coupling,
+    JointDynamics,
+    Mechanism,
+    joint_in_world,
+)
+from regularize.model.prescribed_motion import PrescribedMotion
 from regularize.reduction.reduce import reduce
 from regularize.verification.bodies import mesh_place
 from regularize.verification.differences import differences
@@ -376,6 +384,72 @@ def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
         "there: independent loops 0 instead of 1: this is another machine",
         "there: redundant constraint equations 0 instead of 6: this is another machine",
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"joint": "pin_right"}, "moves `pin_right` instead of `plunger`"),
+        ({"kind": "position"}, "became a position instead of a motor"),
+        ({"gear": 3.0}, "has gear 3 instead of 2"),
+        ({"force_range": None}, "has force range None instead of"),
+        ({"control_range": (0.0, 1.0)}, "has control range .* instead of None"),
+        ({"gains": ActuatorGains(2.0, None, 0.5)}, "has control gain 2.0 instead of 1"),
+        ({"gains": ActuatorGains(1.0)}, "has velocity gain None instead of 0.5"),
+    ],
+)
+def test_motors_that_changed(changes: Any, words: str, gripper: Mechanism) -> None:
+    gains = ActuatorGains(1.0, None, 0.5)
+    motor = Actuator("motor", "plunger", gear=2.0, force_range=(-9.0, 9.0), gains=gains)
+    before = replace(gripper, actuators=(motor,))
+    assert differences(before, before) == []
+    found = differences(before, replace(gripper, actuators=(replace(motor, **changes),)))
+    (first, *_) = [f for f in found if f.code == "REG326"]
+    assert re.search(f"actuator `motor` {words}", first.message)
+
+
+def test_a_motor_of_a_joint_that_is_lost_is_named_by_its_joint(gripper: Mechanism) -> None:
+    closing = next(joint for joint in gripper.joints if joint.closure)
+    before = replace(gripper, actuators=(Actuator("motor", closing.name),))
+    rest = tuple(joint for joint in before.joints if joint is not closing)
+    found = differences(before, replace(before, joints=rest, actuators=()))
+    assert "is lost" in next(f.message for f in found if f.code == "REG326")
+
+
+def test_bodies_that_come_and_go_and_change_their_color(gripper: Mechanism) -> None:
+    """A body on a joint of its own changes the mobility as well."""
+    arm = joint_in_world("arm", gripper.ground, "more", "revolute", (0, 1, 0))
+    body = Body("more", Inertia(1.0, np.zeros(3), np.eye(3)))
+    more = replace(gripper, bodies=(*gripper.bodies, body), joints=(*gripper.joints, arm))
+    there = [f.message for f in differences(gripper, more) if f.code == "REG321"]
+    assert any("body `more` is there as well" in message for message in there)
+    gone = [f.message for f in differences(more, gripper) if f.code == "REG321"]
+    assert any("body `more` is not there" in message for message in gone)
+    massless = with_body(more, "more", inertia=None)
+    (made_up,) = differences(massless, more)
+    assert made_up.code == "REG322" and "that nobody stated (mass 1 kg)" in made_up.message
+    red, blue = (
+        with_body(more, "more", geometry=(Geometry("sphere", [0.1], color=color),))
+        for color in ((1.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 1.0))
+    )
+    (color,) = differences(red, blue)
+    assert (color.code, color.severity) == ("REG328", "note")
+    assert "the color of shape 1 of body `more` differs" in color.message
+
+
+def test_couplings_and_motions_that_come_and_go(gripper: Mechanism) -> None:
+    other = next(joint.name for joint in gripper.joints if joint.name != "plunger")
+    row = Coupling("pair", "gear", (("plunger", 0, 1.0), (other, 0, 2.0)))
+    both = replace(gripper, couplings=(*gripper.couplings, row))
+    (added,) = [f for f in differences(gripper, both) if f.code == "REG327"]
+    assert "which the model does not" in added.message
+    factor = replace(row, terms=(("plunger", 0, 1.0), (other, 0, 3.0)))
+    changed = replace(gripper, couplings=(*gripper.couplings, factor))
+    found = [f.message for f in differences(both, changed) if f.code == "REG327"]
+    assert len(found) == 2
+    drive = PrescribedMotion("turn", "plunger", "2*t")
+    (lost,) = differences(replace(gripper, motions=(drive,)), gripper)
+    assert lost.code == "REG327" and "prescribed motion `turn` is lost" in lost.message
 
 
 def test_another_machine_is_an_error(gripper: Mechanism) -> None:
