@@ -11,9 +11,10 @@ import pytest
 from mechanisms import moved
 
 import regularize as rg
-from regularize.lie.screw import Array, transform, unit
+from regularize.lie.screw import Array, exp, transform, unit
 from regularize.proofs.bennett import Dual, multiplied
 from regularize.proofs.focal import focal
+from regularize.proofs.incidence import Directions, Incidences, cross, dot, orthogonal
 from regularize.proofs.symmetric import symmetric
 from regularize.proofs.verifier import distance
 
@@ -129,3 +130,57 @@ def test_the_focal_mechanism_is_known_in_every_plane() -> None:
     assert found is not None
     off = [distance([*part.screws[e][:, 0]], space) for e, space in found.items()]
     assert max(off) < 1e-8
+
+
+def test_lines_meet_in_points_unless_they_are_parallel_or_skew() -> None:
+    """Three lines through a point, one parallel to the first, one that passes by."""
+    directions = Directions(1e-6, 1e-9)
+    ways = [(1, 0, 0), (1, 2, 0), (-2, 1, 3)]
+    numbers = [directions.add(np.array(way, dtype=float)) for way in ways]
+    assert directions.add(np.array([-3.0, 0.0, 1e-8])) == numbers[0]
+    exact = directions.exact()
+    lines = Incidences(exact, 1e-6, 1e-9)
+    point = np.array([0.25, -0.5, 2.0])
+    through = [
+        lines.add_line(n, point + 1.5 * np.array(w)) for n, w in zip(numbers, ways, strict=True)
+    ]
+    assert lines.add_line(numbers[1], point - np.array(ways[1])) == through[1]
+    lines.add_line(numbers[0], point + np.array([0.0, 1.0, 0.0]))
+    lines.add_line(numbers[2], point + np.array([0.0, 0.0, 0.5]))
+    lines.add_intersections([(0, 3), (0, 4), (1, 4)])
+    assert lines.centres == []
+    lines.add_intersections([(0, 1), (1, 2), (0, 2), (1, 3)])
+    np.testing.assert_allclose(lines.centres, [point, [0.75, 0.5, 2.0]], atol=1e-12)
+    on_line, centres = lines.exact()
+    met = [
+        sum(not any(cross(minus(c, place), exact[number])) for c in centres)
+        for place, (number, _) in zip(on_line, lines.lines, strict=True)
+    ]
+    assert met == [1, 2, 1, 1, 0]
+
+
+def minus(a: Sequence[Fraction], b: Sequence[Fraction]) -> list[Fraction]:
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def test_directions_keep_right_angles_and_planes_exactly() -> None:
+    """Two at right angles, and a third in their plane, turned so that no number is simple."""
+    turn = exp(np.array([0, 0, 0, 0.3, -1.1, 0.4]))[:3, :3]
+    directions = Directions(1e-6, 1e-9)
+    for way in ((1, 0, 0), (0, 1, 0), (3, 4, 0), (1, 1, 1)):
+        directions.add(turn @ way)
+    a, b, c, d, *_ = directions.exact()
+    assert dot(a, b) == 0 and dot(c, cross(a, b)) == 0 and dot(d, cross(a, b)) != 0
+    for exact, measured in zip((a, b, c, d), directions.measured, strict=False):
+        off = np.cross(unit(np.array(exact, dtype=float)), measured)
+        assert np.linalg.norm(off) < 1e-8
+
+
+def test_what_is_normal_to_vectors_is_a_basis_of_it() -> None:
+    x, y = [Fraction(1), Fraction(-2), Fraction(0)], [Fraction(3), Fraction(1), Fraction(-4)]
+    for vectors, count in (([], 3), ([x], 2), ([x, x], 2), ([x, y], 1), ([x, y, minus(x, y)], 1)):
+        basis = orthogonal([(v[0], v[1], v[2]) for v in vectors])
+        assert len(basis) == count == np.linalg.matrix_rank(np.array(basis, dtype=float))
+        assert not any(dot(v, b) for v in vectors for b in basis)
+    whole = [(Fraction(i == 0), Fraction(i == 1), Fraction(i == 2)) for i in range(3)]
+    assert orthogonal(whole) == []

@@ -259,7 +259,15 @@ def longer_screw(part: Any) -> None:
     joint["space"] = [["1", "0", "0", "0", "0", "1"]]
 
 
-HELD = [another_ring, no_ring, another_group, real_cut, longer_screw]
+def empty_relation(part: Any) -> None:
+    """A relation of joints that says nothing: it vanishes on all of them, wherever they are."""
+    step = next(step for step in part["steps"] if step["because"] == "held")
+    spaces = {joint["name"]: joint["space"] for joint in part["joints"]}
+    rows = annihilator(reduced([[*map(int, z)] for n in step["loop"] for z in spaces[n]]))
+    step["rows"] = written(rows[: len(step["rows"])])
+
+
+HELD = [another_ring, no_ring, another_group, real_cut, longer_screw, empty_relation]
 
 
 @pytest.fixture(scope="module")

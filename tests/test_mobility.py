@@ -169,3 +169,13 @@ def test_rounding_of_the_file_does_not_hide_a_planar_loop():
     reduction = reduce(ring("rounded", axes, points))
     assert (reduction.mobility, reduction.removed) == (1, 3)
     assert reduction.cells[0].generic.highest == 4
+
+
+def test_ranks_come_with_what_tolerances_a_hundred_times_off_would_say() -> None:
+    values = np.array([2.0, 2e-4 * 1.005, 2e-6 * 1.01, 2e-6 * 0.99, 2e-8 * 1.005, 2e-8 * 0.995])
+    found = decide_rank(values, 1e-6)
+    assert (found.rank, found.lowest, found.highest) == (3, 2, 5)
+    assert found.gap == pytest.approx(1.01 / 0.99)
+    none, full = decide_rank(np.zeros(2), 1e-6), decide_rank(values[:2], 1e-6)
+    assert (none.rank, none.gap, full.rank, full.gap) == (0, np.inf, 2, np.inf)
+    assert decide_rank(np.zeros(0), 1e-6).rank == 0

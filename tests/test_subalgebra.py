@@ -207,6 +207,18 @@ def test_the_store_knows_what_decompositions_know(seed: int, one: str, other: st
         assert np.allclose(basis @ basis.T, expected @ expected.T, atol=1e-9)
 
 
+@pytest.mark.parametrize("dimension", range(7))
+def test_a_space_and_its_complement_make_up_the_whole(dimension: int) -> None:
+    columns = np.random.default_rng(dimension).normal(size=(6, dimension))
+    basis = span(columns)
+    other = complement(basis)
+    both = np.hstack([basis, other])
+    np.testing.assert_allclose(both.T @ both, np.eye(6), atol=1e-12)
+    assert contains(basis, columns) is True
+    assert contains(basis, both) is (dimension == 6)
+    assert contains(basis, columns + 1e-7) and contains(basis, other[:, :0])
+
+
 @pytest.mark.parametrize("point", [(0.4, -0.2, 0.0), (2e-4, 0.0, 0.0), (1e-6, 0.0, 0.0)])
 @pytest.mark.parametrize("turn", [0.0, 0.6])
 def test_known_algebras_are_what_screws_generate(

@@ -25,6 +25,7 @@ from regularize.model.mechanism import (
 )
 from regularize.model.prescribed_motion import PrescribedMotion
 from regularize.reduction.reduce import reduce
+from regularize.verification.bodies import mesh_place
 from regularize.verification.differences import differences
 from regularize.verification.motions import motion_differences
 from regularize.verification.pairing import pair
@@ -337,6 +338,32 @@ def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
         said = [f.message.removeprefix("the file: ") for f in found if f.code == "REG321"]
         assert {*lost} <= {*said} and all(what in words or "ground" in words for words in said)
         assert len(said) == (2 * len(names) if what == "joint" else len(bodies))
+
+
+@pytest.mark.parametrize("pitch", [0.2, -0.05])
+def test_a_screw_in_urdf_is_a_hinge_that_a_slide_follows(pitch: float, tmp_path: Path) -> None:
+    """From the ground outwards, or the other way round."""
+    nut = Joint("nut", "ground", "a", "helical", joint_screws("helical", pitch=pitch))
+    ball = Inertia(1.0, np.zeros(3), np.eye(3))
+    bodies = (Body("ground"), Body("a", ball))
+    for joint in (nut, reversed_joint(nut)):
+        machine = Mechanism("nut", bodies, (joint,), ground="ground")
+        found = rg.save(machine, tmp_path / "nut.urdf")
+        assert {f.code for f in found if f.severity != "note"} <= {"REG321"}
+        (row,) = rg.load(tmp_path / "nut.urdf").couplings
+        assert len(row.terms) == 2
+
+
+def test_meshes_are_at_places_that_do_not_depend_on_the_file(tmp_path: Path) -> None:
+    machine = replace(tree(), path=str(tmp_path / "sub" / "tree.urdf"))
+    for uri, place in (
+        ("package://a/b.stl", "package://a/b.stl"),
+        ("../meshes/b.stl", str((tmp_path / "meshes" / "b.stl").resolve())),
+        ("#inside", "#inside"),
+        (None, ""),
+    ):
+        shape = Geometry("mesh" if uri else "box", np.ones(3), np.eye(4), uri=uri)
+        assert mesh_place(shape, machine) == [place]
 
 
 def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:

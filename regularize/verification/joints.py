@@ -28,9 +28,10 @@ def _place(comparison: Comparison, joint: Joint) -> Iterator[Diagnostic]:
     pairing, slides = comparison.pairing, comparison.pairing.slides
     parts = pairing.joints[joint.name]
     ends = [parts[0].parent, parts[-1].child]
-    if parts[-1].name in slides:
-        slide = slides[parts[-1].name]
-        ends[1] = slide.child if slide.parent == ends[1] else slide.parent
+    for k in (0, -1):  # a slide goes before a hinge that is turned round
+        slide = slides.get(parts[k].name)
+        across = {slide.parent: slide.child, slide.child: slide.parent} if slide else {}
+        ends[k] = across.get(ends[k], ends[k])
     ends = [pairing.bodies.get(end, end) for end in ends]
     wanted = [joint.parent, joint.child]
     freedoms = len(pairing.freedoms(joint))
