@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
-from mechanisms import n_fourbar
+from mechanisms import Z, joint_in_world, mechanism_of, n_fourbar
 
 import regularize as rg
+from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
+from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.connections import DisjointSets, biconnected
-from regularize.model.cycles import minimum_cycle_basis
+from regularize.model.cycles import Cycle, minimum_cycle_basis
 from regularize.model.graph_building import build
+from regularize.model.mechanism import Mechanism
 from regularize.reduction import mobility
-from regularize.reduction.many_loops import LoopRanks
+from regularize.reduction.many_loops import LoopRanks, each_configuration
 from regularize.reduction.short_loops import ShortLoops
 from regularize.statics.reactions import reactions
 
@@ -36,6 +41,42 @@ def test_many_windows_are_what_few_are(report: rg.Report) -> None:
     moves = {body.body: body.words for body in report.moving}
     assert moves["crank 7"].startswith("rotates about A7")
     assert moves["rod 7"] == {b.body: b.words for b in few.moving}["rod 1"]
+
+
+def scissor(pairs: int) -> Mechanism:
+    """Pairs of crossed bars in a row: two branches of the tree, each as long as the row."""
+    joints = [joint_in_world("A", "ground", "up 0", "revolute", Z, (-0.4, -0.3, 0.0))]
+    for k in range(pairs + 1):
+        at = 0.8 * k
+        joints.append(joint_in_world(f"M{k}", f"up {k}", f"down {k}", "revolute", Z, (at, 0, 0)))
+        if k < pairs:
+            up, down, end = f"up {k + 1}", f"down {k + 1}", at + 0.4
+            joints += [
+                joint_in_world(f"T{k}", f"up {k}", down, "revolute", Z, (end, 0.3, 0)),
+                joint_in_world(f"B{k}", f"down {k}", up, "revolute", Z, (end, -0.3, 0)),
+            ]
+    return mechanism_of("scissor", joints)
+
+
+def test_steps_aside_open_no_loop_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Steps along a row add up: those of a thousand loops open the last ones as far as these.
+    monkeypatch.setattr(
+        mobility, "_aside", lambda loops, rng: 10.0 * rng.normal(size=(3, loops.freedoms))
+    )
+
+    opened = []
+
+    def looked_at(
+        loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], rtol: float
+    ) -> list[LoopRanks]:
+        opened.append(np.abs(loops.residual(loops.state(q))).max() * loops.length)
+        return each_configuration(loops, q, cycles, rtol)
+
+    monkeypatch.setattr(mobility, "each_configuration", looked_at)
+    reduction = rg.reduce(scissor(60), configurations=0)
+    assert (reduction.mobility, reduction.redundant) == (2, 180)
+    closed, aside = opened
+    assert closed < 1e-9 < aside <= 0.1 * 0.5  # of half a metre, the size of a rhombus
 
 
 def test_ranks_and_self_stress_add_up(report: rg.Report) -> None:

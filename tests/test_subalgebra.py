@@ -205,3 +205,28 @@ def test_the_store_knows_what_decompositions_know(seed: int, one: str, other: st
     ):
         basis = spaces.basis(found)
         assert np.allclose(basis @ basis.T, expected @ expected.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("point", [(0.4, -0.2, 0.0), (2e-4, 0.0, 0.0), (1e-6, 0.0, 0.0)])
+@pytest.mark.parametrize("turn", [0.0, 0.6])
+def test_known_algebras_are_what_screws_generate(
+    point: tuple[float, float, float], turn: float
+) -> None:
+    spaces = MotionSpaces(subalgebra.RTOL)
+    center = np.zeros(3) if turn else np.array(point)
+    axes = [(0, 0, 1), (0, np.sin(turn), np.cos(turn)), (np.sin(turn), 0, np.cos(turn))]
+    hinges = [
+        screw.helical(axis, k * center, 0.0 if k < 3 else 0.3)[:, None]
+        for k, axis in enumerate([*axes, axes[0]])
+    ]
+    numbers = [spaces.number(subalgebra.span(hinge)) for hinge in hinges]
+    for a, one in zip(numbers, hinges, strict=True):
+        for b, other in zip(numbers, hinges, strict=True):
+            unit, freedom = subalgebra.span(one), subalgebra.span(other)
+            for found, wanted in (
+                (spaces.join(a, b), subalgebra.lie_closure(np.hstack([unit, freedom]))),
+                (spaces.saturate(a, b), subalgebra.saturation(unit, freedom)),
+            ):
+                basis = spaces.basis(found)
+                assert basis.shape == wanted.shape
+                assert subalgebra.contains(basis, wanted) and subalgebra.contains(wanted, basis)

@@ -160,18 +160,15 @@ def exp(twist: Array) -> Array:
 
 def log_rotation(R: Array) -> Array:
     """Rotation vectors of rotation matrices, shape (..., 3)."""
-    w = 0.5 * np.stack(
-        [
-            R[..., 2, 1] - R[..., 1, 2],
-            R[..., 0, 2] - R[..., 2, 0],
-            R[..., 1, 0] - R[..., 0, 1],
-        ],
-        axis=-1,
-    )
-    sine = np.sqrt(np.sum(w * w, axis=-1))
+    w = np.empty(R.shape[:-1])
+    w[..., 0] = R[..., 2, 1] - R[..., 1, 2]
+    w[..., 1] = R[..., 0, 2] - R[..., 2, 0]
+    w[..., 2] = R[..., 1, 0] - R[..., 0, 1]
+    w *= 0.5
+    sine = np.sqrt(np.add.reduce(w * w, axis=-1))
     cosine = 0.5 * (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1.0)
-    angle = np.arctan2(sine, cosine)
-    w *= np.where(sine > 1e-9, angle / np.where(sine > 1e-9, sine, 1.0), 1.0)[..., None]
+    angle, some = np.arctan2(sine, cosine), sine > 1e-9
+    w *= np.where(some, angle / np.where(some, sine, 1.0), 1.0)[..., None]
     # Near half a turn the sine says little; quaternions do.
     half_turn = cosine < -0.9
     if half_turn.any():
@@ -205,7 +202,7 @@ def inverse_left_jacobian(w: Array) -> Array:
     :math:`\dot w = J_l^{-1}(w)\,\omega` where :math:`w` is the rotation vector of R and
     :math:`\omega` its angular velocity in the fixed frame.
     """
-    theta = np.linalg.norm(w, axis=-1)[..., None, None]
+    theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-3
     safe = np.where(small, 1.0, theta)
     factor = np.where(

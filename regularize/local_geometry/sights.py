@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,8 +33,8 @@ class Sight:
 
     def aside(self, other: Sight) -> float:
         """Part of the way to another configuration that is not straight ahead from here."""
-        way, tangent = other.way, self.tangent
-        return float(np.linalg.norm(way - tangent @ (tangent.T @ way)))
+        off = other.way - self.tangent @ (self.tangent.T @ other.way)
+        return math.sqrt(off @ off)
 
     @property
     def freedoms(self) -> int:

@@ -23,8 +23,8 @@ class JointMotions:
         edges = [loops.graph.edges[index] for index in loops.edges]
         place = {edge.index: i for i, edge in enumerate(edges)}
         self._count, self._freedoms = len(edges), loops.freedoms
-        #: Coordinates, edges and powers of the screws that move k-th in a row of single motions.
-        self._rows: list[tuple[NDArray[np.intp], NDArray[np.intp], Array]] = []
+        #: Coordinates, edges and screws of the single motions that come k-th in a row.
+        self._rows: list[tuple[NDArray[np.intp], NDArray[np.intp], OneScrew]] = []
         singles = [edge for edge in edges if not edge.group]
         for k in range(max((edge.freedoms for edge in singles), default=0)):
             alike = [edge for edge in singles if edge.freedoms > k]
@@ -32,7 +32,7 @@ class JointMotions:
                 (
                     np.array([loops.local(edge.index)[k] for edge in alike]),
                     np.array([place[edge.index] for edge in alike]),
-                    np.array([edge.screws[:, k] for edge in alike]),
+                    OneScrew(np.array([edge.screws[:, k] for edge in alike])),
                 )
             )
         self._groups = _by_freedoms(loops, [edge for edge in edges if edge.group])
@@ -52,7 +52,7 @@ class JointMotions:
         moved[..., range(4), range(4)] = 1.0
         carried = np.zeros((len(q), self._freedoms, 4, 4))
         for k, (columns, places, screws) in enumerate(self._rows):
-            own = screw.exp(q[:, columns, None] * screws)
+            own = screws.motions(q[:, columns])
             before = moved[:, places]
             carried[:, columns] = before
             moved[:, places] = own if k == 0 else before @ own
@@ -88,6 +88,35 @@ class JointMotions:
             )
             twists = screw.log(screw.inverse(before) @ after)
             result[:, columns] = np.einsum("gij,ngi->ngj", basis, twists)
+        return result
+
+
+class OneScrew:
+    r"""Motions about one screw each, by how far.
+
+    With :math:`\omega = 1` the exponential is
+    :math:`I + q \hat S + (1 - \cos q) \hat S^2 + (q - \sin q) \hat S^3`.
+
+    Args:
+        screws: Those of k joints, shape (k, 6).
+    """
+
+    def __init__(self, screws: Array) -> None:
+        """Take their powers, those of turns by one radian."""
+        rate = np.sqrt(np.add.reduce(screws[:, 3:] ** 2, axis=1))
+        self._rate = np.where(rate > 0.0, rate, 1.0)
+        first = screw.hat(screws / self._rate[:, None])
+        second = first @ first
+        self._powers = first, second, second @ first
+
+    def motions(self, q: Array) -> Array:
+        """Transforms for coordinates (N, k), shape (N, k, 4, 4)."""
+        angle = (q * self._rate)[..., None, None]
+        first, second, third = self._powers
+        result = angle * first
+        result += (1.0 - np.cos(angle)) * second
+        result += (angle - np.sin(angle)) * third
+        result += screw.IDENTITY
         return result
 
 

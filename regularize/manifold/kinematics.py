@@ -90,6 +90,7 @@ class LoopKinematics(LoopTree):
         for joint in joints:
             self._joint_screws[self.local(joint.index)] = joint.screws.T
         self._turns = np.any(self._joint_screws[:, 3:] != 0.0, axis=1)
+        self._parts = self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
         self._measure(length, np.zeros(3) if center is None else center)
         self.coupling, self.coupling_offset = self._couplings()
 
@@ -146,9 +147,10 @@ class LoopKinematics(LoopTree):
         chords = [self._place[chord] for chord in self.chords]
         T_chord = on_parent[:, chords] @ moved[:, chords]
         T_target = T_world[:, self._child[chords]] @ self._T_child[chords]
-        R = frames[..., :3, :3]
-        v, w = np.moveaxis(R @ self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2), -1, 0)
-        screws = np.concatenate([v + screw.cross(frames[..., :3, 3], w), w], axis=-1)
+        turned = frames[..., :3, :3] @ self._parts
+        screws = np.empty((*turned.shape[:2], 6))
+        screws[..., 3:] = w = turned[..., 1]
+        screws[..., :3] = turned[..., 0] + screw.cross(frames[..., :3, 3], w)
         return State(q, T_world, screws, T_chord, T_target)
 
     def node_poses(self, q: Array) -> Array:
@@ -212,8 +214,10 @@ class LoopKinematics(LoopTree):
             state.T_world_chord[..., :3, :3], -1, -2
         )
         errors = np.concatenate([gap / self.length, screw.log_rotation(R)], axis=-1)
-        coupled = state.q @ self.coupling.T - self.coupling_offset
-        return np.hstack([errors.reshape(len(state.q), 6 * len(self.chords)), coupled])
+        errors = errors.reshape(len(state.q), 6 * len(self.chords))
+        if not len(self.coupling):
+            return errors
+        return np.hstack([errors, state.q @ self.coupling.T - self.coupling_offset])
 
     def residual_jacobian(self, state: State) -> Array:
         """Exact derivative of ``residual`` by velocities, (N, 6 L + C, n), closed or not."""
@@ -251,8 +255,10 @@ class LoopKinematics(LoopTree):
     def _with_couplings(self, loop_rows: Array) -> Array:
         """Stack the couplings below loop rows of shape (N, L, 6, n)."""
         N = len(loop_rows)
-        coupling = np.broadcast_to(self.coupling, (N, *self.coupling.shape))
         rows = loop_rows.reshape(N, 6 * loop_rows.shape[1], self.freedoms)
+        if not len(self.coupling):
+            return rows
+        coupling = np.broadcast_to(self.coupling, (N, *self.coupling.shape))
         return np.concatenate([rows, coupling], axis=1)
 
     def scaled(self, twists: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from regularize.lie.screw import Array
 from regularize.manifold.gaps import CLOSED
 from regularize.model.graph import EdgeId
+from regularize.reduction.alike import AlikeCells
 from regularize.reduction.certificate import Certificate, Certifier
 from regularize.reduction.cuts import Cut
 from regularize.reduction.groups import grouped, with_rows
@@ -42,19 +43,33 @@ class Cell:
     certificate: Certificate
 
 
-def reduce_cell(
-    setting: Setting, edges: Sequence[EdgeId], *, numerical: Numerical, configurations: int
-) -> Cell:
-    """Reduce all parts of a cell.
-
-    If the kept rows turn out too few at the tolerance asked for, smaller ones are tried; in the end
-    nothing is removed.
+def reduce_cells(setting: Setting, *, numerical: Numerical, configurations: int) -> list[Cell]:
+    """Reduce all cells of a mechanism, in order.
 
     Args:
         setting: The assembled mechanism and the options.
-        edges: Edges of the cell.
         numerical: Whether to remove rows on numerical evidence as well, and where they are missed.
-        configurations: Number of configurations for the certificate.
+        configurations: Number of configurations for the certificates.
+    """
+    memory = AlikeCells(setting)
+    return [
+        _reduced(setting, edges, memory, numerical=numerical, configurations=configurations)
+        for edges in setting.graph.cells
+    ]
+
+
+def _reduced(
+    setting: Setting,
+    edges: Sequence[EdgeId],
+    memory: AlikeCells,
+    *,
+    numerical: Numerical,
+    configurations: int,
+) -> Cell:
+    """A cell with all its parts reduced.
+
+    If the kept rows turn out too few at the tolerance asked for, smaller ones are tried; in the end
+    nothing is removed.
     """
     setting = setting.of_cell(edges)
     inside = set(edges)
@@ -63,10 +78,15 @@ def reduce_cell(
     certify = Certifier(setting, edges, configurations)
     for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol) if _closed(setting, edges) else ():
         parts = [reduce_part(setting, block, tolerance) for block in blocks]
-        visited, first = certify(_cuts(parts))
-        if not first.holds:
-            continue
-        mobility = _mobility(setting, edges, parts, visited)
+        figure = memory.figure(setting, edges, parts)
+        before = memory.recall(setting, figure)
+        if before is None:
+            visited, first = certify(_cuts(parts))
+            if not first.holds:
+                continue
+            mobility = _mobility(setting, edges, parts, visited)
+        else:
+            mobility, first = before.mobility, before.certificate
         parts = [with_rank(setting, part, mobility) for part in parts]
         if any(part.dimension < part.rank for part in parts):
             continue
@@ -85,10 +105,16 @@ def reduce_cell(
                     known = with_rows(setting, final)
                     also = certify if known is setting else Certifier(known, edges, configurations)
                     _, certificate = also(_cuts(final))
-                place = weakest(setting, final, mobility, thorough=_seen(final))
+                settled = certificate is first and not any(part.held for part in final)
+                if before is not None and before.settled and settled:
+                    place = before.place
+                else:
+                    place = weakest(setting, final, mobility, thorough=_seen(final))
                 # What is seen and not proved is measured by what was asked for.
                 firm = place is None or place.ratio > setting.rtol or _seen(final)
                 if certificate.holds and firm:
+                    if before is None:
+                        memory.remember(figure, setting, first, mobility, settled, place)
                     return Cell(mobility, tuple(final), replace(certificate, nearest=place))
     return _unreduced(setting, edges, blocks)
 

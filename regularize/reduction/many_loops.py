@@ -94,14 +94,14 @@ class LoopRanks:
         points = (on_parent @ np.array([edge.T_parent for edge in edges]))[:, :3, 3]
         place = {e: i for i, e in enumerate(loops.edges)}
         result, smallest = np.tile(np.eye(6), (len(self.cycles), 1, 1)), loops.length
-        for matrix, cycle in zip(result, self.cycles, strict=True):
-            own = points[[place[e] for e in cycle.edges]]
-            center = 0.5 * (own.min(axis=0) + own.max(axis=0))
-            length = float(np.max(np.linalg.norm(own - center, axis=1))) or loops.length
-            arm = (loops.center - center) / loops.length
-            matrix[:3, 3:] = screw.cross_matrix(arm)
-            matrix[:3] *= loops.length / length
-            smallest = min(smallest, length)
+        for chosen in alike([cycle.length for cycle in self.cycles]):
+            own = points[[[place[e] for e in self.cycles[i].edges] for i in chosen]]
+            center = 0.5 * (own.min(axis=1) + own.max(axis=1))
+            length = np.max(np.linalg.norm(own - center[:, None], axis=2), axis=1)
+            length[length == 0.0] = loops.length
+            result[chosen, :3, 3:] = screw.cross_matrix((loops.center - center) / loops.length)
+            result[chosen, :3] *= (loops.length / length)[:, None, None]
+            smallest = min(smallest, float(length.min()))
         return result, smallest
 
     @cached_property

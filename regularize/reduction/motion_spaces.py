@@ -37,6 +37,8 @@ class MotionSpaces:
         self._bases: list[Array] = [subalgebra.ZERO, subalgebra.FULL]
         self._numbers: dict[bytes, SpaceId] = {}
         self._memory: dict[tuple[Operation, SpaceId, SpaceId], SpaceId] = {}
+        #: Algebras of three dimensions, those met last first.
+        self._algebras: list[SpaceId] = []
 
     def number(self, basis: Array) -> SpaceId:
         """Number of the subspace with this orthonormal basis."""
@@ -108,11 +110,40 @@ class MotionSpaces:
                 return a if smaller else b
             if self._within(b, a):
                 return b if smaller else a
-        return self.number(operation(self._bases[a], self._bases[b], self.rtol))
+        generates = operation in (closure_of_sum, subalgebra.saturation)
+        if generates and (known := self._generated(a, b)) is not None:
+            return known
+        found = self.number(operation(self._bases[a], self._bases[b], self.rtol))
+        if operation is closure_of_sum and self.dimension(found) == 3:
+            self._algebras = [found, *(other for other in self._algebras[:3] if other != found)]
+        return found
+
+    def _generated(self, a: SpaceId, b: SpaceId) -> SpaceId | None:
+        """The algebra of three dimensions met before that two screws generate, if they do.
+
+        With two screws it contains their brackets. Where these are clearly independent of the
+        first, they make up all of it, as closure and as saturation.
+        """
+        if self.dimension(a) != 1 or self.dimension(b) != 1:
+            return None
+        one, other = self._bases[a][:, 0], self._bases[b][:, 0]
+        across = screw.bracket(other, one)
+        size = float(np.linalg.norm(across))
+        if size < 100.0 * self.rtol:
+            return None
+        across /= size
+        three = np.stack([one, across, screw.bracket(other, across)], axis=1)
+        for number in self._algebras:
+            algebra = self._bases[number]
+            inside = algebra.T @ three
+            off = max(np.linalg.norm(x - algebra @ (algebra.T @ x)) for x in (one, other))
+            if off <= EXACT.closed and abs(np.linalg.det(inside)) > 0.1:
+                return number
+        return None
 
     def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
         symmetric = operation not in (subalgebra.saturation, brackets)
-        key = (operation, min(a, b), max(a, b)) if symmetric else (operation, a, b)
+        key = (operation, b, a) if symmetric and a > b else (operation, a, b)
         if key not in self._memory:
             self._memory[key] = self._done(operation, a, b)
         return self._memory[key]

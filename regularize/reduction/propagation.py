@@ -141,13 +141,11 @@ class Propagation:
         """
         spaces = self.spaces
         reach = _Reach(self, cycle)
-        # No space can be smaller than what the screws of an untouched loop span at the pose.
-        floor = 0
-        if not self._closed & set(cycle.nodes):
-            number = MotionSpaces.ZERO
-            for e in cycle.edges:
-                number = spaces.add(number, self.freedoms[e])
-            floor = spaces.dimension(number)
+        # No space can be smaller than what the screws of joints span that nothing else holds.
+        number = MotionSpaces.ZERO
+        for e in self._loose(cycle):
+            number = spaces.add(number, self.freedoms[e])
+        floor = spaces.dimension(number)
         best: Closing | None = None
         for cut in cuts:
             for closing in self.closings(cycle, cut, reach):
@@ -158,6 +156,21 @@ class Propagation:
         if best is None:
             raise ValueError("a loop needs at least one joint to cut")
         return best
+
+    def _loose(self, cycle: Cycle) -> Sequence[EdgeId]:
+        """Joints that are free as long as a loop is open, whichever of those missing is its cut.
+
+        All of them where it touches no closed loop; else those missing, where they are in one row
+        between bodies of which nothing is known: every body of the loop sees the screws of all.
+        """
+        if not self._closed & set(cycle.nodes):
+            return cycle.edges
+        missing = self.missing(cycle)
+        # A node is left through the edge of the same place.
+        ends = zip(cycle.nodes, cycle.edges, (cycle.edges[-1], *cycle.edges), strict=False)
+        inner = [n for n, after, before in ends if {after, before} <= set(missing)]
+        row = len(missing) - len(inner) == 1 and not any(n in self._neighbours for n in inner)
+        return missing if row else ()
 
     def closings(self, cycle: Cycle, cut: EdgeId, reach: _Reach | None = None) -> Iterator[Closing]:
         """The spaces that a cut sees from either of its bodies."""
@@ -259,8 +272,11 @@ class Propagation:
                 continue
             for k in self._neighbours[i] & self._neighbours[j]:
                 to_i, to_j = self._known(i, k), self._known(j, k)
-                self._tighten(self.path((i, k), across, to_j), queue)
-                self._tighten(self.path((j, k), across, to_i), queue)
+                for x, beyond in ((i, to_j), (j, to_i)):
+                    known = self._known(x, k).space
+                    around = self.spaces.join(across.space, beyond.space)
+                    if self.spaces.meet(known, around) != known:
+                        self._tighten(self.path((x, k), across, beyond), queue)
 
     def _known(self, i: NodeId, j: NodeId) -> Fact:
         return self._facts[min(i, j), max(i, j)]

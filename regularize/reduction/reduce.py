@@ -26,7 +26,7 @@ from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism, shortened
 from regularize.model.named_columns import table_html
-from regularize.reduction.cell import reduce_cell
+from regularize.reduction.cell import reduce_cells
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut
 from regularize.reduction.held import Held
@@ -318,10 +318,7 @@ def reduce(
     assembly = assemble(graph, seed=seed)
     prescribed = prescribed_cuts(graph, keep_cuts, cuts)
     setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler, groups)
-    cells = [
-        reduce_cell(setting, edges, numerical=numerical, configurations=configurations)
-        for edges in graph.cells
-    ]
+    cells = reduce_cells(setting, numerical=numerical, configurations=configurations)
     certificates = [cell.certificate for cell in cells if cell.parts]
     # What can never move has one configuration, and says nothing of how many the others have.
     mobile = [cell.certificate for cell in cells if cell.parts and cell.mobility.finite != 0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -52,10 +53,7 @@ def causes(
         One chain, two, or none where the loop alone does not prove it.
     """
     for chains in _partitions(edges):
-        algebras = [
-            subalgebra.lie_closure(np.hstack([part.screws[e] for e in chain]), rtol)
-            for chain in chains
-        ]
+        algebras = [_algebra(part, chain, rtol) for chain in chains]
         if max(np.max(np.abs(covector @ a), initial=0.0) for a in algebras) < TOLERANCE:
             return tuple(
                 FixingChain(
@@ -65,6 +63,12 @@ def causes(
                 for chain, algebra in zip(chains, algebras, strict=True)
             )
     return ()
+
+
+@lru_cache(maxsize=32)  # all directions of a cut are looked for in the same chains
+def _algebra(part: Part, chain: tuple[EdgeId, ...], rtol: float) -> Array:
+    """The motion algebra of some joints of a part in a row."""
+    return subalgebra.lie_closure(np.hstack([part.screws[e] for e in chain]), rtol)
 
 
 def _partitions(edges: tuple[EdgeId, ...]) -> Iterator[tuple[tuple[EdgeId, ...], ...]]:

@@ -75,12 +75,12 @@ def _shaky(
     reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
     """Velocities that no motion follows and what forbids them, on each branch that there is."""
-    found = [
-        (branch.local, branch.rank, f" on branch {number}")
-        for number, branch in _numbered(reduction, cell)
-    ]
-    if len(found) < 2:
-        found = [(cell.local, cell.generic.rank, "")]
+    found = [(cell.local, cell.generic.rank, "")]
+    if len(cell.branches) > 1:
+        found = [
+            (branch.local, branch.rank, f" on branch {number}")
+            for number, branch in _numbered(reduction, cell)
+        ]
     cut = []
     for local, rank, where in found:
         allowed = cell.freedoms - rank

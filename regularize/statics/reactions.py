@@ -58,7 +58,8 @@ def reactions(reduction: Reduction) -> tuple[Reaction, ...]:
             root = equilibrium.loops.root_of[edge.parent]
             R = reduction.reference.T_world_node[0, every.row(root), :3, :3]
             wrenches = equilibrium.about(field, equilibrium.origin(e)[:3, 3])
-            found[edge.joint.name] = tuple(directions(np.kron(np.eye(2), R) @ wrenches))
+            turned = np.vstack([R @ wrenches[:3], R @ wrenches[3:]])
+            found[edge.joint.name] = tuple(directions(turned))
     return tuple(
         Reaction(joint.name, found.get(joint.name, ()))
         for joint in graph.mechanism.joints
