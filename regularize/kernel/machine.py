@@ -176,7 +176,7 @@ class Machine:
             "first": [loop.first for loop in loops],
             "second": [loop.second for loop in loops],
             "row": row,
-            "closing": [CLOSINGS.index(_closing(loop)) for loop in loops],
+            "closing": [CLOSINGS.index(closing_of(loop)) for loop in loops],
             "sign": [loop.sign for loop in loops],
             "row_point": [(inverse(turned[x.first]) @ x.row_frame)[:3, 3] for x in loops],
             "first_frame": _poses(
@@ -200,14 +200,14 @@ def _to_z(part: MovingPart) -> Array:
     return frame_about(part.axis) if part.kind in ("turn", "circle", "slide") else np.eye(4)
 
 
-def _closing(loop: Loop) -> str:
+def closing_of(loop: Loop) -> str:
     """How a loop's closing joint moves: a screw through its frame without pitch is a hinge."""
     return "hinge" if loop.closing == "screw" and not loop.screws[:3].any() else loop.closing
 
 
 def _to_hinge(loop: Loop) -> Array:
     """The frame in which the kernel has a closing hinge: its axis is z there."""
-    if _closing(loop) != "hinge":
+    if closing_of(loop) != "hinge":
         return np.eye(4)
     axis = loop.screws[3:, 0]
     return frame_about(axis / np.linalg.norm(axis))

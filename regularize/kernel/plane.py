@@ -6,12 +6,14 @@ while every motion is zero, so that only the parts' own motions turn them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from regularize.kernel.machine import Machine, frame_about
+from regularize.kernel.machine import Loop, Machine, closing_of, frame_about
 from regularize.kernel.posing import freedoms
+from regularize.lie.screw import Array
 
 
 def plane_sections(machine: Machine, *, rounding: float = 1e-13) -> dict[str, Any] | None:
@@ -51,7 +53,18 @@ def plane_sections(machine: Machine, *, rounding: float = 1e-13) -> dict[str, An
         np.concatenate([x.covectors[:, :3] @ R[:2].T, x.covectors[:, 3:] @ R[2:].T], axis=1)
         for x, R in zip(machine.loops, turned, strict=True)
     ]
+    hinged = all(_is_flat_hinge(x, poses, axes[:, 2], rounding) for x in machine.loops)
+    ends = [
+        [poses[part][:3, :3] @ T[:3, 3] for part, T in both]
+        for both in (
+            [(x.first, x.first_frame) for x in machine.loops],
+            [(x.second, x.second_frame) for x in machine.loops],
+        )
+    ]
     return {
+        "flat": [True, hinged],
+        "flat_first": np.array(ends[0]).reshape(-1, 3) @ axes[:, :2],
+        "flat_second": np.array(ends[1]).reshape(-1, 3) @ axes[:, :2],
         "flat_placement": np.array([np.zeros(3), *arms]) @ axes[:, :2],
         "flat_axis": np.concatenate(columns),
         "flat_inertia": np.array(inertias),
@@ -59,3 +72,16 @@ def plane_sections(machine: Machine, *, rounding: float = 1e-13) -> dict[str, An
         "flat_point": np.array(arms_of_rows).reshape(-1, 3) @ axes[:, :2],
         "flat_covector": np.concatenate([np.zeros((0, 3)), *covectors]),
     }
+
+
+def _is_flat_hinge(loop: Loop, poses: Sequence[Array], normal: Array, rounding: float) -> bool:
+    """Whether a loop closes by a hinge across the plane, and its rows say nothing of leaving it."""
+    if closing_of(loop) != "hinge":
+        return False
+    axis = loop.screws[3:, 0] / np.linalg.norm(loop.screws[3:, 0])
+    ends = (loop.first, loop.first_frame), (loop.second, loop.second_frame)
+    turned = [np.cross(poses[part][:3, :3] @ T[:3, :3] @ axis, normal) for part, T in ends]
+    R = (poses[loop.first] @ loop.row_frame)[:3, :3]
+    along = loop.covectors[:, :3] @ R.T @ normal
+    across = np.cross(loop.covectors[:, 3:] @ R.T, normal)
+    return bool(max(np.max(np.abs(x), initial=0.0) for x in (*turned, along, across)) <= rounding)

@@ -20,6 +20,7 @@
 #include "closure.c"
 #include "elimination.c"
 #include "responses.c"
+#include "flat_rows.c"
 #include "residual.c"
 #include "shortest.c"
 #include "shortest_deep.c"

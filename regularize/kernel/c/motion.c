@@ -129,17 +129,16 @@ static int close_state(const Tables *t, Workspace *w, const double *limits, int 
     if (rows == 0) return 0;
     for (int round = 0; round < 5; ++round) {
         double largest = 0.0;
-        positions(t, w, q);
         if (row_errors(t, w, q, w->values)) return 1;
         for (int r = 0; r < rows; ++r) largest = fmax(largest, fabs(w->values[r]));
         if (!(largest > limits[0] || (careful && round == 0)) || round == 4) break;
-        if (correct(t, w, w->values, NULL, limits[1], w->correction)) return 1;
+        if (correct(t, w, q, w->values, NULL, limits[1], w->correction)) return 1;
         integrate(t, w->correction, q);
     }
     load_rows_of_velocities(t, w);
     row_speeds(t, w, v, w->values);
     w->clearness[0] = 1.0;
-    if (correct_velocities(t, w, w->values, NULL, limits[1], w->correction)) return 1;
+    if (correct_velocities(t, w, q, w->values, NULL, limits[1], w->correction)) return 1;
     add_to(w->correction, nv, v);
     return 0;
 }

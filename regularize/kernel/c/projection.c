@@ -66,9 +66,10 @@ static void integrate(const Tables *t, const double *step, double *configuration
 }
 
 /* The shortest step by elimination, for dependent rows and where velocities are held. */
-static int eliminated_step(const Tables *t, Workspace *w, const double *errors, const double *held,
-                           double singular, double *step) {
+static int eliminated_step(const Tables *t, Workspace *w, const double *q, const double *errors,
+                           const double *held, double singular, double *step) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
+    if (t->flat[1]) positions(t, w, q);
     place_columns(t, w);
     place_covectors(t, w);
     place_rows(t, w, w->rows);
@@ -83,8 +84,9 @@ static int eliminated_step(const Tables *t, Workspace *w, const double *errors, 
 
 /* The shortest change of velocities (nv,) by which the rows change by -errors (rows,), after
  * load_rows_of_velocities(); those that are held stay. */
-static int correct_velocities(const Tables *t, Workspace *w, const double *errors,
-                              const double *held, double singular, double *change) {
+static int correct_velocities(const Tables *t, Workspace *w, const double *q,
+                              const double *errors, const double *held, double singular,
+                              double *change) {
     if (t->size[gram_rows_size] || t->size[near_cells_size]) {
         multiply_rows(t, w);
         if (factor_rows(t, w) == 0) {
@@ -92,18 +94,18 @@ static int correct_velocities(const Tables *t, Workspace *w, const double *error
             if (solve_shortest_deep(t, w, errors, held, change) == 0) return 0;
         }
     }
-    return eliminated_step(t, w, errors, held, singular, change);
+    return eliminated_step(t, w, q, errors, held, singular, change);
 }
 
-/* The shortest step (nv,) that takes errors (rows,) away to first order, after positions(), at most
+/* The shortest step (nv,) that takes errors (rows,) away to first order, after row_errors(), at most
  * of length one in each entry; velocities that are held stay zero. */
-static int correct(const Tables *t, Workspace *w, const double *errors, const double *held,
-                   double singular, double *step) {
+static int correct(const Tables *t, Workspace *w, const double *q, const double *errors,
+                   const double *held, double singular, double *step) {
     const int nv = t->size[nv_size];
     double largest = 1.0;
     load_rows_of_velocities(t, w);
     if (held != NULL) hold_velocities(t, w, held);
-    if (correct_velocities(t, w, errors, held, singular, step)) return 1;
+    if (correct_velocities(t, w, q, errors, held, singular, step)) return 1;
     for (int i = 0; i < nv; ++i) largest = fmax(largest, fabs(step[i]));
     for (int i = 0; i < nv; ++i) step[i] /= largest;
     return 0;
@@ -113,9 +115,8 @@ static int correct(const Tables *t, Workspace *w, const double *errors, const do
 static int newton_step(const Tables *t, Workspace *w, const double *const *in,
                        double *const *out) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
-    positions(t, w, in[0]);
     if (row_errors(t, w, in[0], out[1])) return 1;
-    if (correct(t, w, out[1], NULL, DEPENDENT, w->correction)) return 1;
+    if (correct(t, w, in[0], out[1], NULL, DEPENDENT, w->correction)) return 1;
     integrate(t, w->correction, out[0]);
     return 0;
 }
@@ -132,7 +133,6 @@ static int project(const Tables *t, Workspace *w, const double *const *in, doubl
     for (int i = 0; i < nq; ++i) q[i] = in[0][i];
     for (int round = 0; round <= (int)in[2][3]; ++round) {
         double size = 0.0, largest = 0.0;
-        positions(t, w, q);
         if (row_errors(t, w, q, w->values)) return 1;
         for (int r = 0; r < rows; ++r) {
             size += w->values[r] * w->values[r];
@@ -144,7 +144,7 @@ static int project(const Tables *t, Workspace *w, const double *const *in, doubl
             for (int i = 0; i < nq; ++i) out[0][i] = q[i];
         }
         if (!(largest > wanted) || (idle > 1 && length <= same)) break;
-        if (correct(t, w, w->values, in[1], in[2][4], w->correction)) return 1;
+        if (correct(t, w, q, w->values, in[1], in[2][4], w->correction)) return 1;
         length = 0.0;
         for (int i = 0; i < nv; ++i) length = fmax(length, fabs(w->correction[i]));
         integrate(t, w->correction, q);

@@ -231,18 +231,9 @@ static int loop_error(const Tables *t, const Workspace *w, int i, double *error)
     return 0;
 }
 
-/* Errors of all rows (rows,), after positions(); 1 where a closing joint's motion is not found. */
-static int row_errors(const Tables *t, const Workspace *w, const double *q, double *errors) {
+/* Errors of the couplings. */
+static int coupling_errors(const Tables *t, const double *q, double *errors) {
     const int loops = t->size[loop_rows_size];
-    double error[6];
-    for (int i = 0; i < t->size[closures_size]; ++i) {
-        if (t->closing[i] == HINGE) {
-            hinge_error(t, w, i, error);
-        } else if (loop_error(t, w, i, error)) {
-            return 1;
-        }
-        for (int r = t->row[i]; r < t->row[i + 1]; ++r) errors[r] = work(t->covector + 6 * r, error);
-    }
     for (int r = loops; r < t->size[rows_size]; ++r) {
         errors[r] = -t->target[r - loops];
         for (int e = t->coupling[r - loops]; e < t->coupling[r - loops + 1]; ++e) {
@@ -256,8 +247,28 @@ static int row_errors(const Tables *t, const Workspace *w, const double *q, doub
     return 0;
 }
 
+/* Errors of all rows (rows,), and where all parts are, in the plane where there is one; 1 where a
+ * closing joint's motion is not found. */
+static int row_errors(const Tables *t, Workspace *w, const double *q, double *errors) {
+    double error[6];
+    if (t->flat[1]) {
+        place_flat_parts(t, w, q);
+        flat_errors(t, w, errors);
+        return coupling_errors(t, q, errors);
+    }
+    positions(t, w, q);
+    for (int i = 0; i < t->size[closures_size]; ++i) {
+        if (t->closing[i] == HINGE) {
+            hinge_error(t, w, i, error);
+        } else if (loop_error(t, w, i, error)) {
+            return 1;
+        }
+        for (int r = t->row[i]; r < t->row[i + 1]; ++r) errors[r] = work(t->covector + 6 * r, error);
+    }
+    return coupling_errors(t, q, errors);
+}
+
 /* Errors of the rows. */
 static int residual(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
-    positions(t, w, in[0]);
     return row_errors(t, w, in[0], out[0]);
 }

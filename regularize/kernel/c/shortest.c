@@ -15,11 +15,12 @@ static const double singular_square = 1e-13;
 /* Whether a row is on no velocity here: such ones are of clusters in body coordinates. */
 static inline int is_far(const Tables *t, int r) { return t->entry[r] == t->entry[r + 1]; }
 
-/* Entries of the rows on velocities, after positions(). */
+/* Entries of the rows on velocities, after row_errors(). */
 static void load_rows_of_velocities(const Tables *t, Workspace *w) {
     const int loops = t->size[loop_rows_size];
     fill(0.0, t->size[row_entries_size], w->row_entry);
-    for (int i = 0; i < t->size[closures_size]; ++i) {
+    if (t->flat[1]) load_flat_rows(t, w);
+    for (int i = 0; i < t->size[closures_size] && !t->flat[1]; ++i) {
         double x[3];
         if (t->row[i] == t->row[i + 1] || is_far(t, t->row[i])) continue;
         row_point(t, w, i, x);

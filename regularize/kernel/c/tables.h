@@ -76,7 +76,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   where its cells and its operations begin, and one number more; deep_start: where an operation
  *   begins in deep_code; deep_body: cells of its parts' inertias (ascending) and of its parent's;
  *   deep_row: cells of each row on the first and the second part; deep_entry: cells of the constant
- *   rows' entries */
+ *   rows' entries
+ *   flat: 1 where the step is made in a plane, and where all closing joints are hinges there */
 #define INTEGERS(X)                                                                                \
     X(size) X(parent) X(kind) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
     X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent)                   \
@@ -109,12 +110,12 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   flat_placement: arm of each part's origin in its parent (2); flat_axis: twist of each column in
  *   its part (3: velocity, rate about the normal); flat_inertia: mass, mass times centre (2), moment
  *   of inertia about the part's origin; flat_gravity (2); flat_point, flat_covector: as row_point (2)
- *   and covector (3) */
+ *   and covector (3); flat_first, flat_second: where closing hinges are in both parts (2) */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
     X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
     X(target) X(flat_placement) X(flat_axis) X(flat_inertia) X(flat_gravity) X(flat_point)         \
-    X(flat_covector)
+    X(flat_covector) X(flat_first) X(flat_second)
 
 /* What a computation writes to: name, numbers for each, of what.
  *   pose: of each part in ground axes; motion: twist of each column, ground axes, about the origin
