@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
+    from regularize.dynamics.body_loads import BodyLoad as BodyLoad
     from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
     from regularize.dynamics.one_freedom.building import path as path
     from regularize.dynamics.one_freedom.path import Path as Path
@@ -77,6 +78,7 @@ _HOME = {
     "Mechanism": "model.mechanism",
     "Metamodel": "metamodels.metamodel",
     "Misfit": "report.misfit",
+    "BodyLoad": "dynamics.body_loads",
     "BodyPose": "assembly_modes.body_pose",
     "Path": "dynamics.one_freedom.path",
     "Reduction": "reduction.reduce",

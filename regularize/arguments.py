@@ -122,12 +122,21 @@ _FUNCTIONS = (
 )
 #: Names that stand for several types, and classes that a value may be of.
 _ALIASES = {
-    "Actuation": "float | Callable[...]",
+    "Actuation": "float | Callable[...] | LowLevelCallable",
     "Drive": "float | str | Callable[...] | tuple",
     "Numerical": "bool | str",
     "Severity": "str",
 }
-_CLASSES = ("BodyPose", "CellMobility", "Cure", "Inertia", "Suppression", "tuple")
+_CLASSES = (
+    "BodyPose",
+    "CellMobility",
+    "Cure",
+    "Inertia",
+    "LowLevelCallable",
+    "Suppression",
+    "BodyLoad",
+    "tuple",
+)
 _LISTS = ("Sequence[", "Iterable[", "Collection[")
 
 

@@ -231,6 +231,12 @@ def test_three_mates_are_one_hinge_and_some_rows_stand_twice(tmp_path: Path) -> 
         (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.5, "cylinder_sphere", 0.5),
         (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.5, "revolute_cylinder", 0.5),
         (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
+        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "revolute_cylinder", 0.2),
+        (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.1, "point_in_plane", 0.1),
+        (("Face1", "Face2"), (0.3, 0.25, 0.1), (0, 1, 0), 0.25, "line_in_plane", -0.25),
+        (("Face1", "Face2"), (0, 0, 0.1), (0, 0, 1), 0.2, "planar", 0.2),
+        (("Face1", "Face2"), (0.3, 0.4, 0), (0, 1, 1), 0.2, "sphere_sphere", 0.5),
+        (("Face1", "Face2"), (0.01, 0.01, 0), (0, 1, 1), 0.2, "planar", 0.2),
     ],
 )
 def test_distance_is_read_as_the_saved_placements_say(

@@ -326,6 +326,27 @@ def test_welds_hold_orientations_if_they_scale_torques(
     assert np.linalg.matrix_rank(data.efc_J.reshape(-1, m.nv)[: data.nefc]) == rank
 
 
+@pytest.mark.parametrize(
+    ("equality", "words"),
+    [
+        ('<connect name="e" site1="s" site2="u"/>', "`e` joins body `a` to itself"),
+        ('<tendon name="e" tendon1="rope" polycoef="0 1 0 0 0"/>', "`e` is not linear"),
+        (
+            '<connect body1="a" body2="b" anchor="0 0 0" active="false"/>',
+            "`connect_a_b` is not active",
+        ),
+    ],
+)
+def test_equalities_that_are_not_read_are_named(equality: str, words: str, tmp_path: Path) -> None:
+    body = f"""<body name="a"><joint name="j"/><site name="s"/><site name="u"/>{BALL}</body>
+    <body name="b"><joint name="ball" type="ball"/>{BALL}</body><site name="t" pos="1 0 0"/>"""
+    rope = '<tendon><spatial name="rope"><site site="s"/><site site="t"/></spatial></tendon>'
+    path = model(tmp_path, body, f"{rope}<equality>{equality}</equality>")
+    mechanism = read(path)
+    assert not mechanism.couplings and not any(joint.closure for joint in mechanism.joints)
+    assert any(words in finding.message for finding in mechanism.findings)
+
+
 def test_joint_and_tendon_equalities_are_rows(tmp_path: Path) -> None:
     body = "".join(
         f'<body name="{n}"><joint name="{n}" ref="{ref}"/>{BALL}</body>'
@@ -374,6 +395,33 @@ def test_motors_are_the_joints_that_actuators_move(tmp_path: Path) -> None:
     mechanism = read(model(tmp_path, body, extra))
     assert [j.actuated for j in mechanism.joints] == [False, True, True]
     assert [j.actuated for j in read(model(tmp_path, body)).joints] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("motor", "kind"),
+    [
+        ("<motor name='m' joint='j'/>", "motor"),
+        ("<position name='m' joint='j' kp='5'/>", "position"),
+        ("<velocity name='m' joint='j' kv='5'/>", "velocity"),
+        ("<damper name='m' joint='j' kv='5' ctrlrange='0 1'/>", "general"),
+        ("<general name='m' joint='j' biastype='affine' biasprm='1 0 0'/>", "general"),
+        ("<general name='m' joint='j' biastype='affine' biasprm='0 0 0'/>", "general"),
+        ("<muscle name='m' joint='j' lengthrange='0.1 1'/>", "general"),
+    ],
+)
+def test_what_an_actuator_is_controlled_by(motor: str, kind: str, tmp_path: Path) -> None:
+    body = f'<body name="a"><joint name="j"/>{BALL}</body>'
+    mechanism = read(model(tmp_path, body, f"<actuator>{motor}</actuator>"))
+    (actuator,) = mechanism.actuators
+    assert (actuator.name, actuator.joint, actuator.kind) == ("m", "j", kind)
+    assert (actuator.gains is None) == (motor[1:7] in ("damper", "muscle"))
+
+
+def test_a_motor_of_a_ball_acts_along_its_gear(tmp_path: Path) -> None:
+    body = f'<body name="a"><joint name="j" type="ball"/>{BALL}</body>'
+    motor = '<actuator><motor name="m" joint="j" gear="0 3 0 0 0 0"/></actuator>'
+    (actuator,) = read(model(tmp_path, body, motor)).actuators
+    assert (actuator.joint, actuator.freedom, actuator.gear) == ("j", 1, 3.0)
 
 
 def test_model_without_any_mass_is_read(tmp_path: Path) -> None:

@@ -472,6 +472,94 @@ def test_faults_are_one_line_with_their_place(text: str, words: str, tmp_path: P
     assert caught.value.line is not None
 
 
+PITCH_OF_NONE = "<axis><xyz>0 0 1</xyz></axis><thread_pitch>0</thread_pitch>"
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ((joint("j", "world", "a", "gearbox"),), "needs a <gearbox_reference_body>; name the gear"),
+        (
+            (joint("j", "world", "a", "screw", PITCH_OF_NONE),),
+            "a thread pitch of 0 is infinitely steep",
+        ),
+        (
+            (
+                joint("i", "world", "a", "ball", ""),
+                joint("j", "world", "b", inside='<axis><mimic joint="i" axis="axis2"/></axis>'),
+            ),
+            "joint `i` is spherical: it has no such axis to couple",
+        ),
+    ],
+)  # fmt: skip
+def test_joints_at_fault_are_named(parts: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=words):
+        model(tmp_path, link("a"), link("b"), *parts, version="1.11")
+
+
+def test_elements_that_are_not_read_are_named(tmp_path: Path) -> None:
+    bushing = "<drake:linear_bushing_rpy/>"
+    more = "<self_driving>true</self_driving>"
+    mechanism = model(tmp_path, link("a"), bushing, more, joint("j", "world", "a"))
+    messages = [finding.message for finding in mechanism.findings]
+    assert any("<drake:linear_bushing_rpy> joins links" in message for message in messages)
+    assert any("<self_driving>" in message for message in messages)
+
+
+def test_included_models_may_be_merged_and_placed_by_who_includes_them(tmp_path: Path) -> None:
+    """A merged model has no scope of its own; ``placement_frame`` says what stands at the pose."""
+    (tmp_path / "arm").mkdir()
+    (tmp_path / "arm/model.sdf").write_text(
+        f'<sdf version="1.9"><model name="arm">{link("b", "0 0 1 0 0 0")}</model></sdf>'
+    )
+    including = (
+        "<include {}><uri>model://arm</uri><name>left</name><pose>5 0 0 0 0 0</pose>{}</include>"
+    )
+    merged = model(
+        tmp_path,
+        link("a"),
+        including.format('merge="true"', ""),
+        joint("j", "a", "b"),
+        version="1.9",
+    )
+    assert merged.joint("j").child == "b"
+    np.testing.assert_allclose(merged.joint("j").T_parent_joint[:3, 3], [5, 0, 1])
+    placed = model(
+        tmp_path,
+        link("a"),
+        including.format("", "<placement_frame>b</placement_frame>"),
+        joint("j", "a", "left::b"),
+        version="1.9",
+    )
+    np.testing.assert_allclose(placed.joint("j").T_parent_joint[:3, 3], [5, 0, 0])
+    (tmp_path / "arm/model.sdf").write_text('<sdf version="1.9"/>')
+    with pytest.raises(ReadError, match="has no <model>; include another one"):
+        model(tmp_path, link("a"), including.format("", ""), version="1.9")
+
+
+def test_files_of_several_models_or_worlds(tmp_path: Path) -> None:
+    path = tmp_path / "model.sdf"
+    models = "".join(f'<model name="{name}">{link("a")}</model>' for name in ("one", "two"))
+    path.write_text(f'<sdf version="1.7">{models}</sdf>')
+    assert [body.name for body in read(path).bodies] == ["world", "one::a", "two::a"]
+    worlds = f'<world name="v">{models}</world><world name="w">{models}</world>'
+    path.write_text(f'<sdf version="1.20">{worlds}</sdf>')
+    mechanism = read(path)
+    assert len(mechanism.bodies) == 3
+    messages = [finding.message for finding in mechanism.findings]
+    assert "only the first <world> is read" in messages
+    assert "version 1.20 is newer than those known (1.12): read as 1.12" in messages
+
+
+def test_a_static_link_that_is_fixed_already_is_fixed_once(tmp_path: Path) -> None:
+    held = joint("j", "world", "a", "fixed", "")
+    mechanism = model(tmp_path, "<static>true</static>", link("a"), link("b"), held)
+    assert [(each.name, each.child) for each in mechanism.joints] == [
+        ("j", "a"),
+        ("b_static", "b"),
+    ]
+
+
 def test_file_pose_is_assembled(tmp_path: Path) -> None:
     path = tmp_path / "model.sdf"
     path.write_text(sdf("planar_four_bar"))

@@ -87,6 +87,28 @@ def test_density_is_positive(density: Any) -> None:
         with_density(mechanism(), density)
 
 
+def test_a_density_is_a_number_and_its_body_has_none_yet() -> None:
+    box = Geometry("box", (1, 1, 1))
+    with pytest.raises(TypeError, match="positive number of kg/m³, got 'steel'"):
+        with_density(mechanism(box), "steel")  # type: ignore[arg-type]
+    stated = mechanism(box, inertia=Inertia(1.0, np.zeros(3), np.eye(3)))
+    for name, why in (("part", "states its mass properties"), ("ground", "is the ground")):
+        (finding,) = with_density(stated, {name: 5.0}).findings
+        assert finding.message == f"`{name}` {why}: its density is not used"
+    own = mechanism(replace(box, density=7.0), replace(box, density=None))
+    assert with_density(own, {}).body("part").inertia is None
+
+
+def test_a_mesh_turned_inside_out_weighs_the_same(tmp_path: Path) -> None:
+    box = trimesh.creation.box((1, 1, 1))
+    box.invert()
+    box.export(tmp_path / "part.stl")
+    shape = Geometry("mesh", (1, 1, 1), uri="part.stl")
+    found = with_density(mechanism(shape, path=str(tmp_path / "m.urdf")), 7.0)
+    assert found.body("part").inertia.mass == pytest.approx(7.0)
+    np.testing.assert_allclose(found.body("part").inertia.matrix, 7 / 6 * np.eye(3), atol=1e-9)
+
+
 @pytest.mark.parametrize("suffix", [".stl", ".obj", ".glb", ".ply"])
 def test_mesh_in_millimetres_beside_the_model(suffix: str, tmp_path: Path) -> None:
     box = trimesh.creation.box((1000, 2000, 3000))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from descent_table import lowest, missing, ranks_agree
-from mechanisms import three_prrr
+from mechanisms import sarrus, three_prrr
 from noise_table import noisy
 from parallel_robots import ROBOTS
 from random_mechanisms import random_network
@@ -19,7 +19,7 @@ from regularize.manifold.tolerances import EXACT
 from regularize.reduction.cuts import without_rows
 from regularize.reduction.descent import Descent
 from regularize.reduction.margins import THOROUGH
-from regularize.reduction.missed_rows import missed_rows
+from regularize.reduction.missed_rows import missed_rows, place_words
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.slopes import slope_of_all, slope_of_kept
 
@@ -121,6 +121,9 @@ def test_rows_that_are_missed_elsewhere_are_named_with_the_place() -> None:
         for finding in found:
             assert set(finding.joints) == {joint.name for joint in reduction.mechanism.joints}
             assert f"near {finding.joints[0]} = " in finding.message
+    many = rg.reduce(sarrus(), configurations=0)
+    words = place_words(many, many.graph.every_edge, replace(place, q=many.q))
+    assert words == "a1 = 0, a2 = 0, a3 = 0, b1 = 0, …"
 
 
 @pytest.mark.slow

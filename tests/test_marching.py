@@ -165,7 +165,7 @@ def test_steps_keep_away_from_where_branches_cross() -> None:
 
 @compiled
 def test_what_the_kernel_leaves_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions of time, and springs in joints that close loops."""
+    """Prescribed motions."""
     robot = rg.to_pinocchio(rg.reduce(on_a_base("prismatic"), cuts=["D"]))
     calls: list[object] = []
     go = Marching.go
@@ -175,7 +175,7 @@ def test_what_the_kernel_leaves_to_python(monkeypatch: pytest.MonkeyPatch) -> No
         return go(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Marching, "go", counted)
-    rg.simulate(robot, duration=0.1, torques={"A": lambda t: np.sin(t)})
+    rg.simulate(robot, duration=0.1, drive={"A": "0.1*sin(t)"})
     assert not calls
     rg.simulate(robot, duration=0.1, torques={"A": 0.1})
     assert calls

@@ -1,6 +1,7 @@
 """Objects of URDF parsers: the same mechanism as from the file, and nothing invented."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,54 @@ def test_floating_base(arm: Path) -> None:
     found = rg.load(urchin.URDF.load(str(arm)), floating=True)
     assert found.ground == "world"
     assert found.joint("floating_base").freedoms == 6
+
+
+def link(name: str, *shapes: Any) -> Any:
+    visuals = [SimpleNamespace(geometry=shape, origin=None) for shape in shapes]
+    return SimpleNamespace(name=name, inertial=None, visuals=visuals, collisions=None)
+
+
+def hinge(name: str, kind: str = "revolute", **more: Any) -> Any:
+    given = {"parent": "a", "child": "b", "origin": None, "axis": None, "mimic": None, **more}
+    return SimpleNamespace(name=name, joint_type=kind, **{"limit": None, **given})
+
+
+def robot(links: list[Any], joints: list[Any]) -> Any:
+    return SimpleNamespace(name="r", links=links, joints=joints)
+
+
+@pytest.mark.parametrize(
+    ("links", "joints", "words"),
+    [
+        ([], [], "the model has no link"),
+        ([link("a"), link("a")], [], "two body entries are named 'a'"),
+        ([link("a"), link("b")], [hinge("j"), hinge("j")], "two joint entries are named 'j'"),
+        ([link("a"), link("b")], [hinge("j", "hinge")], "type 'hinge' is not one of"),
+    ],
+)
+def test_objects_that_contradict_themselves(links: Any, joints: Any, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        from_urdf_object(robot(links, joints))
+
+
+def test_what_objects_leave_out_stays_unknown() -> None:
+    mesh = SimpleNamespace(mesh=SimpleNamespace(filename="a.stl", scale=None))
+    rated = SimpleNamespace(lower=None, upper=None, effort=3.0, velocity=None)
+    limited = SimpleNamespace(lower=-1.0, upper=None, effort=None, velocity=None)
+    links = [link("a", mesh, None, SimpleNamespace()), link("b"), link("c"), link("d")]
+    joints = [
+        hinge("j", limit=rated, dynamics=SimpleNamespace(damping=0.5, friction=None)),
+        hinge("k", "continuous", child="c", limit=rated),
+        hinge("l", child="d", limit=limited),
+    ]
+    found = from_urdf_object(robot(links, joints))
+    (shape,) = found.body("a").geometry
+    assert (shape.kind, shape.uri, list(shape.size)) == ("mesh", "a.stl", [1.0, 1.0, 1.0])
+    j, k, l_ = (found.joint(name) for name in "jkl")
+    assert j.limits is not None and j.limits.lower is None and j.limits.effort == [3.0]
+    assert j.dynamics.damping == [0.5] and j.dynamics.friction is None
+    assert k.limits is not None and k.limits.lower == [-np.inf] and k.limits.effort == [3.0]
+    assert l_.limits is not None and (l_.limits.lower, l_.limits.upper) == ([-1.0], [0.0])
 
 
 def test_other_objects_are_refused() -> None:

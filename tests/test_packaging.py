@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import regularize
-from regularize.cli import main
 from regularize.kernel.compiled import which
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -172,9 +171,25 @@ def test_without_pinocchio_all_works_that_does_not_need_it(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write anywhere")
-def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    tmp_path.chmod(0o500)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    assert main(["check", str(ROOT / "assets" / "planar_fourbar.urdf"), "-q"]) == 1
+BARE = """
+import sys
+sys.modules["pinocchio"] = None
+from regularize.cli import main
+sys.exit(main(["check", *sys.argv[1:], "--jobs", "1", "--fail-on", "never"]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="has no folder that not even root may write")
+def test_every_asset_is_checked_where_nothing_is_at_hand(tmp_path: Path):
+    """No Pinocchio, a terminal of ASCII, and a home and a folder that cannot be written."""
+    assets = ROOT / "assets"
+    models = [str(path) for path in sorted([*assets.glob("*.urdf"), *assets.glob("*.FCStd")])]
+    environment = {**os.environ, "HOME": "/proc", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, *models], capture_output=True, cwd="/proc", env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    said = done.stdout.decode("ascii")
+    assert f"{len(models)} models checked" in said
+    assert "cannot be read" not in said

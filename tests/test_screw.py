@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.linalg import expm
 
 from regularize.lie import screw
-from regularize.lie.directions import Direction, axis_words
+from regularize.lie.directions import Direction, axis_words, directions
 
 components = st.floats(-3, 3, allow_nan=False)
 screws = arrays(np.float64, 6, elements=components)
@@ -125,6 +125,8 @@ def test_directions_in_words() -> None:
     assert axis_words(np.array([0.0, -2.0, 0.0])) == "Y"
     assert axis_words(np.array([0.0, 1.0, 0.0005])) == "Y tilted by 0.5 mrad"
     assert axis_words(np.array([-3.0, 0.0, -4.0])) == "(0.6, 0, 0.8)"
+    (slight,) = directions(np.array([[1.0, 0, 0, 0, 1.5e-4, 0]]).T[[0, 4, 2, 3, 1, 5]])
+    assert slight.words("force", "moment") == "force along X tilted by 0.15 mrad"
     linear, angular = np.array([0.0, 0, 1, 0, 0, 0]), np.array([0.0, 0, 0, 1, 0, 0])
     assert Direction("linear", linear).words("force", "moment") == "force along Z"
     assert Direction("angular", angular).words("force", "moment") == "moment about X"

@@ -1,5 +1,6 @@
 """What is written is compared with what was meant: every difference is named, and nothing else."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,26 @@ import pytest
 
 import regularize as rg
 from regularize.lie.screw import exp, inverse, transform
-from regularize.model.body import Inertia
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Actuator, Coupling, JointDynamics, Mechanism
+from regularize.model.actuator import ActuatorGains
+from regularize.model.body import Body, Geometry, Inertia
+from regularize.model.diagnostic import Diagnostic
+from regularize.model.joint import Joint, joint_screws
+from regularize.model.joint_limits import JointLimits
+from regularize.model.joint_motion import reversed_joint
+from regularize.model.mechanism import (
+    Actuator,
+    Coupling,
+    JointDynamics,
+    Mechanism,
+    joint_in_world,
+)
+from regularize.model.prescribed_motion import PrescribedMotion
 from regularize.reduction.reduce import reduce
 from regularize.verification.differences import differences
+from regularize.verification.motions import motion_differences
+from regularize.verification.pairing import pair
+from regularize.verification.places import Placement
+from regularize.verification.preparing import renamed
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -111,6 +127,302 @@ def test_every_datum_that_differs_is_named_once(gripper: Mechanism) -> None:
     assert "REG323" in {f.code for f in differences(gripper, moved)}
     both = replace(gripper, couplings=(*gripper.couplings, coupled))
     assert "`pair`" in next(f.message for f in differences(both, gripper) if f.code == "REG327")
+
+
+def tree() -> Mechanism:
+    """Every kind of joint once, with bounds, forces, springs, motors and a gear."""
+    kinds = ["prismatic", "revolute", "helical", "universal", "cylindrical", "spherical", "planar"]
+    rng = np.random.default_rng(5)
+    joints, bodies = [], [Body("ground")]
+    for k, kind in enumerate(kinds):
+        screws = joint_screws(kind, pitch=0.2)
+        n = screws.shape[1]
+        joints.append(
+            Joint(
+                kind,
+                bodies[-1].name,
+                f"b{k}",
+                kind,
+                screws,
+                exp(rng.normal(size=6)),
+                exp(rng.normal(size=6)),
+                rng.normal(size=n) * (kind != "spherical"),
+                limits=JointLimits(-np.full(n, 2.0), np.full(n, 3.0), np.full(n, 4.0), np.ones(n)),
+                dynamics=JointDynamics(*rng.uniform(1, 2, size=(5, n))),
+                tolerance=(1e-4, 1e-3),
+            )
+        )
+        root = rng.normal(size=(3, 3))
+        inertia = Inertia(1.0 + k, rng.normal(size=3), root @ root.T + 9 * np.eye(3))
+        shape = Geometry("box", np.array([1.0, 2.0, 3.0]), exp(rng.normal(size=6)))
+        bodies.append(Body(f"b{k}", inertia, (shape,)))
+    terms = (("prismatic", 0, 3.0), ("revolute", 0, -1.0), ("universal", 1, 0.5))
+    gains = ActuatorGains(1.0, 2.0, 3.0)
+    motors = [
+        Actuator("pusher", "prismatic", 0, "position", 5.0, (-1.0, 1.0), (-7.0, 8.0), gains),
+        Actuator("turner", "universal", 1, "motor", 2.0),
+    ]
+    return Mechanism(
+        "tree",
+        tuple(bodies),
+        tuple(joints),
+        couplings=(Coupling("gear", "gear", terms, 0.7),),
+        actuators=tuple(motors),
+        ground="ground",
+    )
+
+
+def counted(mechanism: Mechanism, name: str, unit: float, zero: float) -> Mechanism:
+    """The same machine with coordinates of a joint in another unit, and from another zero.
+
+    One of the new units is so many old ones, and zero is where there were so many old ones. Power
+    is the same: what forces lose the rates gain.
+    """
+    joint = mechanism.joint(name)
+    limits, force = joint.limits, joint.dynamics
+    assert limits is not None and force.rest_position is not None
+    there = exp(joint.screws @ np.full(joint.freedoms, zero)) if zero else np.eye(4)
+    new = replace(
+        joint,
+        screws=unit * joint.screws,
+        T_parent_joint=joint.T_parent_joint @ there,
+        position=(joint.position - zero) / unit,
+        limits=JointLimits(
+            (limits.lower - zero) / unit,
+            (limits.upper - zero) / unit,
+            limits.velocity / unit,
+            limits.effort * unit,
+        ),
+        dynamics=JointDynamics(
+            force.damping * unit**2,
+            force.friction * unit,
+            force.stiffness * unit**2,
+            (force.rest_position - zero) / unit,
+            force.armature * unit**2,
+        ),
+    )
+    couplings = []
+    for coupling in mechanism.couplings:
+        offset = sum(c * zero for joint, _, c in coupling.terms if joint == name)
+        terms = [(j, k, c * unit if j == name else c) for j, k, c in coupling.terms]
+        couplings.append(replace(coupling, terms=tuple(terms), offset=coupling.offset - offset))
+    return replace(
+        mechanism,
+        joints=tuple(new if j is joint else j for j in mechanism.joints),
+        couplings=tuple(couplings),
+        actuators=tuple(
+            replace(a, gear=a.gear * unit) if a.joint == name else a for a in mechanism.actuators
+        ),
+    )
+
+
+def test_frames_and_the_sense_in_which_joints_are_named_make_no_difference() -> None:
+    machine = tree()
+    assert differences(machine, machine) == []
+    assert differences(machine, in_other_frames(machine)) == []
+    for name in ("prismatic", "revolute", "helical", "spherical", "cylindrical"):
+        joints = [reversed_joint(j) if j.name == name else j for j in machine.joints]
+        assert differences(machine, replace(machine, joints=tuple(joints))) == [], name
+
+
+@pytest.mark.parametrize("name", ["prismatic", "revolute", "helical", "universal", "cylindrical"])
+def test_units_of_coordinates_make_no_difference_and_their_zeros_one(name: str) -> None:
+    machine = tree()
+    for unit in (0.01, 3.0):
+        assert differences(machine, counted(machine, name, unit, 0.0)) == []
+    if machine.joint(name).freedoms == 1:
+        (found,) = differences(machine, counted(machine, name, 2.0, 0.25))
+        assert found.code == "REG323" and found.joints == (name,)
+        assert f"zero of `{name}` is where the model counts 0.25" in found.message
+
+
+@pytest.mark.parametrize("index", range(7))
+def test_a_joint_that_stands_or_points_elsewhere_is_named(index: int) -> None:
+    """Unless it lets the same motions happen; then what it carries stands elsewhere."""
+    machine = tree()
+    joint = machine.joints[index]
+    for way in ([0.02, 0.01, 0.015, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.01, 0.02, -0.01]):
+        step = joint.T_parent_joint @ exp(np.array(way))
+        found = differences(machine, with_joint(machine, joint.name, T_parent_joint=step))
+        named = {f.joints for f in found if f.code == "REG323"}
+        same = joint.kind in (("spherical",) if any(way[3:]) else ("prismatic", "planar"))
+        assert ((joint.name,) in named) != same
+        assert f"body `{joint.child}` has its centre of mass" in "".join(f.message for f in found)
+        assert all(f.code != "REG320" for f in found)
+    back = with_joint(machine, joint.name, screws=-joint.screws)
+    named = {f.joints for f in differences(machine, back) if "points elsewhere" in f.message}
+    assert ((joint.name,) in named) != (joint.kind in ("spherical", "planar"))
+
+
+MOTOR = {
+    "joint": ("moves `revolute` instead of `prismatic`", "revolute"),
+    "kind": ("became a motor instead of a position", "motor"),
+    "gear": ("has gear 6 instead of 5", 6.0),
+    "control_range": ("has control range None instead of (-1.0, 1.0)", None),
+    "force_range": ("has force range (-7.0, 8.1) instead of (-7.0, 8.0)", (-7.0, 8.1)),
+    "gains": ("has position gain 2.5 instead of 2", ActuatorGains(1.0, 2.5, 3.0)),
+}
+
+
+@pytest.mark.parametrize("what", MOTOR)
+def test_what_became_of_a_motor_is_said(what: str) -> None:
+    machine = tree()
+    words, value = MOTOR[what]
+    motor = replace(machine.actuators[0], **{what: value})
+    other = replace(machine, actuators=(motor, *machine.actuators[1:]))
+    (found,) = differences(machine, other)
+    assert found.code == "REG326" and found.message.endswith(f"actuator `pusher` {words}")
+    (lost,) = differences(machine, replace(machine, actuators=machine.actuators[1:]))
+    assert "actuator `pusher` of `prismatic` is lost" in lost.message
+
+
+def test_couplings_are_the_same_relation_or_named() -> None:
+    """However they are scaled, ordered and signed; not with another number in them."""
+    machine = tree()
+    (gear,) = machine.couplings
+
+    def other(*terms: tuple[str, int, float], offset: float) -> list[str]:
+        changed = replace(machine, couplings=(replace(gear, terms=terms, offset=offset),))
+        return [f.message for f in differences(machine, changed) if f.code == "REG327"]
+
+    p, r, u = gear.terms
+    for factor in (1.0, -2.0, 1e-3):
+        scaled = [(name, k, factor * c) for name, k, c in (u, p, r)]
+        assert other(*scaled, offset=factor * gear.offset) == []
+    halves = [("prismatic", 0, 1.0), ("prismatic", 0, 2.0)]
+    assert other(*halves, r, u, offset=0.7) == []
+    wrong: list[tuple[list[tuple[str, int, float]], float]] = [
+        ([p, r, u], 0.8),
+        ([p, r, ("universal", 0, 0.5)], 0.7),
+        ([p, r], 0.7),
+        ([p, ("revolute", 0, 1.0), u], 0.7),
+    ]
+    for terms, offset in wrong:
+        lost, added = other(*terms, offset=offset)
+        assert "coupling `gear` is lost" in lost
+        assert "couples `prismatic` and `revolute`" in added
+
+
+def test_a_bare_link_that_is_welded_to_a_body_is_a_frame_on_it() -> None:
+    machine = tree()
+    weld = Joint("mount", "frame", "b2", "fixed", joint_screws("fixed"))
+    shape = Geometry("sphere", np.array([1.0]))
+    nothing = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+    mass = replace(nothing, mass=1.0)
+    for frame, bare in (
+        (Body("frame"), True),
+        (Body("frame", nothing), True),
+        (Body("frame", mass), False),
+        (Body("frame", None, (shape,)), False),
+    ):
+        joints, bodies = (*machine.joints, weld), (*machine.bodies, frame)
+        found = differences(machine, replace(machine, bodies=bodies, joints=joints))
+        assert [f.code for f in found] == ([] if bare else ["REG321", "REG321"])
+        if not bare:
+            said = " ".join(f.message for f in found)
+            assert "`frame` is there as well" in said and "`mount` is there as well" in said
+
+
+def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
+    """Bodies are known without the names of their joints, and with these under other names."""
+    machine = tree()
+    names = {joint.name: f"{joint.name} 2" for joint in machine.joints}
+    bodies = {body.name: f"{body.name} 2" for body in machine.bodies}
+    same = {name: name for name in (*names, *bodies)}
+    for own, others, what, lost in (
+        (same, names, "joint", [f"joint `{n}` is not there" for n in names]),
+        (bodies, same, "body", [f"body `{a}` is called `{b}`" for a, b in [*bodies.items()][1:]]),
+    ):
+        found = differences(machine, renamed(machine, own, others))
+        said = [f.message.removeprefix("the file: ") for f in found if f.code == "REG321"]
+        assert {*lost} <= {*said} and all(what in words or "ground" in words for words in said)
+        assert len(said) == (2 * len(names) if what == "joint" else len(bodies))
+
+
+def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
+    """Two bodies welded twice: six redundant equations and a loop, by either of two names."""
+    welds = [Joint(name, "ground", "a", "fixed", joint_screws("fixed")) for name in ("one", "two")]
+    hinge = Joint("hinge", "a", "b", "revolute", joint_screws("revolute"))
+    bodies = tuple(Body(name) for name in ("ground", "a", "b"))
+    plain = Mechanism("welds", bodies, (*welds, hinge), ground="ground")
+    marked = with_joint(plain, "two", closure=True)
+    for one, two in ((plain, marked), (marked, plain)):
+        assert [f for f in differences(one, two) if f.code == "REG320"] == []
+        places = Placement.of(pair(one, two))
+        serious = [Diagnostic("REG323", "warning", "forced")]
+        assert list(motion_differences(places, one, serious, "there")) == []
+    single = replace(plain, joints=(welds[0], hinge))
+    found = motion_differences(Placement.of(pair(plain, single)), plain, serious, "there")
+    assert [f.message for f in found] == [
+        "there: independent loops 0 instead of 1: this is another machine",
+        "there: redundant constraint equations 0 instead of 6: this is another machine",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"joint": "pin_right"}, "moves `pin_right` instead of `plunger`"),
+        ({"kind": "position"}, "became a position instead of a motor"),
+        ({"gear": 3.0}, "has gear 3 instead of 2"),
+        ({"force_range": None}, "has force range None instead of"),
+        ({"control_range": (0.0, 1.0)}, "has control range .* instead of None"),
+        ({"gains": ActuatorGains(2.0, None, 0.5)}, "has control gain 2.0 instead of 1"),
+        ({"gains": ActuatorGains(1.0)}, "has velocity gain None instead of 0.5"),
+    ],
+)
+def test_motors_that_changed(changes: Any, words: str, gripper: Mechanism) -> None:
+    gains = ActuatorGains(1.0, None, 0.5)
+    motor = Actuator("motor", "plunger", gear=2.0, force_range=(-9.0, 9.0), gains=gains)
+    before = replace(gripper, actuators=(motor,))
+    assert differences(before, before) == []
+    found = differences(before, replace(gripper, actuators=(replace(motor, **changes),)))
+    (first, *_) = [f for f in found if f.code == "REG326"]
+    assert re.search(f"actuator `motor` {words}", first.message)
+
+
+def test_a_motor_of_a_joint_that_is_lost_is_named_by_its_joint(gripper: Mechanism) -> None:
+    closing = next(joint for joint in gripper.joints if joint.closure)
+    before = replace(gripper, actuators=(Actuator("motor", closing.name),))
+    rest = tuple(joint for joint in before.joints if joint is not closing)
+    found = differences(before, replace(before, joints=rest, actuators=()))
+    assert "is lost" in next(f.message for f in found if f.code == "REG326")
+
+
+def test_bodies_that_come_and_go_and_change_their_color(gripper: Mechanism) -> None:
+    """A body on a joint of its own changes the mobility as well."""
+    arm = joint_in_world("arm", gripper.ground, "more", "revolute", (0, 1, 0))
+    body = Body("more", Inertia(1.0, np.zeros(3), np.eye(3)))
+    more = replace(gripper, bodies=(*gripper.bodies, body), joints=(*gripper.joints, arm))
+    there = [f.message for f in differences(gripper, more) if f.code == "REG321"]
+    assert any("body `more` is there as well" in message for message in there)
+    gone = [f.message for f in differences(more, gripper) if f.code == "REG321"]
+    assert any("body `more` is not there" in message for message in gone)
+    massless = with_body(more, "more", inertia=None)
+    (made_up,) = differences(massless, more)
+    assert made_up.code == "REG322" and "that nobody stated (mass 1 kg)" in made_up.message
+    red, blue = (
+        with_body(more, "more", geometry=(Geometry("sphere", [0.1], color=color),))
+        for color in ((1.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 1.0))
+    )
+    (color,) = differences(red, blue)
+    assert (color.code, color.severity) == ("REG328", "note")
+    assert "the color of shape 1 of body `more` differs" in color.message
+
+
+def test_couplings_and_motions_that_come_and_go(gripper: Mechanism) -> None:
+    other = next(joint.name for joint in gripper.joints if joint.name != "plunger")
+    row = Coupling("pair", "gear", (("plunger", 0, 1.0), (other, 0, 2.0)))
+    both = replace(gripper, couplings=(*gripper.couplings, row))
+    (added,) = [f for f in differences(gripper, both) if f.code == "REG327"]
+    assert "which the model does not" in added.message
+    factor = replace(row, terms=(("plunger", 0, 1.0), (other, 0, 3.0)))
+    changed = replace(gripper, couplings=(*gripper.couplings, factor))
+    found = [f.message for f in differences(both, changed) if f.code == "REG327"]
+    assert len(found) == 2
+    drive = PrescribedMotion("turn", "plunger", "2*t")
+    (lost,) = differences(replace(gripper, motions=(drive,)), gripper)
+    assert lost.code == "REG327" and "prescribed motion `turn` is lost" in lost.message
 
 
 def test_another_machine_is_an_error(gripper: Mechanism) -> None:

@@ -1,6 +1,7 @@
 """Whole files in and out: what is written is the user's machine, or is named, or is not written."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -8,16 +9,19 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import trimesh
+from mechanisms import planar_fourbar
 from pxr import Usd, UsdPhysics
 from writing_table import TARGETS, line
 
 import regularize as rg
+from regularize.adapters.registry import BUILTIN
 from regularize.cli import main
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.files import save
+from regularize.lie.screw import transform
 from regularize.model.body import Body, Inertia
 from regularize.model.mechanism import Mechanism, joint_in_world
-from regularize.verification.preparing import renamed
+from regularize.verification.preparing import prepared, renamed
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "assets"
@@ -269,3 +273,26 @@ def test_usd_has_closing_joints_outside_of_the_articulation(tmp_path: Path) -> N
     # Single precision loses nothing that the reduction would miss.
     after = rg.reduce(rg.load(tmp_path / "gripper.usdc"))
     assert (after.mobility, after.redundant) == (1, 12)
+
+
+def test_open_loops_are_closed_or_refused_where_a_format_holds_none(tmp_path: Path) -> None:
+    """A four-bar with a crank 10 mm too long, and one with a hinge 3 mm out of its plane."""
+    (adapter,) = [adapter for adapter in BUILTIN if adapter.closed]
+    for offset in ([0.01, 0.0, 0.0], [0.0, 0.0, 0.003]):
+        whole = planar_fourbar()
+        last = replace(
+            whole.joints[-1],
+            T_child_joint=whole.joints[-1].T_child_joint @ transform(None, offset),
+            closure=True,
+        )
+        machine = replace(whole, joints=(*whole.joints[:-1], last))
+        same, nothing = prepared(whole, adapter, tmp_path)
+        assert same.joints == whole.joints and nothing == []
+        if offset[2]:
+            with pytest.raises(UnsupportedExport, match="closed: 3 mm and 0 rad stay open"):
+                prepared(machine, adapter, tmp_path)
+            continue
+        closed, findings = prepared(machine, adapter, tmp_path)
+        assert max(rg.assemble(closed).worst_before) < 1e-9
+        assert [f.joints for f in findings] == [("A",), ("B",), ("C",)]
+        assert {f.code for f in findings} == {"REG323"}

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from regularize.adapters.asmt.read import JOINTS
 from regularize.adapters.common.edits import Edit, EditedText, LineIndex, Patch, WantedKind
 from regularize.adapters.common.patching import Patcher
-from regularize.errors import ModelError
 from regularize.model.mechanism import Joint, Mechanism
 
 #: Type that the file writes for a kind: the first one of its pair.
@@ -93,6 +92,4 @@ class AsmtPatcher(Patcher):
             last, below = b, below + 1
         if needed is not None and not found:
             newline, tabs = self._text.newline, "\t" * (depth + 1)
-            if needed != "offset":
-                raise ModelError(f"joint {wanted.joint.name!r}: {wanted.kind} needs {needed}")
             yield Edit(path, last, last, f"{tabs}{needed}{newline}{tabs}\t0.0{newline}")

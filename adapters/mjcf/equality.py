@@ -205,8 +205,9 @@ def _couple(model: Model, i: int) -> None:
     tendon = int(model.m.eq_type[i]) == mujoco.mjtEq.mjEQ_TENDON
     name, data = model.equality_name(i), model.m.eq_data[i]
     numbers = [int(model.m.eq_obj1id[i]), int(model.m.eq_obj2id[i])]
-    sides = [_linear(model, n, tendon) if n >= 0 else ([], 0.0) for n in numbers]
-    if None in sides or np.any(data[2:5] != 0.0):
+    found = [_linear(model, n, tendon) if n >= 0 else ([], 0.0) for n in numbers]
+    sides = [side for side in found if side is not None]
+    if len(sides) < 2 or np.any(data[2:5] != 0.0):
         model.unread(
             f"equality constraint `{name}` is not linear in the joint coordinates: not read, so "
             "the mobility may be counted one too high",
@@ -216,12 +217,10 @@ def _couple(model: Model, i: int) -> None:
         return
     terms: dict[str, float] = {}
     offset = float(data[0])
-    for side, factor in zip(sides, (1.0, -float(data[1])), strict=True):
-        if side is None:
-            continue
-        for joint, coefficient in side[0]:
+    for (coefficients, start), factor in zip(sides, (1.0, -float(data[1])), strict=True):
+        for joint, coefficient in coefficients:
             terms[joint] = terms.get(joint, 0.0) + factor * coefficient
-        offset += factor * side[1]
+        offset += factor * start
     kept = tuple((joint, 0, value) for joint, value in terms.items() if value != 0.0)
     model.couple(name, "gear" if tendon else "mimic", kept, offset, model.equality_source(i))
 
@@ -232,8 +231,6 @@ def _linear(
     """Coefficients of joint coordinates and the value at the start; None if not linear."""
     m = model.m
     if not tendon:
-        if m.jnt_type[number] not in model.SCALAR:
-            return None
         return [(model.joint_names[number], 1.0)], float(m.qpos0[m.jnt_qposadr[number]])
     start, count = int(m.tendon_adr[number]), int(m.tendon_num[number])
     terms = []

@@ -75,7 +75,7 @@ class MjcfPatcher(XmlPatcher):
             if each.joint.closure:
                 found.edits += MjcfClosures(self, self.source).edits(each)
             else:
-                found.edits += self._tree_joint(each, found)
+                found.edits += self._tree_joint(each)
         return found
 
     def slack(self, wanted: WantedSlack) -> Patch:
@@ -140,13 +140,11 @@ class MjcfPatcher(XmlPatcher):
             return None
         body = int(self.m.jnt_bodyid[number])
         name = self.m.body(body).name
-        for root in self.roots:
-            for place in root.walk():
-                if name and place.tag == "body" and place.get("name") == name:
-                    own = list(_own_joints(place))
-                    k = number - int(self.m.body_jntadr[body])
-                    return own[k] if len(own) == int(self.m.body_jntnum[body]) else None
-        return None
+        bodies = (p for root in self.roots for p in root.walk() if p.tag == "body")
+        place = next((p for p in bodies if p.get("name") == name), None) if name else None
+        own = [] if place is None else list(_own_joints(place))
+        k = number - int(self.m.body_jntadr[body])
+        return own[k] if len(own) == int(self.m.body_jntnum[body]) else None
 
     def _number(self, joint: Joint) -> int | None:
         names = [self.m.joint(j).name or None for j in range(self.m.njnt)]
@@ -158,12 +156,12 @@ class MjcfPatcher(XmlPatcher):
                 return j
         return None
 
-    def _tree_joint(self, wanted: WantedKind, found: Patch) -> Iterator[Edit]:
+    def _tree_joint(self, wanted: WantedKind) -> Iterator[Edit]:
         joint, place = wanted.joint, self._joint_place(wanted.joint)
         number = self._number(joint)
         if place is None or number is None or wanted.kind not in GAINS.get(joint.kind, ()):
             if place is not None and wanted.kind in ("revolute", "prismatic", "spherical"):
-                yield from self._retyped(place, wanted, found)
+                yield from self._retyped(place, wanted)
                 return
             raise self.refuse(wanted, self.kinds(joint))
         inside = place.parent is not None and place.parent.tag == "frame"
@@ -188,24 +186,23 @@ class MjcfPatcher(XmlPatcher):
         if not slide and pos is not None:
             given["pos"] = pos
         given["axis"] = axis
-        given |= self._neutral(place, slide, pos)
+        given |= self._neutral(place)
         text = "<joint " + " ".join(f'{key}="{value}"' for key, value in given.items()) + "/>"
         yield place.before(text) if first else place.after(text)
         yield from self._longer_keys(number, first)
 
-    def _retyped(self, place: Place, wanted: WantedKind, found: Patch) -> Iterator[Edit]:
+    def _retyped(self, place: Place, wanted: WantedKind) -> Iterator[Edit]:
         """A hinge made a slide, or the other way round, or a ball, which nothing may depend on."""
-        if self.m.nkey and wanted.kind == "spherical":
+        if wanted.kind == "spherical" and (self.m.nkey or place.get("range") is not None):
+            what = "keyframes of the model hold" if self.m.nkey else "range bounds"
             raise ModelError(
-                f"joint {wanted.joint.name!r} cannot become spherical: the keyframes of the model "
-                "hold its one coordinate; delete them first"
+                f"joint {wanted.joint.name!r} cannot become spherical: the {what} its one "
+                "coordinate; delete that first"
             )
         types = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
-        if wanted.kind == "spherical" and place.get("range") is not None:
-            found.lose(wanted.joint, wanted.kind, ["range"])
         yield place.with_attribute("type", types[wanted.kind])
 
-    def _neutral(self, place: Place, slide: bool, pos: str | None) -> dict[str, str]:
+    def _neutral(self, place: Place) -> dict[str, str]:
         """Attributes that keep the defaults of the place from acting on an added joint."""
         scope: Place | None = place.parent
         while scope is not None and scope.get("childclass") is None:
@@ -220,8 +217,6 @@ class MjcfPatcher(XmlPatcher):
             found["limited"] = "false"
         if np.any(default.actfrcrange):
             found["actuatorfrclimited"] = "false"
-        if not slide and pos is None and np.any(default.pos):
-            found["pos"] = "0 0 0"
         return found
 
     def _longer_keys(self, number: int, first: bool) -> Iterator[Edit]:

@@ -1,11 +1,13 @@
 """Whole steps of an integration by the compiled kernel: stages, projection and energy balance.
 
 It does what ``Integrator`` does, for robots whose joint forces it knows, and leaves to it what it
-cannot do: singular configurations, prescribed motions, forces that are Python functions.
+cannot do: singular configurations and prescribed motions. Python functions of forces are called
+from there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from regularize.dynamics.all_coordinates import CORRECTED, DEPENDENT, AllCoordinates
 from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, D
-from regularize.dynamics.loads import joint_laws
+from regularize.dynamics.loads import Laws, joint_laws
 from regularize.dynamics.recording import Counters, Sample
 from regularize.lie.screw import Array
 
@@ -67,17 +69,20 @@ class Marching:
     Args:
         kernel: The kernel.
         laws: Joint forces, see ``joint_laws``.
-        options: As ``motion.c`` lists them; the first two are those of each call.
+        options: As ``motion.c`` lists them up to those of the laws; the first two are those of each
+            call.
 
     Attributes:
         careful: Whether the rows have come so near to dependence that every state is projected.
         stuck: Whether the next step takes another way.
     """
 
-    def __init__(self, kernel: Any, laws: Array, options: Array) -> None:
+    def __init__(self, kernel: Any, laws: Laws, options: Sequence[float]) -> None:
         """Begin without steps."""
-        self._kernel, self._laws, self._options = kernel, laws.ravel(), options
-        self._dense = np.concatenate([options, _DENSE])
+        self._kernel, self._called = kernel, laws.called
+        self._laws = laws.joints.ravel(), laws.closing.ravel(), laws.wrenches.ravel()
+        self._options = np.concatenate([options, [laws.loaded], laws.functions])
+        self._dense = np.concatenate([self._options, _DENSE])
         self._terms: tuple[Marched, Array] | None = None
         self._total, self._best = np.nan, (0.0, 0.0)
         self.careful = self.stuck = False
@@ -101,7 +106,7 @@ class Marching:
         options = [0.0, 0.0, rtol, atol, max_step, conserve, passive.dissipates]
         options += [loads.slip or passive.slip, equations.closed]
         options += [robot.tolerances.singular, LEAP, DEPENDENT, CORRECTED]
-        made = cls(robot.kernel, laws, np.array(options))
+        made = cls(robot.kernel, laws, options)
         made.careful = equations.careful
         return made
 
@@ -126,8 +131,9 @@ class Marching:
             [time, work, *lengths, self._total, *self._best, *[0.0] * 6, self.careful, 0.0]
         )
         q, v, standing, q_began, slopes, values = self._kernel.march(
-            q, v, standing, self._laws, _METHOD, self._options
+            q, v, standing, *self._laws, _METHOD, self._options
         )
+        self._raise()
         time, work, length, usual, self._total, *best, steps = standing[:8].tolist()
         rejected, evaluations, correction, began, made, careful, stuck = standing[8:].tolist()
         self._best = (best[0], best[1])
@@ -149,17 +155,27 @@ class Marching:
             None where the kernel cannot compute it.
         """
         if self._terms is None or self._terms[0] is not step:
-            state = (step.q_began, step.values, step.slopes, step.standing, self._laws)
+            state = (step.q_began, step.values, step.slopes, step.standing, *self._laws)
             terms = self._kernel.step_terms(*state, self._dense)
+            self._raise()
             if terms is None:
                 return None
             counters.evaluations += EXTRA
             self._terms = (step, terms)
         x = np.array([(t - step.began) / step.made])
-        state = (step.q_began, self._terms[1], x, step.standing, self._laws)
+        state = (step.q_began, self._terms[1], x, step.standing, *self._laws)
         found = self._kernel.motion_between(*state, self._options)
         if found is None:
             return None
         q, v, (work, correction) = found
         counters.correction += correction
         return Sample(t, q, v, float(work))
+
+    def _raise(self) -> None:
+        """Raise what a function of forces raised.
+
+        Raises:
+            BaseException: That.
+        """
+        if self._called is not None and self._called.error is not None:
+            raise self._called.error

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import LowLevelCallable
 
 from regularize.arguments import state
 from regularize.dynamics.all_coordinates import AllCoordinates
+from regularize.dynamics.body_loads import BodyLoad
 from regularize.dynamics.inputs import (
     Actuation,
     JointForces,
@@ -40,7 +43,8 @@ def simulate(
     *,
     duration: float,
     torques: Mapping[str, Actuation] | None = None,
-    forces: JointForces | None = None,
+    forces: JointForces | LowLevelCallable | None = None,
+    loads: Mapping[str, ArrayLike | BodyLoad] | None = None,
     q: Array | None = None,
     v: Array | None = None,
     rates: Mapping[str, float] | None = None,
@@ -68,7 +72,15 @@ def simulate(
         model: A mechanism, its reduction or its robot.
         duration: Length of the simulation in seconds.
         torques: Force or torque of joints with one freedom by name, constant or over time.
-        forces: Further joint forces: springs, dampers, controllers.
+        forces: Further joint forces by time, configuration and velocity, shape (nv,): springs,
+            dampers, controllers. Functions may be compiled ones, which are called without Python:
+            ``scipy.LowLevelCallable`` of a function of ctypes, cffi, numba or Cython. Here it is
+            ``int forces(double t, const double *q, const double *v, double *tau, void *data)``,
+            which adds to ``tau`` and returns 0, or another number to end the simulation; among
+            ``torques`` it is ``double torque(double t, void *data)``.
+        loads: Constant forces and moments on bodies by their names: six numbers at the origin of
+            the body's frame in ground axes, force first, or a ``BodyLoad``. Not with
+            ``coordinates="path"``.
         q: Configuration to begin with, shape (nq,); by default the assembled reference.
         v: Velocity to begin with, shape (nv,); by default rest.
         rates: Joint rates to begin with, by name, in place of ``v``; the other joints follow.
@@ -129,6 +141,11 @@ def simulate(
     if both:
         raise ModelError(f"joint {both[0]!r} is driven, so its rate is given already; leave it out")
     if coordinates == "path":
+        if loads:
+            raise ModelError(
+                "loads on bodies are simulated in all coordinates or in minimal ones, not along "
+                "a path; leave one of the two out"
+            )
         from regularize.dynamics.one_freedom.building import path  # loads all closed forms
 
         return path(model, through=through).simulate(
@@ -152,6 +169,7 @@ def simulate(
             recorded,
             torques=torques,
             forces=forces,
+            loads=loads,
             q=q,
             v=v,
             rates=rates,
@@ -168,7 +186,7 @@ def simulate(
         robot = robot if engine == "rows" else to_pinocchio(robot.reduction, engine)
     q = robot.q0 if q is None else state(robot.model, "q", q)
     q = close_loops(robot, q) if robot.rows else np.array(q)
-    applied = joint_forces(robot, torques or {}, forces)
+    applied = joint_forces(robot, torques or {}, forces, loads)
     drives = Drives.of(robot, motions)
     if drives:
         q = drives.begun(robot, q)

@@ -25,6 +25,7 @@ from regularize.kernel.pattern import Pattern, least_degree
 from regularize.kernel.plane import plane_sections
 from regularize.kernel.posing import posed_anyhow
 from regularize.kernel.programs import BodyPrograms, unknowns_of
+from regularize.kernel.readiness import Readiness
 from regularize.kernel.sections import Tables
 from regularize.kernel.shortest import shortest_sections
 
@@ -62,7 +63,13 @@ def tables_of(machine: Machine) -> Tables | None:
 
 
 def step_sections(
-    machine: Machine, *, words: float = 0.18, dense: float = 2e5
+    machine: Machine,
+    *,
+    words: float = 0.18,
+    dense: float = 2e5,
+    saving: float = 0.6,
+    clear: float = 1e-4,
+    most: int = 500,
 ) -> tuple[dict[str, int], dict[str, Any]] | None:
     """Sizes and sections of the step: clusters, factors, and where their entries come from.
 
@@ -72,6 +79,10 @@ def step_sections(
             coordinates: less than the time that they take, for joint coordinates are the safer.
         dense: Multiplications for entries in joint coordinates beyond which dense algebra is as
             quick.
+        saving: Part of the multiplications with which rows that come before some of their columns
+            are worth what they risk: another way to solve where their pivots are small.
+        clear: Least part of the largest pivot of such rows that others must have at a sample.
+        most: Unknowns of a cluster beyond which such an order is not looked for.
 
     Returns:
         None where it is.
@@ -84,10 +95,11 @@ def step_sections(
     h_place: list[int] = []
     j_place: list[int] = []
     stiff_place: list[int] = []
+    earlies: list[bool] = []
     soft, loose = machine.rank < machine.rows, not machine.massive
     constants = [index for index, row in enumerate(rows) if row.loop < 0]
     for cluster in clusters:
-        program = None
+        program, early = None, False
         if not (soft or loose) and len(cluster.rows) > 0:
             program = deep_program(machine, cluster, rows, posed, len(pattern.order), programs)
         structs, least = None, _least_work(machine, cluster, rows)
@@ -98,9 +110,17 @@ def step_sections(
             if loose:
                 _join(adjacent, waiting)
             structs = least_degree(adjacent, waiting)
-            work = least + _work(structs, cluster.parent == 0)
+            rooted = cluster.parent == 0
+            if not (soft or loose) and len(cluster.rows) > 0 and len(structs) <= most:
+                ready = Readiness(machine, cluster, rows, posed)
+                sooner = least_degree(*_graph(machine, cluster, rows), ready)
+                works = [least + _work(each, rooted) for each in (sooner, structs)]
+                if works[0] <= saving * works[1] and ready.clearness > clear:
+                    structs, early = sooner, True
+            work = least + _work(structs, rooted)
             if program is not None and words * work > len(program.code):
-                structs = None
+                structs, early = None, False
+        earlies.append(early)
         programs.add(program if structs is None else None)
         own = [index for index in cluster.rows if rows[index].loop < 0]
         if structs is None:
@@ -161,6 +181,7 @@ def step_sections(
         "j_place": j_place,
         "stiff_place": stiff_place,
         "massive": [machine.massive],
+        "early": earlies,
         "soft": [soft and len(cluster.rows) > 0 for cluster in clusters],
         "stiffened": [loose and len(cluster.rows) > 0 for cluster in clusters],
     }

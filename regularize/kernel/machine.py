@@ -118,6 +118,10 @@ class Machine:
         """First column of each part, the ground included, and the number of all."""
         return [0, 0, *np.cumsum([part.freedoms for part in self.parts]).tolist()]
 
+    def turned(self, part: int) -> Array:
+        """The frame in which the kernel has a part, seen from the part's own, shape (4, 4)."""
+        return _to_z(self.parts[part - 1]) if part else np.eye(4)
+
     def own_columns(self) -> dict[int, int]:
         """The column whose rate each velocity is."""
         start = self.columns()

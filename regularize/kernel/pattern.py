@@ -6,6 +6,8 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from regularize.kernel.readiness import Readiness
+
 
 @dataclass(eq=False)
 class Pattern:
@@ -95,27 +97,36 @@ class Pattern:
 
 
 def least_degree(
-    adjacent: dict[int, set[int]], waiting: dict[int, set[int]]
+    adjacent: dict[int, set[int]],
+    waiting: dict[int, set[int]],
+    ready: Readiness | None = None,
 ) -> dict[int, set[int]]:
     """Unknowns in an order of least degree, each with the neighbours that are left then.
 
     Args:
         adjacent: Neighbours of each unknown; it is used up.
-        waiting: Columns of each row; they are used up.
+        waiting: Columns that each row comes behind; they are used up.
+        ready: Where some of these are enough: which rows need not wait any longer.
     """
-    heap = [(len(near), x) for x, near in adjacent.items() if not waiting.get(x)]
+
+    def waits(x: int) -> bool:
+        return bool(waiting.get(x)) and (ready is None or not ready.of(x))
+
+    heap = [(len(near), x) for x, near in adjacent.items() if not waits(x)]
     heapq.heapify(heap)
     done: dict[int, set[int]] = {}
     while heap:
         degree, x = heapq.heappop(heap)
-        if x in done or degree != len(adjacent[x]):
+        if x in done or degree != len(adjacent[x]) or waits(x):
             continue
         near = done[x] = adjacent.pop(x)
+        if ready is not None:
+            ready.eliminate(x, near)
         for y in near:
             adjacent[y] |= near
             adjacent[y] -= {x, y}
             if y in waiting:
                 waiting[y].discard(x)
-            if not waiting.get(y):
+            if not waits(y):
                 heapq.heappush(heap, (len(adjacent[y]), y))
     return done

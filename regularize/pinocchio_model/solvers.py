@@ -15,6 +15,7 @@ from regularize.arguments import state
 from regularize.errors import ModelError
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
+from regularize.kernel.machine import Machine
 from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.machine_reading import machine_of
@@ -64,10 +65,14 @@ class ConstrainedTree:
         return Workspace(self.model)
 
     @cached_property
+    def machine(self) -> tuple[Machine, list[int]] | None:
+        """What the kernel computes with, and the part of each joint; None where it knows none."""
+        return machine_of(self.model, self.constraints, self.rank, self.massive)
+
+    @cached_property
     def tables(self) -> Tables | None:
         """What the kernel reads; None where it does not know a joint or a row."""
-        found = machine_of(self.model, self.constraints, self.rank, self.massive)
-        return None if found is None else tables_of(found[0])
+        return None if self.machine is None else tables_of(self.machine[0])
 
     @cached_property
     def kernel(self) -> Any:

@@ -94,7 +94,7 @@ def _rows(
     every = {n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)}
     free = {n for n in every - {graph.ground} if set(graph.adjacency[n]) <= inside}
     for node in sorted(free):
-        if len(graph.adjacency[node]) > 2 and graph.members[node]:
+        if len(graph.adjacency[node]) > 2:
             yield (node,), tuple(graph.adjacency[node])
     for first in sorted(inside):
         for node in (graph.edges[first].parent, graph.edges[first].child):

@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import LowLevelCallable
 
 from regularize.arguments import state
+from regularize.dynamics.body_loads import BodyLoad
 from regularize.dynamics.inputs import Actuation, JointForces, joint_forces
 from regularize.dynamics.loads import style_with_rotors
 from regularize.dynamics.minimal.dynamics import minimal_dynamics
@@ -28,7 +31,8 @@ def simulate_minimal(
     times: Array,
     *,
     torques: Mapping[str, Actuation] | None,
-    forces: JointForces | None,
+    forces: JointForces | LowLevelCallable | None,
+    loads: Mapping[str, ArrayLike | BodyLoad] | None,
     q: Array | None,
     v: Array | None,
     rates: Mapping[str, float] | None,
@@ -53,7 +57,8 @@ def simulate_minimal(
     robot = dynamics.robot
     q = None if q is None else np.array(state(robot.model, "q", q))
     v = None if v is None else np.array(state(robot.model, "v", v))
-    applied = joint_forces(robot, torques or {}, forces) if torques or forces else None
+    acting = torques or forces is not None or loads
+    applied = joint_forces(robot, torques or {}, forces, loads) if acting else None
     given = Drives.of(robot, drives)
     if given:
         start = dynamics.pose(robot.q0 if q is None else q).q

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from scipy import LowLevelCallable
 
 from regularize.arguments import vector
-from regularize.dynamics.inputs import Actuation, JointForces
+from regularize.dynamics.inputs import Actuation, JointForces, forces_of, torque_of
 from regularize.dynamics.loads import Loads
 from regularize.dynamics.one_freedom.collocation import Collocation, Travel
 from regularize.dynamics.one_freedom.functions import PathFunctions
@@ -38,23 +39,25 @@ class PathMotion:
         self,
         path: PathFunctions,
         torques: Mapping[str, Actuation],
-        forces: JointForces | None,
+        forces: JointForces | LowLevelCallable | None,
         gravity: Array | None,
         slip: float | None = None,
     ) -> None:
         """Tell what has a potential from what changes over time or with the motion."""
+        given = {name: torque_of(name, torque) for name, torque in torques.items()}
         self.path, self.robot = path, path.robot
         passive = self.robot.passive.joints
         within = passive.dissipates or passive.stores
-        self._forces = Loads(self.robot, forces, slip) if within else forces
+        acting = forces_of(forces)
+        self._forces = Loads(self.robot, acting, slip) if within else acting
         if gravity is not None:
             if np.shape(gravity) != (3,):
                 raise ModelError(f"gravity has shape {np.shape(gravity)}, but it is a vector: (3,)")
             self.robot = to_pinocchio(self.robot.reduction, self.robot.style)
             self.robot.model.gravity.linear = np.asarray(gravity)
-        constant = {n: float(t) for n, t in torques.items() if not callable(t)}
+        constant = {n: float(t) for n, t in given.items() if not callable(t)}
         self._constant, self._amounts = path.columns(constant), np.array([*constant.values()])
-        varying = {n: t for n, t in torques.items() if callable(t)}
+        varying = {n: t for n, t in given.items() if callable(t)}
         self._varying, self._courses = path.columns(varying), [*varying.values()]
         self._known = (np.zeros(0), np.zeros((0, 0)))
         # Mass, and the potential of gravity and of constant joint forces.

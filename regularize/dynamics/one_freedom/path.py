@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import LowLevelCallable
 
 from regularize.arguments import checked_but_states
 from regularize.dynamics.inputs import Actuation, JointForces, check_numbers
@@ -42,7 +43,7 @@ class Path(ShortRepr, PathFunctions):
         duration: float,
         *,
         torques: Mapping[str, Actuation] | None = None,
-        forces: JointForces | None = None,
+        forces: JointForces | LowLevelCallable | None = None,
         q: Array | Mapping[str, float] | None = None,
         v: Array | None = None,
         rates: Mapping[str, float] | None = None,

@@ -14,25 +14,27 @@ enum { DENSE_OPTIONS = OPTIONS + (EXTRA - 1 + TERMS - 3) * ALL_STAGES };
  * where a stage finds no acceleration. */
 static int step_terms(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
     const int size = t->size[state_size], nq = t->size[nq_size];
-    const double *start = in[1], *end = in[1] + size, *weight = in[5] + OPTIONS;
+    const double *start = in[1], *end = in[1] + size, *weight = in[7] + OPTIONS;
     double standing[STANDING], *F = out[0];
-    const Motion m = {t, w, in[4], weight, in[5], standing};
-    const double h = in[3][MADE];
+    const Motion m = {t, w, in[4], in[5], in[6], weight, in[7], standing};
+    const double h = in[3][MADE], begun = in[3][BEGAN];
     for (int i = 0; i < STANDING; ++i) standing[i] = in[3][i];
     for (int i = 0; i < STAGES * size; ++i) w->slope[i] = in[2][i];
     for (int i = 0; i < size; ++i) w->begun[i] = start[i];
     for (int i = 0; i < nq; ++i) w->reached[i] = in[0][i];
-    if (t->size[soft_unknowns_size] && derive_state(&m, 0, w->reached, start)) return 1;
+    if (t->size[soft_unknowns_size] && derive_state(&m, begun, 0, w->reached, start)) return 1;
     for (int s = STAGES; s < ALL_STAGES; ++s) {
         const double *y = s == STAGES ? end : w->stage;
+        double time = begun + h;
         if (s > STAGES) {
             for (int i = 0; i < size; ++i) w->stage[i] = start[i];
             add_weighted(&m, weight, s, h, w->stage);
+            time = begun + h * part_of_step(weight, s);
             weight += ALL_STAGES;
         }
         for (int i = 0; i < nq; ++i) w->reached[i] = in[0][i];
         integrate(t, y, w->reached);
-        if (derive_state(&m, s, w->reached, y)) return 1;
+        if (derive_state(&m, time, s, w->reached, y)) return 1;
     }
     for (int i = 0; i < size; ++i) {
         const double first = h * w->slope[i], last = h * w->slope[STAGES * size + i];
@@ -53,7 +55,7 @@ static int motion_between(const Tables *t, Workspace *w, const double *const *in
     const int size = t->size[state_size], nq = t->size[nq_size], nv = t->size[nv_size];
     const double x = in[2][0], *F = in[1];
     double standing[STANDING], *y = w->stage;
-    const Motion m = {t, w, in[4], in[5], in[5], standing};
+    const Motion m = {t, w, in[4], in[5], in[6], in[7], in[7], standing};
     for (int i = 0; i < STANDING; ++i) standing[i] = in[3][i];
     standing[CORRECTION] = 0.0;
     for (int i = 0; i < size; ++i) {
@@ -67,7 +69,7 @@ static int motion_between(const Tables *t, Workspace *w, const double *const *in
     integrate(t, y, out[0]);
     for (int i = 0; i < nv; ++i) out[1][i] = y[nv + i];
     out[2][0] = y[2 * nv];
-    if (close_state(t, w, in[5] + CLOSED, 0, out[0], out[1])) return 1;
+    if (close_state(t, w, in[7] + CLOSED, 0, out[0], out[1])) return 1;
     balance(&m, y[2 * nv], out[0], out[1]);
     out[2][1] = standing[CORRECTION];
     return 0;

@@ -82,8 +82,13 @@ static inline int sound(const Tables *t, const Workspace *w, int u, double pivot
     return t->massive[0] ? pivot > 0.0 : pivot > lost * w->pivot[u];
 }
 
-/* Pivots of rows by the largest one of their cluster below which accelerations lose digits. */
-static const double doubtful = 1e-7;
+/* Pivots of rows by the largest one of their cluster below which accelerations lose digits; for rows
+ * that come before some of their columns, sooner, as others know what these pivots do not. */
+static const double doubtful = 1e-7, doubtful_early = 1e-6;
+
+/* Doubt about accelerations: none, where pivots are small, where those of rows that come early are not
+ * sound, so that there are no accelerations, and where these were found in another way. */
+enum { NONE, SMALL, LOST, REPLACED };
 
 /* Factors L D L^T of a cluster's equations, and the solution's first half, with a border of so many
  * columns.
@@ -97,7 +102,10 @@ static inline int factorise(const Tables *t, Workspace *w, int c, const int colu
     double *entry = w->entry, least = 0.0, most = 0.0;
     for (int u = begin; u < end; ++u) {
         const double pivot = entry[t->start[u]];
-        if (!sound(t, w, u, pivot)) return 1;
+        if (!sound(t, w, u, pivot)) {
+            w->doubt[0] = t->early[c] ? LOST : NONE;
+            return 1;
+        }
         if (t->is_row[u]) {
             if (pivot < most) most = pivot;
             if (least == 0.0 || pivot > least) least = pivot;
@@ -113,7 +121,7 @@ static inline int factorise(const Tables *t, Workspace *w, int c, const int colu
             add_times(-l, w->border + columns * u, columns, w->border + columns * other);
         }
     }
-    if (least > doubtful * most) w->doubt[0] = 1.0;
+    if (least > (t->early[c] ? doubtful_early : doubtful) * most) w->doubt[0] = SMALL;
     if (most < 0.0) w->clearness[0] = fmin(w->clearness[0], least / most);
     *update = pattern.update;
     return 0;

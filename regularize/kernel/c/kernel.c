@@ -54,7 +54,7 @@ typedef struct {
     int times, rows, columns;
 } Shape;
 
-#define MOST_ARRAYS 6
+#define MOST_ARRAYS 8
 
 typedef struct {
     const char *name;
@@ -81,6 +81,9 @@ enum { ENTRIES(PLACE) number_of_entries };
 #define ROWS {1, rows_size, nv_size}
 #define ERRORS {1, rows_size, one_size}
 #define BY_VELOCITY {1, nv_size, nv_size}
+#define FORCES                                                                                     \
+    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closures_size, one_size},                            \
+        {WRENCH_NUMBERS, parts_size, one_size}
 
 static const Entry entries[number_of_entries] = {
     {"part_poses", part_poses, 1, 1, {CONFIGURATION}, {{12, parts_size, one_size}}},
@@ -113,17 +116,17 @@ static const Entry entries[number_of_entries] = {
      {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
     {"close_motion", close_motion, 3, 2, {CONFIGURATION, VELOCITY, SINGLE(2)},
      {CONFIGURATION, VELOCITY}},
-    {"march", march, 6, 6,
-     {CONFIGURATION, VELOCITY, SINGLE(STANDING), {LAWS, nv_size, one_size},
-      SINGLE(STAGES * METHOD_ROWS), SINGLE(OPTIONS)},
+    {"march", march, 8, 6,
+     {CONFIGURATION, VELOCITY, SINGLE(STANDING), FORCES, SINGLE(STAGES * METHOD_ROWS),
+      SINGLE(OPTIONS)},
      {CONFIGURATION, VELOCITY, SINGLE(STANDING), CONFIGURATION, {STAGES, state_size, one_size},
       {2, state_size, one_size}}},
-    {"step_terms", step_terms, 6, 1,
+    {"step_terms", step_terms, 8, 1,
      {CONFIGURATION, {2, state_size, one_size}, {STAGES, state_size, one_size}, SINGLE(STANDING),
-      {LAWS, nv_size, one_size}, SINGLE(DENSE_OPTIONS)},
+      FORCES, SINGLE(DENSE_OPTIONS)},
      {{TERMS + 1, state_size, one_size}}},
-    {"motion_between", motion_between, 6, 3,
-     {CONFIGURATION, {TERMS + 1, state_size, one_size}, SINGLE(1), SINGLE(STANDING),
-      {LAWS, nv_size, one_size}, SINGLE(OPTIONS)},
+    {"motion_between", motion_between, 8, 3,
+     {CONFIGURATION, {TERMS + 1, state_size, one_size}, SINGLE(1), SINGLE(STANDING), FORCES,
+      SINGLE(OPTIONS)},
      {CONFIGURATION, VELOCITY, SINGLE(2)}},
 };

@@ -12,10 +12,6 @@
 
 enum { STAGES = 12 };
 
-/* Joint forces, each (nv,): constant ones, damping, dry friction, stiffness of springs and where
- * they rest; springs act in joints with one coordinate. */
-enum { CONSTANT, DAMPING, FRICTION, STIFFNESS, REST, LAWS };
-
 /* Where a motion stands. TOTAL: energy less work, not a number where it is yet to be found. BEST,
  * BEST_OF_STAGES: the largest distance of the rows from dependence so far, where steps end, and with
  * masses at their stages. BEGAN, MADE: beginning and length of the last step; CAREFUL: 1 where rows
@@ -30,10 +26,11 @@ enum {
  * absolute error; the longest step; whether the energy balance is kept, and whether the work counts
  * in the error; the rate below which friction falls off; errors of the rows that are good enough,
  * and pivots that are none; part of the usual step below which it stops, part of the best distance
- * from dependence, and part of the kinetic energy up to which the balance is corrected. */
+ * from dependence, and part of the kinetic energy up to which the balance is corrected; whether forces
+ * act on bodies or in closing joints; functions of forces and their data, see loads.c. */
 enum {
     UNTIL, SAMPLED, RELATIVE, ABSOLUTE, LONGEST, CONSERVE, LOSSY, SLIP, CLOSED, SINGULAR, LEAP,
-    DEPENDENCE, CORRECTED, OPTIONS
+    DEPENDENCE, CORRECTED, LOADED, FUNCTIONS, OPTIONS = FUNCTIONS + 4
 };
 
 /* The method: A (STAGES, STAGES), B, and the two estimates of the error, (STAGES,) each. */
@@ -46,7 +43,7 @@ static const double widest = 1.0;
 typedef struct {
     const Tables *t;
     Workspace *w;
-    const double *laws, *method, *options;
+    const double *laws, *closing, *wrenches, *method, *options;
     double *standing;
 } Motion;
 
@@ -87,25 +84,7 @@ static int step_rates(const Tables *t, const double *step, const double *v, doub
     return far;
 }
 
-/* Joint forces (nv,) at a state; the power of those that change the energy. */
-static double apply_laws(const Motion *m, const double *q, const double *v, double *tau) {
-    const Tables *t = m->t;
-    const int nv = t->size[nv_size];
-    double power = 0.0;
-    for (int i = 0; i < nv; ++i) {
-        tau[i] = m->laws[CONSTANT * nv + i] - m->laws[DAMPING * nv + i] * v[i];
-        const double friction = m->laws[FRICTION * nv + i];
-        if (friction != 0.0) tau[i] -= friction * tanh(v[i] / m->options[SLIP]);
-        power += tau[i] * v[i];
-    }
-    for (int b = 1; b < t->size[parts_size]; ++b) {
-        const int i = t->rate[t->column[b]];
-        const double stiffness = m->laws[STIFFNESS * nv + i];
-        if (stiffness == 0.0 || !t->own[t->column[b]]) continue;
-        tau[i] -= stiffness * (q[t->coordinate[b]] - m->laws[REST * nv + i]);
-    }
-    return power;
-}
+#include "loads.c"
 
 /* Kinetic and potential energy at a state. */
 static void energies(const Motion *m, const double *q, const double *v, double *energy) {
@@ -138,6 +117,7 @@ static void energies(const Motion *m, const double *q, const double *v, double *
             energy[1] += 0.5 * m->laws[STIFFNESS * nv + i] * stretch * stretch;
         }
     }
+    energy[1] += energy_of_closing(m);
 }
 
 /* Bring a configuration and a velocity onto the closed loops by the shortest steps; 1 where that
@@ -178,12 +158,12 @@ static void balance(const Motion *m, double work, const double *q, double *v) {
     }
 }
 
-/* Derivative of the state y, reached at configuration q in a stage; 1 where it is not found, 2 where
+/* Derivative of the state y, reached at configuration q and a time in a stage; 1 where it is not found, 2 where
  * the tangent step is too wide.
  *
  * Between the ends of a step, rows that depend on each other on closed loops contradict each other
  * a little: those that are independent where it begins stand for all of them. */
-static int derive_state(const Motion *m, int stage, double *q, const double *y) {
+static int derive_state(const Motion *m, double time, int stage, double *q, const double *y) {
     const int nv = m->t->size[nv_size], soft = m->t->size[soft_unknowns_size];
     double *slope = m->w->slope + m->t->size[state_size] * stage, *v = m->w->moved;
     const double *in[] = {q, v, m->w->drawn};
@@ -192,7 +172,7 @@ static int derive_state(const Motion *m, int stage, double *q, const double *y) 
     if (m->standing[CAREFUL] != 0.0 && close_state(m->t, m->w, m->options + CLOSED, 1, q, v)) {
         return 1;
     }
-    slope[2 * nv] = apply_laws(m, q, v, m->w->drawn);
+    if (apply_laws(m, time, q, v, m->w->drawn, slope + 2 * nv)) return 1;
     m->standing[EVALUATIONS] += 1.0;
     m->w->clearness[0] = 1.0;
     if (soft) {
@@ -210,6 +190,13 @@ static void add_weighted(const Motion *m, const double *weight, int stages, doub
     for (int s = 0; s < stages; ++s) {
         if (weight[s] != 0.0) add_times(h * weight[s], m->w->slope + size * s, size, y);
     }
+}
+
+/* Part of the step after which a stage is evaluated: the sum of its weights. */
+static double part_of_step(const double *weight, int stages) {
+    double sum = 0.0;
+    for (int s = 0; s < stages; ++s) sum += weight[s];
+    return sum;
 }
 
 /* Mean square of an estimate of the error by what is borne, times the number of entries. */
@@ -241,7 +228,8 @@ static double attempt(const Motion *m, const double *q, double h, double *clearn
         if (s == STAGES) break;
         for (int i = 0; i < nq; ++i) w->reached[i] = q[i];
         integrate(t, y, w->reached);
-        const int failed = derive_state(m, s, w->reached, y);
+        const double time = m->standing[TIME] + h * part_of_step(m->method + STAGES * s, s);
+        const int failed = derive_state(m, time, s, w->reached, y);
         if (failed) return failed == 1 ? -1.0 : NAN;
         *clearness = fmin(*clearness, w->clearness[0]);
     }
@@ -283,7 +271,7 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
     for (int i = 0; i < nv; ++i) w->begun[nv + i] = v[i];
     w->begun[2 * nv] = at[WORK];
     for (int i = 0; i < nq; ++i) w->reached[i] = q[i];
-    if (derive_state(m, 0, w->reached, w->begun)) return 1;
+    if (derive_state(m, at[TIME], 0, w->reached, w->begun)) return 1;
     at[BEST_OF_STAGES] = fmax(at[BEST_OF_STAGES], sqrt(w->clearness[0]));
     for (;; at[REJECTED] += 1.0) {
         double of_stages = 1.0;
@@ -329,7 +317,7 @@ static int close_motion(const Tables *t, Workspace *w, const double *const *in,
 static int march(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
     const int size = t->size[state_size];
     double *q = out[0], *v = out[1], *at = out[2];
-    const Motion m = {t, w, in[3], in[4], in[5], at};
+    const Motion m = {t, w, in[3], in[4], in[5], in[6], in[7], at};
     for (int i = 0; i < t->size[nq_size]; ++i) q[i] = out[3][i] = in[0][i];
     for (int i = 0; i < t->size[nv_size]; ++i) v[i] = in[1][i];
     for (int i = 0; i < STANDING; ++i) at[i] = in[2][i];

@@ -189,7 +189,7 @@ static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
     if (t->size[cells_size]) keep_loads(t, w);
-    w->doubt[0] = 0.0;
+    w->doubt[0] = NONE;
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (eliminate_cluster(t, w, c, in[2], &at)) return 1;
     }
@@ -205,15 +205,21 @@ static void write_solution(const Tables *t, const Workspace *w, double *a) {
     }
 }
 
-/* See responses.c. */
+/* See responses.c and elimination.c. */
 static int eliminated_dynamics(const Tables *t, Workspace *w, const double *const *in, int chosen,
                                double *a);
+static void solve_multipliers(const Tables *t, Workspace *w, const double *forces,
+                              double *multipliers);
 
 /* Acceleration under joint forces, with what is wanted of the rows beside their rates. */
 static int accelerate_under(const Tables *t, Workspace *w, const double *const *in, double *a) {
-    if (t->flat[0] ? solve_flat_step(t, w, in) : solve_step(t, w, in)) return 1;
-    if (w->doubt[0] == 0.0 || eliminated_dynamics(t, w, in, 0, a)) write_solution(t, w, a);
-    return 0;
+    const int failed = t->flat[0] ? solve_flat_step(t, w, in) : solve_step(t, w, in);
+    if (w->doubt[0] != NONE && !eliminated_dynamics(t, w, in, 0, a)) {
+        w->doubt[0] = REPLACED;
+        return 0;
+    }
+    if (!failed) write_solution(t, w, a);
+    return failed;
 }
 
 /* Acceleration of the velocities under joint forces; 1 where masses or rows do not determine it. */
@@ -234,6 +240,10 @@ static int stabilized_dynamics(const Tables *t, Workspace *w, const double *cons
 static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
                                 double *const *out) {
     if (forward_dynamics(t, w, in, out)) return 1;
+    if (w->doubt[0] == REPLACED && t->size[soft_unknowns_size] == 0) {
+        solve_multipliers(t, w, w->forces, out[1]);
+        return 0;
+    }
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (t->soft[c]) take_idle(t, w, c);
     }

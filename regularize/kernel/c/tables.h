@@ -67,6 +67,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   the unknowns below it, and it changes them with n - 1 before it; -n where the next n do so later;
  *   0 where update has a list of them, pair by pair
  *   h_place, j_place: entries of inertia and rows in the order in which they are found
+ *   early: 1 where rows of a cluster come before some of their columns
  *   massive: 1 where the tree's mass matrix is regular; soft: 1 where rows of a cluster may depend
  *   on each other; stiffened: 1 where masses of a cluster may vanish beside its rows; stiff_place:
  *   for each row of such, in the order of elimination: number of columns, entries there, unknowns of
@@ -83,7 +84,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
     X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(block)  \
     X(update)                                                                                      \
-    X(h_place) X(j_place) X(stiff_place) X(massive) X(soft) X(stiffened)                           \
+    X(h_place) X(j_place) X(stiff_place) X(early) X(massive) X(soft) X(stiffened)                  \
     X(deep) X(deep_cell) X(deep_operation) X(deep_start) X(deep_code) X(deep_body) X(deep_row)     \
     X(deep_entry) X(flat)                                                                          \
     X(moved) X(step) X(stepped) X(sense) X(set_row) X(row_of_set) X(set_velocity)                  \
@@ -123,7 +124,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  * and, for the step: rigid: inertia of each part with what is rigidly behind it, as in the table;
  *   spatial: what moving parts behind it add; wrench: what its motion needs at zero acceleration;
  *   wanted: what is added to the rates of the rows;
- *   doubt: 1 where their pivots are small;
+ *   doubt: about the accelerations found, see factors.c;
  *   entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
  *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
  *   closures in ground axes; pivot, whole: pivots and entries before elimination; side, found,

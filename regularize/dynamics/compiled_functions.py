@@ -1,0 +1,150 @@
+"""Compiled functions of joint forces, called by their addresses, and Python functions called by C.
+
+What ``scipy.LowLevelCallable`` holds: a function of ctypes or cffi, one that numba has compiled, or
+a capsule of Cython, with data of its own. These are called without Python in between.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import LowLevelCallable
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+
+_NUMBER, _DATA = ctypes.c_double, ctypes.c_void_p
+_TORQUE = ctypes.CFUNCTYPE(_NUMBER, _NUMBER, _DATA)
+_FORCES = ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, _DATA, _DATA, _DATA, _DATA)
+
+#: Signatures as ``scipy.LowLevelCallable`` writes them.
+TORQUE = "double (double, void *)"
+FORCES = "int (double, double *, double *, double *, void *)"
+
+
+def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int, int | None]:
+    """Addresses of a function and of its data.
+
+    Raises:
+        ModelError: It has another signature.
+    """
+    if " ".join(function.signature.replace("const ", "").split()) != signature:
+        raise ModelError(
+            f"{what} as a LowLevelCallable has the signature {signature!r}; got "
+            f"{function.signature!r}"
+        )
+    api, capsule = ctypes.pythonapi, ctypes.py_object(tuple.__getitem__(function, 0))
+    for each in (api.PyCapsule_GetPointer, api.PyCapsule_GetContext, api.PyCapsule_GetName):
+        each.restype = _DATA
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, _DATA]
+    api.PyCapsule_GetContext.argtypes = api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    name = api.PyCapsule_GetName(capsule)
+    return api.PyCapsule_GetPointer(capsule, name), api.PyCapsule_GetContext(capsule)
+
+
+class CompiledTorque:
+    """A compiled torque over time.
+
+    Args:
+        function: The function ``double torque(double t, void *data)``.
+        what: What messages call it.
+
+    Attributes:
+        address: Where it is, and where its data are, 0 where there are none.
+
+    Raises:
+        ModelError: It has another signature.
+    """
+
+    def __init__(self, function: LowLevelCallable, what: str) -> None:
+        """Find it."""
+        place, data = _address(function, what, TORQUE)
+        self.address = (place, data or 0)
+        self._kept, self._call, self._data = function, _TORQUE(place), data
+
+    def __call__(self, t: float) -> float:
+        """Torque at a time."""
+        return float(self._call(t, self._data))
+
+
+class CompiledForces:
+    """Compiled joint forces.
+
+    Args:
+        function: The function ``int forces(double t, const double *q, const double *v, double *tau,
+            void *data)``, which adds to ``tau`` and returns 0; any other number ends the motion.
+
+    Attributes:
+        address: Where it is, and where its data are, 0 where there are none.
+
+    Raises:
+        ModelError: It has another signature.
+    """
+
+    def __init__(self, function: LowLevelCallable) -> None:
+        """Find it."""
+        place, data = _address(function, "forces", FORCES)
+        self.address = (place, data or 0)
+        self._kept, self._call, self._data = function, _FORCES(place), data
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        """Joint forces, shape (nv,).
+
+        Raises:
+            ModelError: The function does not return 0.
+        """
+        q, v, tau = (np.array(x, dtype=np.float64) for x in (q, v, np.zeros(len(v))))
+        found = self._call(t, q.ctypes.data, v.ctypes.data, tau.ctypes.data, self._data)
+        if found != 0:
+            raise ModelError(f"the compiled function of forces returned {found} at {t:.6g} s")
+        return tau
+
+
+class CalledBack:
+    """A Python function of joint forces that C code calls.
+
+    Args:
+        function: Joint forces by time, configuration and velocity, shape (nv,).
+        nq: Length of configurations.
+        nv: Length of velocities.
+
+    Attributes:
+        address: Where C finds it, and 0.
+        error: What the function raised, which ended the motion, or None.
+    """
+
+    def __init__(self, function: Callable[[float, Array, Array], Array], nq: int, nv: int) -> None:
+        """Make room for states and forces."""
+        self.error: BaseException | None = None
+        q, v, tau = (np.zeros(n) for n in (nq, nv, nv))
+        places = [each.ctypes.data for each in (q, v, tau)]
+
+        def called(t: float, its_q: int, its_v: int, its_tau: int, _: object) -> int:
+            try:
+                ctypes.memmove(places[0], its_q, 8 * nq)
+                ctypes.memmove(places[1], its_v, 8 * nv)
+                tau[:] = function(t, q.copy(), v.copy())
+                ctypes.memmove(its_tau, places[2], 8 * nv)
+            except BaseException as error:  # C code knows no exceptions: it is raised behind it
+                self.error = error
+                return 1
+            return 0
+
+        self._kept = _FORCES(called)
+        self.address = (ctypes.cast(self._kept, _DATA).value or 0, 0)
+
+
+def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable], Any]) -> Any:
+    """A function, or what is made of a ``LowLevelCallable``.
+
+    Raises:
+        ModelError: It is a function of ctypes, which does not know Python's arrays.
+    """
+    if isinstance(function, LowLevelCallable):
+        return make(function)
+    if isinstance(function, _TORQUE.__bases__):
+        raise ModelError(f"{what}: pass scipy.LowLevelCallable(function) of a compiled function")
+    return function

@@ -1,0 +1,213 @@
+"""The arithmetic of the checker of proofs, against floating point and known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from regularize.lie import screw, subalgebra
+from regularize.proofs.bennett import multiplied
+from regularize.proofs.verifier import (
+    Polynomial,
+    Space,
+    annihilator,
+    arcs,
+    bracket,
+    distance,
+    integers,
+    meet,
+    polynomial,
+    product,
+    reduced,
+    remainder,
+    saturated,
+)
+
+small = st.integers(min_value=-4, max_value=4)
+rows = st.lists(st.tuples(*[small] * 6), max_size=4)
+few = settings(max_examples=30)
+
+
+def floats(space: Space) -> np.ndarray:
+    return np.array(space, dtype=float).reshape(-1, 6)
+
+
+def rank(*spaces: Space) -> int:
+    return int(np.linalg.matrix_rank(np.vstack([np.zeros((1, 6)), *map(floats, spaces)])))
+
+
+@few
+@given(rows)
+def test_a_space_has_one_form_however_it_is_spanned(vectors: list[tuple[int, ...]]) -> None:
+    space = reduced(vectors)
+    assert len(space) == rank(tuple(vectors)) == rank(space, tuple(vectors))
+    leads = [next(i for i, x in enumerate(row) if x) for row in space]
+    assert leads == sorted({*leads}) and all(
+        row[i] > 0 for row, i in zip(space, leads, strict=True)
+    )
+    assert all(not row[i] for row in space for i in leads if row is not space[leads.index(i)])
+    assert all(np.gcd.reduce(row) == 1 for row in space)
+    mixed = [
+        tuple(2 * x - 3 * y for x, y in zip(a, b, strict=True))
+        for a in space
+        for b in space
+        if a != b
+    ]
+    assert reduced([*mixed, *space, *vectors[::-1]]) == space
+
+
+@few
+@given(rows, rows)
+def test_intersections_and_what_vanishes_on_spaces(
+    one: list[tuple[int, ...]], two: list[tuple[int, ...]]
+) -> None:
+    a, b = reduced(one), reduced(two)
+    assert len(annihilator(a)) == 6 - len(a) and annihilator(annihilator(a)) == a
+    assert not np.any(floats(annihilator(a)) @ floats(a).T)
+    both = meet(a, b)
+    assert len(both) == len(a) + len(b) - len(reduced([*a, *b]))
+    assert rank(a, both) == len(a) and rank(b, both) == len(b)
+
+
+@few
+@given(rows, rows)
+def test_brackets_and_closures_are_those_of_screws(
+    one: list[tuple[int, ...]], two: list[tuple[int, ...]]
+) -> None:
+    for x, y in zip(one, two, strict=False):
+        expected = screw.bracket(np.array(x, dtype=float), np.array(y, dtype=float))
+        assert [*bracket(x, y)] == expected.tolist()
+    a, b = reduced(one), reduced(two)
+    assume(all(np.linalg.svd(floats(s), compute_uv=False).min(initial=1) > 1e-2 for s in (a, b)))
+    A, B = (subalgebra.span(floats(space).T) for space in (a, b))
+    assert len(saturated(a)) == subalgebra.lie_closure(A, 1e-9).shape[1]
+    moved = saturated(a, b)
+    assert len(moved) == subalgebra.saturation(A, B, 1e-9).shape[1] == rank(moved, a)
+
+
+def hinges(way: tuple[int, ...], places: list[tuple[int, ...]], *sizes: int) -> list[Space]:
+    """Parallel hinges, each written as some multiple of its unit screw."""
+    return [
+        (tuple(s * int(x) for x in (*np.cross(place, way), *way)),)
+        for place, s in zip(places, sizes or (1,) * len(places), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("way", [(0, 0, 1), (0, -2, 3), (1, 2, 2)])
+def test_opposite_sides_of_a_parallelogram_move_in_its_plane(way: tuple[int, ...]) -> None:
+    """Wherever its hinges are along their axes; not in one plane, of other bars or of screws."""
+    u, v = (np.array(each) for each in ((3, 1, 2), (-1, 4, 1)))
+    corners = [(0, 0, 0), u, u + v + way, v]
+    plane = arcs(hinges(way, corners, 1, -2, 3, 1))
+    assert plane == reduced([(*np.cross(way, e).tolist(), 0, 0, 0) for e in np.eye(3, dtype=int)])
+    loop = hinges(way, corners)
+    bad = [hinges(way, [*corners[:3], v + u]), hinges(way, [(0, 0, 0), u, 3 * u, 2 * u])]
+    bad += [hinges(way, corners[:3]), hinges(way, [*corners, u, v])]
+    screws = [(tuple(map(sum, zip(s, (*way, 0, 0, 0), strict=True))),) for (s,) in loop]
+    slides = [((*s[0][:3], 0, 0, 0),) for s in hinges(way, [corners[1], *corners[1:]])]
+    turned = loop[:3] + hinges(way[::-1], [v])
+    for other in (*bad, screws, slides, turned):
+        with pytest.raises(ValueError, match="no such parallelogram"):
+            arcs(other)
+
+
+def dual(values: list[int]) -> Polynomial:
+    """A dual quaternion as a polynomial without variables."""
+    return {(0, 0, 0, k // 4, k % 4): x for k, x in enumerate(values) if x}
+
+
+def test_units_of_dual_quaternions_multiply_as_hamilton_had_it() -> None:
+    one, i, j, k = (dual(row) for row in np.eye(8, dtype=int)[:4].tolist())
+    e = dual([0, 0, 0, 0, 1, 0, 0, 0])
+    minus = dual([-1, *[0] * 7])
+    assert [product((a, a)) for a in (i, j, k)] == [minus] * 3
+    assert (product((i, j)), product((j, k)), product((k, i))) == (k, i, j)
+    assert product((j, i)) == product((minus, k)) and product((e, e)) == {}
+    assert product((one, i), (minus, i)) == {} and product((e, i)) == product((i, e)) != {}
+
+
+@few
+@given(*[st.lists(small, min_size=8, max_size=8)] * 3)
+def test_products_of_dual_quaternions(a: list[int], b: list[int], c: list[int]) -> None:
+    f, g, h = map(dual, (a, b, c))
+    assert product((f, g)) == dual([*multiplied(tuple(a), tuple(b))])
+    assert product((product((f, g)), h)) == product((f, product((g, h))))
+    both = product((f, g), (f, h))
+    assert both == product((f, dual([x + y for x, y in zip(b, c, strict=True)])))
+
+
+terms = st.dictionaries(
+    st.tuples(*[st.integers(min_value=0, max_value=3)] * 3), small.filter(bool), max_size=6
+)
+
+
+def value(f: Polynomial, x: Fraction, y: Fraction, z: Fraction) -> Fraction:
+    return sum((c * x**i * y**j * z**k for (i, j, k, *_), c in f.items()), Fraction(0))
+
+
+Curve: TypeAlias = tuple[
+    dict[str, int], int, Callable[[Fraction], tuple[Fraction, Fraction, Fraction]]
+]
+CURVES: list[Curve] = [
+    ({"0 2 0": 1, "1 0 0": -1}, 1, lambda t: (t * t, t, Fraction(2))),
+    ({"1 1 0": 1, "0 0 0": -1}, 1, lambda t: (t, 1 / t, Fraction(3))),
+    ({"0 1 1": 1, "1 0 1": 1, "0 0 0": 2}, 2, lambda t: (t, Fraction(1), -2 / (1 + t))),
+    ({"0 0 2": 1, "0 1 0": -1}, 2, lambda t: (Fraction(5), t * t, t)),
+]
+
+
+@few
+@given(terms, st.sampled_from(CURVES), st.integers(min_value=2, max_value=9))
+def test_remainders_are_the_polynomial_where_the_divisor_vanishes(
+    written: dict[tuple[int, ...], int], curve: Curve, t: int
+) -> None:
+    """Times powers of its leading coefficient; and of a lower degree."""
+    equation, v, point = curve
+    p, f = (
+        polynomial(equation),
+        polynomial({" ".join(map(str, at)): c for at, c in written.items()}),
+    )
+    at = point(Fraction(t))
+    assert value(p, *at) == 0
+    left = remainder(f, p, v)
+    degree = max(e[v] for e in p)
+    assert all(e[v] < degree for e in left)
+    lead = value({(*e[:v], 0, *e[v + 1 :]): c for e, c in p.items() if e[v] == degree}, *at)
+    powers = [value(f, *at) * lead**n for n in range(6)]
+    assert value(left, *at) in powers
+
+
+@few
+@given(rows, st.tuples(*[small] * 6))
+def test_distances_are_what_is_left_outside(
+    vectors: list[tuple[int, ...]], written: tuple[int, ...]
+) -> None:
+    space = reduced(vectors)
+    basis = subalgebra.span(floats(space).T)
+    outside = np.linalg.norm(subalgebra.residual(basis, np.array(written, dtype=float)[:, None]))
+    assert distance([*map(float, written)], space) == pytest.approx(outside, abs=1e-12)
+
+
+def test_spaces_are_written_in_one_way_only() -> None:
+    good = [["1", "0", "0", "0", "0", "-2"], ["0", "3", "0", "0", "0", "1"]]
+    assert integers(good) == ((1, 0, 0, 0, 0, -2), (0, 3, 0, 0, 0, 1))
+    assert integers([]) == ()
+    bad = [
+        good[::-1],
+        [["2", "0", "0", "0", "0", "-4"]],
+        [["-1", "0", "0", "0", "0", "2"]],
+        [["+1", "0", "0", "0", "0", "-2"]],
+        [["1", "0", "0", "0", "0"]],
+        [["1", "0", "0", "0", "0", "0", "0"]],
+        [["0"] * 6],
+        [[1, 0, 0, 0, 0, -2]],
+    ]
+    for space in bad:
+        with pytest.raises(ValueError, match="not in canonical form"):
+            integers(space)

@@ -1,0 +1,404 @@
+"""Kinds of joints that `fix` writes into files of every format: what changes, and what refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_adapter_contract import write_fixture
+from test_fix import SITES, changed_lines, robot
+
+import regularize as rg
+from regularize.errors import ModelError, UnsupportedExport
+
+BARS = SITES.split("  <keyframe>")[0] + "</mujoco>\n"
+HINGE_B = '<joint name="B" axis="0 1 0"/>'
+SIDES = """  <link name="one"/><link name="two"/>
+  <joint name="f1" type="fixed"><parent link="rocker"/><child link="one"/>
+    <origin xyz="-0.3 0 -0.9"/></joint>
+  <joint name="f2" type="fixed"><parent link="ground"/><child link="two"/>
+    <origin xyz="1.2 0 0"/></joint>
+"""
+
+
+def changes(diff: str) -> list[str]:
+    return [line[0] + line[1:].strip() for line in changed_lines(diff)]
+
+
+# -- USD
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Path:
+    return write_fixture("usd", "planar_four_bar", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "freedoms"),
+    [("fixed", 0), ("prismatic", 1), ("spherical", 3), ("planar", 3), ("point_on_line", 4)],
+)
+def test_a_hinge_of_a_stage(kind: str, freedoms: int, stage: Path) -> None:
+    fix = rg.fix(stage, {"C": kind})
+    old, new, *limits = changes(fix.diff)
+    assert old == '-def PhysicsRevoluteJoint "C"'
+    assert new.startswith('+def PhysicsJoint "C"') == bool(limits)
+    joint = fix.mechanism.joint("C")
+    assert joint.freedoms == freedoms
+    assert len(limits) in (0, 2 + 2 * (6 - freedoms))
+
+
+def test_what_drove_a_hinge_of_a_stage_is_named(stage: Path) -> None:
+    text = stage.read_text()
+    hinge = 'def PhysicsRevoluteJoint "B"'
+    stage.write_text(
+        text.replace(hinge, f'{hinge} (prepend apiSchemas = ["PhysicsDriveAPI:angular"])')
+    )
+    fix = rg.fix(stage, {"B": "spherical"})
+    assert "drive of joint `B` means nothing to a spherical joint" in fix.findings[0].message
+    assert 'prepend apiSchemas = ["PhysicsLimitAPI:transY", "PhysicsLimitAPI:transZ", ' in (
+        rg.fix(stage, {"B": "cylindrical"}).diff
+    )
+
+
+def test_a_ball_of_a_stage_gets_the_axis_of_its_frame(stage: Path) -> None:
+    text = stage.read_text()
+    stage.write_text(text.replace('PhysicsRevoluteJoint "C"', 'PhysicsSphericalJoint "C"'))
+    fix = rg.fix(stage, {"C": "revolute"})
+    assert changes(fix.diff)[1:] == [
+        '+def PhysicsRevoluteJoint "C"',
+        '+uniform token physics:axis = "Z"',
+    ]
+    assert fix.mechanism.joint("C").kind == "revolute"
+    assert rg.fix(stage, {"C": "universal"}).mechanism.joint("C").freedoms == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "opened", "closed"),
+    [("spherical", 2, 1), ("revolute", 0, 1), ("planar", 2, 1)],
+)
+def test_bounds_of_a_generic_joint_are_opened_and_closed(
+    kind: str, opened: int, closed: int, stage: Path
+) -> None:
+    rg.fix(stage, {"C": "cylindrical"}).write(stage)
+    assert 'def PhysicsJoint "C"' in stage.read_text()
+    fix = rg.fix(stage, {"C": kind})
+    assert fix.mechanism.joint("C").kind == kind
+    added = [line for line in changes(fix.diff) if line[0] == "+"]
+    assert sum(line.endswith("physics:low = -inf") for line in added) == opened
+    assert sum(line.endswith("physics:low = 1") for line in added) == closed
+    if kind == "revolute":
+        fix.write(stage)
+        again = changes(rg.fix(stage, {"C": "cylindrical"}).diff)
+        assert [line for line in again if line[0] == "+"] == [
+            "+float limit:transX:physics:low = -inf",
+            "+float limit:transX:physics:high = inf",
+        ]
+
+
+def test_bounds_of_a_hinge_stay_those_of_its_freedom(stage: Path) -> None:
+    """Degrees, as the file has them; the freedom along the axis is added without any."""
+    head, tail = stage.read_text().split('def PhysicsRevoluteJoint "C"')
+    stage.write_text(
+        f'{head}def PhysicsRevoluteJoint "C"'
+        + tail.replace('"X"', '"X"\n        float physics:lowerLimit = -30', 1)
+    )
+    fix = rg.fix(stage, {"C": "cylindrical"})
+    assert "+float limit:rotX:physics:low = -30" in changes(fix.diff)
+    fix.write(stage)
+    fix = rg.fix(stage, {"C": "spherical"})
+    assert not any("rotX" in line for line in changes(fix.diff) if "apiSchemas" not in line)
+    # A bound with nothing opposite holds nothing; it is closed by both.
+    text = stage.read_text()
+    stage.write_text(text.replace("        float limit:transY:physics:high = -1\n", "", 1))
+    assert "+float limit:transY:physics:high = -1" in changes(rg.fix(stage, {"C": "revolute"}).diff)
+
+
+def test_the_layer_that_defines_a_joint_is_edited(stage: Path, tmp_path: Path) -> None:
+    """Opinions of stronger layers stay; groups in braces and prims without a type are no joints."""
+    text = stage.read_text()
+    inside = """{
+    def "Notes"
+    {
+    }
+    custom asset picture = @textures/steel.png@
+    custom asset site = @https://a.b/c.png@
+    float wear.timeSamples = {
+        0: 1,
+    }
+"""
+    stage.write_text(text.replace("{", inside, 1))
+    over = tmp_path / "over.usda"
+    over.write_text(
+        f"#usda 1.0\n(\n    subLayers = [@{stage.name}@]\n)\n"
+        'over "M"\n{\n    over "C"\n    {\n        float physics:breakForce = 9\n    }\n}\n'
+    )
+    fix = rg.fix(over, {"C": "spherical"})
+    assert fix.diff.startswith(f"--- {stage}")
+    assert len(changes(fix.diff)) == 2
+    written = fix.write(tmp_path / "new" / "over.usda")
+    assert rg.load(written).joint("C").kind == "spherical"
+
+
+def test_a_stage_with_a_ball_is_made_isostatic(stage: Path) -> None:
+    text = stage.read_text()
+    stage.write_text(text.replace('PhysicsRevoluteJoint "C"', 'PhysicsSphericalJoint "C"'))
+    fix = rg.fix(stage)
+    assert (fix.reduction.redundant, fix.reduction.mobility) == (0, 1)
+
+
+def test_kinds_that_a_stage_cannot_hold(stage: Path) -> None:
+    with pytest.raises(ModelError, match="cannot become helical in this file; usd holds there"):
+        rg.fix(stage, {"C": "helical:0.01"})
+    package = stage.with_suffix(".usdz")
+    utils = pytest.importorskip("pxr.UsdUtils")
+    assert utils.CreateNewUsdzPackage(str(stage), str(package))
+    with pytest.raises(ModelError, match="is a package; unpack it with usdzip"):
+        rg.fix(package)
+
+
+# -- MJCF
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "bars.xml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("joint", "kind", "line", "qpos"),
+    [
+        ("A", "universal", '<joint name="A_turn" type="hinge" axis="0 0 1"/>', [0.1, 0, 0.2, 0.3]),
+        ("A", "slotted", '<joint name="A_slide" type="slide" axis="0 0 1"/>', [0, 0.1, 0.2, 0.3]),
+        (
+            "rocker_joint",
+            "cylindrical",
+            '<joint name="rocker_joint_slide" type="slide" axis="0 1 0"/>',
+            [0.1, 0.2, 0.3, 0],
+        ),
+    ],
+)
+def test_a_second_axis_beside_a_hinge_of_mujoco(
+    joint: str, kind: str, line: str, qpos: list[float], tmp_path: Path
+) -> None:
+    """Keyframes get a zero for it, before or behind that of the hinge."""
+    mujoco = pytest.importorskip("mujoco")
+    path = written(tmp_path, SITES)
+    fix = rg.fix(path, {joint: kind}, keyframe=False)
+    assert f"+{line}" in changes(fix.diff)
+    fix.write(path)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    assert model.njnt == 4
+    np.testing.assert_array_equal(model.key_qpos, [qpos])
+
+
+def test_hinges_and_slides_of_mujoco_change_places(tmp_path: Path) -> None:
+    path = written(tmp_path, BARS)
+    fix = rg.fix(path, {"A": "prismatic"})
+    assert changes(fix.diff)[1] == '+<joint name="A" axis="0 1 0" damping="0.1" type="slide"/>'
+    slide = written(tmp_path, BARS.replace(HINGE_B, HINGE_B.replace("/>", ' type="slide"/>')))
+    fix = rg.fix(slide, {"B": "cylindrical"})
+    assert changes(fix.diff) == ['+<joint name="B_turn" type="hinge" axis="0 1 0"/>']
+    moved = BARS.replace(HINGE_B, '<joint name="B" pos="0.01 0 0" axis="0 1 0"/>')
+    fix = rg.fix(written(tmp_path, moved), {"B": "universal"})
+    assert changes(fix.diff) == ['+<joint name="B_turn" type="hinge" pos="0.01 0 0" axis="0 0 1"/>']
+
+
+def test_an_added_joint_of_mujoco_takes_nothing_from_defaults(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    default = '<joint pos="0 0 0.1" damping="0.3" range="-90 90" actuatorfrcrange="-5 5"/>'
+    text = BARS.replace("<mujoco>", f"<mujoco><default>{default}</default>")
+    fix = rg.fix(written(tmp_path, text), {"A": "cylindrical"})
+    (line,) = changes(fix.diff)
+    assert line.startswith('+<joint name="A_slide" type="slide" axis="0 1 0" damping="0"')
+    model = mujoco.MjModel.from_xml_path(str(fix.write(tmp_path / "new.xml")))
+    added = model.joint("A_slide").id
+    assert not model.jnt_limited[added] and not model.jnt_actfrclimited[added]
+    assert not model.dof_damping[model.jnt_dofadr[added]]
+    turning = text.replace(HINGE_B, '<joint name="B" type="slide" pos="0 0 0" axis="1 0 0"/>')
+    (line,) = changes(rg.fix(written(tmp_path, turning), {"B": "cylindrical"}).diff)
+    assert line.startswith('+<joint name="B_turn" type="hinge" pos="0 0 0" axis="1 0 0"')
+
+
+@pytest.mark.parametrize(
+    ("text", "joint", "kind", "words"),
+    [
+        (SITES, "B", "fixed", "cannot become fixed in this file; mjcf holds there: `cylindrical`"),
+        (SITES, "B", "spherical", "the keyframes of the model hold its one coordinate"),
+        (
+            BARS.replace(HINGE_B, '<joint name="B" axis="0 1 0" range="-60 60"/>'),
+            "B",
+            "spherical",
+            "the range bounds its one coordinate; delete that first",
+        ),
+        (
+            BARS.replace(HINGE_B, f"<frame>{HINGE_B}</frame>"),
+            "B",
+            "universal",
+            "stands in a <frame>, in which a second axis is not written",
+        ),
+        (
+            BARS.replace('<body name="rocker"', "<body"),
+            "body_3_joint",
+            "cylindrical",
+            "mjcf holds there: none other",
+        ),
+    ],
+)
+def test_what_a_file_of_mujoco_cannot_hold(
+    text: str, joint: str, kind: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match=words):
+        rg.fix(written(tmp_path, text), {joint: kind}, keyframe=False)
+
+
+def test_a_second_axis_within_a_frame_of_mujoco(tmp_path: Path) -> None:
+    frame = '<frame pos="0 0 0.1"><joint axis="0 1 0"/></frame>'
+    text = BARS.replace('<joint axis="0 1 0"/>', frame)
+    fix = rg.fix(written(tmp_path, text), {"rocker_joint": "cylindrical"})
+    assert '<joint name="rocker_joint_slide" type="slide" axis="0 1 0"/></frame>' in fix.diff
+    axes = [joint.screws for joint in fix.mechanism.joints if joint.name.startswith("rocker_")]
+    np.testing.assert_allclose(axes[0][3:], axes[1][:3])
+
+
+# -- SDF
+
+
+@pytest.fixture
+def sdf(tmp_path: Path) -> Path:
+    return write_fixture("sdf", "planar_four_bar", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["prismatic", "fixed", "universal", "spherical"])
+def test_a_hinge_of_sdf(kind: str, sdf: Path) -> None:
+    fix = rg.fix(sdf, {"B": kind})
+    assert fix.mechanism.joint("B").kind == kind
+    assert changes(fix.diff)[0][0] == "-"
+    with pytest.raises(ModelError, match="cannot become cylindrical in this file; sdf holds there"):
+        rg.fix(sdf, {"B": "cylindrical"})
+
+
+def test_a_ball_of_sdf_gets_an_axis(sdf: Path) -> None:
+    rg.fix(sdf, {"B": "spherical"}).write(sdf)
+    text = sdf.read_text()
+    start = text.index("<axis>", text.index('name="B"'))
+    sdf.write_text(text[:start] + text[text.index("</axis>", start) + 7 :])
+    assert rg.load(sdf).joint("B").kind == "spherical"
+    fix = rg.fix(sdf, {"B": "revolute"})
+    assert any("<axis><xyz>0 0 1</xyz></axis>" in line for line in changes(fix.diff))
+    assert fix.mechanism.joint("B").kind == "revolute"
+    screw = rg.fix(sdf, {"B": "helical:0.01"})
+    assert any("<screw_thread_pitch>0.01" in line for line in changes(screw.diff))
+    assert screw.mechanism.joint("B").kind == "helical"
+
+
+def test_a_second_axis_of_sdf_stands_in_the_frame_of_the_first(sdf: Path) -> None:
+    """Whatever direction across it does, where the first one is not written in the joint's own."""
+    text = sdf.read_text()
+    start = text.index("<xyz", text.index('name="B"'))
+    end = text.index("</xyz>", start) + 6
+    sdf.write_text(f'{text[:start]}<xyz expressed_in="__model__">0 1 0</xyz>{text[end:]}')
+    fix = rg.fix(sdf, {"B": "universal"})
+    assert any('<axis2><xyz expressed_in="__model__">' in line for line in changes(fix.diff))
+    first, second = fix.mechanism.joint("B").screws[3:].T
+    assert abs(first @ second) < 1e-9
+
+
+# -- ASMT
+
+
+def test_values_of_joints_of_the_ondsel_solver(tmp_path: Path) -> None:
+    path = write_fixture("asmt", "planar_four_bar", tmp_path)
+    fix = rg.fix(path, {"C": "planar"})
+    assert changes(fix.diff) == ["-RevoluteJoint", "+PlanarJoint", "+offset", "+0.0"]
+    fix.write(path)
+    assert rg.load(path).joint("C").kind == "planar"
+    assert changes(rg.fix(path, {"C": "planar"}).diff) == []
+    fix = rg.fix(path, {"C": "spherical"})
+    assert changes(fix.diff) == ["-PlanarJoint", "+SphericalJoint", "-offset", "-0.0"]
+    with pytest.raises(ModelError, match="cannot become slotted in this file; asmt holds there"):
+        rg.fix(path, {"B": "slotted"})
+
+
+# -- YAML files beside a URDF file
+
+
+def beside(folder: Path, sidecar: str, name: str = "robot.yaml", more: str = SIDES) -> Path:
+    (folder / name).write_text(sidecar)
+    return robot(folder, more)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n"),
+        (
+            "joint_name: []\njoint_type: []\n",
+            "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n",
+        ),
+        (
+            "joint_name: [C]\njoint_type: [SPHERICAL]\n",
+            "joint_name: [C, 'B']\njoint_type: [SPHERICAL, 'UJOINT_YX']\n",
+        ),
+        (
+            "joint_name:\n- C\njoint_type:\n- SPHERICAL\n",
+            "joint_name:\n- C\n- 'B'\njoint_type:\n- SPHERICAL\n- 'UJOINT_YX'\n",
+        ),
+    ],
+)
+def test_lists_of_a_gepetto_file_grow(before: str, after: str, tmp_path: Path) -> None:
+    head = "closed_loop: [['one', 'two']]\ntype: [6d]\n"
+    path = beside(tmp_path, head + before)
+    fix = rg.fix(path, {"B": "universal", "one-two": "spherical"})
+    fix.write(path)
+    text = (tmp_path / "robot.yaml").read_text()
+    assert text.replace("UJOINT_YZ", "UJOINT_YX") == head.replace("6d", "3d") + after
+    after_it = rg.load(path)
+    assert after_it.joint("B").kind == "universal"
+    assert after_it.joint("one-two").kind == "spherical"
+
+
+ENTRY = """closing_joints:
+  - name: D
+    type: revolute
+    parent: ground
+    child: rocker
+    origin_xyz_m: [1.2, 0, 0]
+    axis: [0, 1, 0]
+"""
+
+
+def test_a_closing_joint_of_an_exporter(tmp_path: Path) -> None:
+    path = beside(tmp_path, ENTRY, "robot_data.yaml", "")
+    fix = rg.fix(path, {"D": "spherical"})
+    assert changes(fix.diff) == ["-type: revolute", "+type: spherical"]
+    assert fix.mechanism.joint("D").kind == "spherical"
+    with pytest.raises(ModelError, match="this file knows `revolute`, `prismatic`"):
+        rg.fix(path, {"D": "universal"})
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "joint", "kind", "words"),
+    [
+        ("closed_loop: [[one, two]]\n", "one-two", "spherical", "has no 'type'; add it"),
+        (
+            "closed_loop: [[one, two]]\ntype: [6d]\n",
+            "one-two",
+            "revolute",
+            "file knows .*spherical",
+        ),
+        (
+            "closed_loop: [[one, two]]\ntype: [6d]\njoint_name: [B]\njoint_type: [SPHERICAL]\n",
+            "B",
+            "universal",
+            "cannot become universal",
+        ),
+        ("closed_loop: [[one, two]]\ntype: [6d]\n", "B", "cylindrical", "cannot become cylindr"),
+    ],
+)
+def test_what_a_gepetto_file_cannot_hold(
+    sidecar: str, joint: str, kind: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises((ModelError, UnsupportedExport), match=words):
+        rg.fix(beside(tmp_path, sidecar), {joint: kind})
