@@ -61,6 +61,7 @@ KINDS: dict[str, Callable[[], Mechanism]] = {
     "special lengths": mechanisms.bennett,
     "balls": mechanisms.rssr,
     "a screw": helical,
+    "motions that meet": mechanisms.spherical_fourbar_flat,
     "shaky": mechanisms.shaky_7r,
 }
 
@@ -95,7 +96,9 @@ def test_alike_cells_are_told_what_they_are_told_alone(
         assert (found.finite, found.local.evidence) == (own.finite, own.local.evidence)
         assert found.components == own.components
         loops = sized_loops(together.graph, together.q, found.edges)
-        assert np.abs(loops.residual(loops.state(found.configurations))).max() < 1e-9
+        ends = [end for branch in found.branches for end in (*branch.ends, branch.local.q)]
+        closed = np.array([*found.configurations, found.local.q, *ends])
+        assert np.abs(loops.residual(loops.state(closed))).max() < 1e-9
         velocities = loops.units[:, None] * found.local.followed
         rates = loops.jacobian(loops.state(found.local.q))[0] @ velocities
         assert np.abs(rates).max(initial=0.0) < 1e-9 * loops.length

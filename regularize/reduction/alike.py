@@ -18,6 +18,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.local_mobility import LocalMobility
 from regularize.manifold.tolerances import EXACT
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId, NodeId
@@ -171,8 +172,7 @@ class AlikeCells:
     ) -> Figure | None:
         """What a cell is recognised by; None where none can be alike, or walks say less of it."""
         many = sum(len(part.cuts) for part in parts) > MANY_LOOPS
-        inexact = setting.tolerances.closed > EXACT.singular
-        return None if self._alone or many or inexact else Figure.of(setting, edges, parts)
+        return None if self._alone or many else Figure.of(setting, edges, parts)
 
     def remember(
         self,
@@ -184,8 +184,9 @@ class AlikeCells:
         place: Lowest | None,
     ) -> None:
         """Keep what was found of a cell, where it can be carried to others."""
-        special = certificate.solved or mobility.branches or mobility.local.stress is not None
-        if figure is not None and not special:
+        every = (mobility.local, *(branch.local for branch in mobility.branches))
+        stressed = any(local.stress is not None for local in every)
+        if figure is not None and not stressed and not certificate.solved:
             found = Walked(figure, setting.noise, certificate, mobility, settled, place)
             self._known.setdefault(figure.pattern, []).append(found)
 
@@ -193,9 +194,10 @@ class AlikeCells:
         """What is known of a cell from one that is alike and no less exact; None: nothing."""
         if figure is None:
             return None
+        # However far the numbers of a file are off, those of a copy are not.
+        off = min(setting.tolerances.closed, EXACT.singular)
         for known in self._known.get(figure.pattern, ()):
-            exact = known.noise <= setting.noise
-            if exact and known.figure.carries(figure, setting.tolerances.closed):
+            if known.noise <= setting.noise and known.figure.carries(figure, off):
                 return _carried(setting, known, figure)
         return None
 
@@ -212,9 +214,20 @@ def _carried(setting: Setting, known: Walked, figure: Figure) -> Walked | None:
     worst = float(np.abs(loops.residual(state)).max(initial=0.0))
     if worst > max(certificate.worst, setting.tolerances.closed):
         return None
-    local = replace(mobility.local, q=at(mobility.local.q))
+
+    def moved(local: LocalMobility) -> LocalMobility:
+        return replace(local, q=at(local.q))
+
     mobility = replace(
-        mobility, edges=loops.edges, local=local, configurations=q, tolerances=setting.tolerances
+        mobility,
+        edges=loops.edges,
+        local=moved(mobility.local),
+        branches=tuple(
+            replace(branch, local=moved(branch.local), ends=at(branch.ends))
+            for branch in mobility.branches
+        ),
+        configurations=q,
+        tolerances=setting.tolerances,
     )
     way, turn = loops.displacements(home, state).max(axis=0)
     travelled = (float(way), float(turn)) if certificate.configurations else (0.0, 0.0)
