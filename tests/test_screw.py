@@ -12,6 +12,7 @@ from scipy.linalg import expm
 
 from regularize.lie import screw
 from regularize.lie.directions import Direction, axis_words, directions
+from regularize.manifold.joint_motion import OneScrew
 
 components = st.floats(-3, 3, allow_nan=False)
 screws = arrays(np.float64, 6, elements=components)
@@ -133,3 +134,14 @@ def test_directions_in_words() -> None:
     for sign, word in ((1.0, "with"), (-1.0, "against")):
         mixed = Direction("mixed", linear + sign * angular).words("force", "moment")
         assert mixed == f"force along Z {word} moment about X"
+
+
+@pytest.mark.parametrize("twist", [(0.3, -0.2, 0.5, 0, 0, 0), (0.4, 1.0, -0.3, 0.6, 0.0, 0.8)])
+def test_motions_about_one_screw_stay_rigid_however_far_they_go(twist: tuple[float, ...]) -> None:
+    one = np.array(twist)
+    q = np.array([[0.0], [1e-9], [-0.7], [np.pi], [4.0], [500.0]])
+    moved = OneScrew(one[None]).motions(q)[:, 0]
+    np.testing.assert_allclose(moved, screw.exp(q * one), rtol=1e-12, atol=1e-13)
+    R = moved[:, :3, :3]
+    assert np.max(np.abs(R @ R.swapaxes(1, 2) - np.eye(3))) < 1e-15
+    np.testing.assert_array_equal(moved[:, 3], np.broadcast_to([0.0, 0.0, 0.0, 1.0], (6, 4)))

@@ -95,7 +95,8 @@ class OneScrew:
     r"""Motions about one screw each, by how far.
 
     With :math:`\omega = 1` the exponential is
-    :math:`I + q \hat S + (1 - \cos q) \hat S^2 + (q - \sin q) \hat S^3`.
+    :math:`I + \sin q\, \hat S + (1 - \cos q) \hat S^2 + (q - \sin q) (\hat S + \hat S^3)`. What
+    the last term holds is along the axis: it turns nothing, however far a joint has turned.
 
     Args:
         screws: Those of k joints, shape (k, 6).
@@ -105,17 +106,21 @@ class OneScrew:
         """Take their powers, those of turns by one radian."""
         rate = np.sqrt(np.add.reduce(screws[:, 3:] ** 2, axis=1))
         self._rate = np.where(rate > 0.0, rate, 1.0)
-        first = screw.hat(screws / self._rate[:, None])
-        second = first @ first
-        self._powers = first, second, second @ first
+        unit = screws / self._rate[:, None]
+        v, w = unit[:, :3], unit[:, 3:]
+        first, along = screw.hat(unit), np.zeros((len(screws), 4, 4))
+        pitch = np.add.reduce(v * w, axis=1)[:, None]
+        along[:, :3, 3] = np.where(rate[:, None] > 0.0, pitch * w, v)
+        self._powers = first, first @ first, along
 
     def motions(self, q: Array) -> Array:
         """Transforms for coordinates (N, k), shape (N, k, 4, 4)."""
         angle = (q * self._rate)[..., None, None]
-        first, second, third = self._powers
-        result = angle * first
+        first, second, along = self._powers
+        sine = np.sin(angle)
+        result = sine * first
         result += (1.0 - np.cos(angle)) * second
-        result += (angle - np.sin(angle)) * third
+        result += (angle - sine) * along
         result += screw.IDENTITY
         return result
 
