@@ -27,6 +27,7 @@ HOMONYMS = {
     "forced": "with their motions where these are computed, else their names alone",
     "progress": "a bar on the terminal, or for `simulate` a function",
     "source": "of `load` an object of another library too",
+    "loads": "six numbers, or for `simulate` also at a point and along axes of the body",
     "model": "of `augment` and `from_pinocchio` a `pinocchio.Model`",
 }
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-from scipy import LowLevelCallable
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+
+if TYPE_CHECKING:
+    from scipy import LowLevelCallable
 
 _NUMBER, _DATA = ctypes.c_double, ctypes.c_void_p
 _TORQUE = ctypes.CFUNCTYPE(_NUMBER, _NUMBER, _DATA)
@@ -137,13 +139,22 @@ class CalledBack:
         self.address = (ctypes.cast(self._kept, _DATA).value or 0, 0)
 
 
+def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:
+    """Whether it is a ``LowLevelCallable``, which is a tuple: others do not load scipy."""
+    if not isinstance(function, tuple):
+        return False
+    from scipy import LowLevelCallable
+
+    return isinstance(function, LowLevelCallable)
+
+
 def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable], Any]) -> Any:
     """A function, or what is made of a ``LowLevelCallable``.
 
     Raises:
         ModelError: It is a function of ctypes, which does not know Python's arrays.
     """
-    if isinstance(function, LowLevelCallable):
+    if _is_compiled(function):
         return make(function)
     if isinstance(function, _TORQUE.__bases__):
         raise ModelError(f"{what}: pass scipy.LowLevelCallable(function) of a compiled function")

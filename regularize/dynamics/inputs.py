@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import LowLevelCallable
 
 from regularize.dynamics.body_loads import BodyLoad, BodyLoads
 from regularize.dynamics.compiled_functions import CompiledForces, CompiledTorque, compiled_or_own
@@ -18,8 +17,11 @@ from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.robot import Robot
 
+if TYPE_CHECKING:
+    from scipy import LowLevelCallable
+
 #: A joint force in N or a torque in N m: constant, or a function of the time in seconds.
-Actuation: TypeAlias = float | Callable[[float], float] | LowLevelCallable
+Actuation: TypeAlias = "float | Callable[[float], float] | LowLevelCallable"
 #: Joint forces and torques by time, configuration and velocity, shape (nv,).
 JointForces: TypeAlias = Callable[[float, Array, Array], Array]
 
@@ -127,7 +129,7 @@ def check_numbers(
             raise ModelError(f"the {given} must be a positive number, got {value}")
     for what, values in (("torque or force", torques), ("rate", rates)):
         for name, number in (values or {}).items():
-            if callable(number) or isinstance(number, LowLevelCallable):
+            if callable(number) or isinstance(number, tuple):  # as a LowLevelCallable is
                 continue
             if not np.isfinite(number):
                 raise ModelError(f"the {what} of joint {name!r} is no finite number: {number}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import LowLevelCallable
 
 from regularize.arguments import state
 from regularize.dynamics.all_coordinates import AllCoordinates
@@ -33,6 +33,9 @@ from regularize.pinocchio_model.robot import Robot, mass_matrix
 from regularize.reduction.reduce import Reduction, on_branch
 from regularize.reduction.reduce import reduce as reduce_mechanism
 from regularize.reduction.steadied import steadied
+
+if TYPE_CHECKING:
+    from scipy import LowLevelCallable
 
 #: Step in seconds of engines whose step is fixed.
 FIXED_STEP = 1e-4

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import LowLevelCallable
 
 from regularize.arguments import state
 from regularize.dynamics.body_loads import BodyLoad
@@ -24,6 +24,9 @@ from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.reduce import reduce as reduce_loops
+
+if TYPE_CHECKING:
+    from scipy import LowLevelCallable
 
 
 def simulate_minimal(
