@@ -228,7 +228,9 @@ def _transplant(old: Any, new: Any, module: str) -> None:
     """Code, defaults and values of a module or class, from one that was made anew."""
     for name, value in list(vars(old).items()):
         other, function = vars(new).get(name), _function(value)
-        if getattr(value, "__module__", module) != module or name.startswith("__module__"):
+        # Properties that are kept are instances of functools'.
+        home = getattr(function or value, "__module__", module)
+        if home != module or name.startswith("__module__"):
             continue
         if isinstance(value, type):
             _transplant(value, other, module)
