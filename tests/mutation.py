@@ -76,6 +76,11 @@ SAME: dict[tuple[str, str, str], str] = {
         "0.02 → 1.02",
     ): "where they begin is chance, and where they come to is looked at",
     (
+        "local_geometry/second_order.py",
+        "if distance <= least",
+        "distance <= least → distance < least",
+    ): "no smallest eigenvalue is above the distance: none would be better",
+    (
         "proofs/bounding.py",
         "",
         "part.rtol or None → part.rtol and None",
@@ -85,6 +90,15 @@ SAME: dict[tuple[str, str, str], str] = {
         "yield from beyond((), {}, ",
         "1 → 2",
     ): "only degrees are asked for, of series that are longer than these need",
+    ("proofs/curves.py", "order = 2 ** max", "1 → 2"): (
+        "longer series say the same of what shorter ones determine"
+    ),
+    ("proofs/curves.py", "order = 2 ** max", "2 → 3"): (
+        "longer series say the same of what shorter ones determine"
+    ),
+    ("proofs/curves.py", "order = 2 ** max", "6 → 7"): (
+        "longer series say the same of what shorter ones determine"
+    ),
     (
         "reduction/certificate.py",
         "starts = ",
@@ -96,10 +110,16 @@ SAME: dict[tuple[str, str, str], str] = {
         "rtol * size → rtol / size",
     ): "rows have lengths of order one, and their rank has a gap",
     (
+        "reduction/descent.py",
+        "low = ",
+        "seen.height < np.log(EXACT.same) → seen.height <= np.log(EXACT.same)",
+    ): "no height that is computed is the bound itself",
+    (
         "reduction/numerical.py",
         "chosen = independent_rows(parts.reshape(",
         "1 → 2",
     ): "whichever negative number stands there, numpy finds the size",
+    ("reduction/part.py", "rank=0,", "0 → 1"): "the rank is put there where it is known",
     (
         "verification/comparison.py",
         "return np.asarray(np.where(",

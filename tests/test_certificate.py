@@ -111,9 +111,7 @@ def test_a_cell_is_solved_for_among_others() -> None:
 
 
 @pytest.mark.parametrize("lacking", [0, 1])
-def test_what_is_not_solved_for_is_walked_to(
-    lacking: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_solved_for_is_walked_to(lacking: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def found(*arguments: Any) -> np.ndarray:
         return spread_configurations(*arguments)[lacking:]
 

@@ -18,7 +18,7 @@ from regularize.lie.subalgebra import (
     span,
     sum_,
 )
-from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.motion_spaces import MotionSpaces, brackets
 
 X, Y, Z = np.eye(3)
 ORIGIN = np.zeros(3)
@@ -235,9 +235,13 @@ def test_known_algebras_are_what_screws_generate(
     for a, one in zip(numbers, hinges, strict=True):
         for b, other in zip(numbers, hinges, strict=True):
             unit, freedom = subalgebra.span(one), subalgebra.span(other)
+            crossed = brackets(unit, freedom, subalgebra.RTOL)
             for found, wanted in (
                 (spaces.join(a, b), subalgebra.lie_closure(np.hstack([unit, freedom]))),
                 (spaces.saturate(a, b), subalgebra.saturation(unit, freedom)),
+                (spaces.add(a, b), sum_(unit, freedom)),
+                (spaces.meet(a, b), intersection(unit, freedom)),
+                (spaces.carried(a, b), subalgebra.saturation(crossed, freedom)),
             ):
                 basis = spaces.basis(found)
                 assert basis.shape == wanted.shape
