@@ -217,6 +217,9 @@ def test_a_space_and_its_complement_make_up_the_whole(dimension: int) -> None:
     assert contains(basis, columns) is True
     assert contains(basis, both) is (dimension == 6)
     assert contains(basis, columns + 1e-7) and contains(basis, other[:, :0])
+    # Many columns of which each is within the tolerance, and out of it.
+    for off, inside in ((0.8, True), (1.2, dimension == 6)):
+        assert contains(basis, np.tile(off * subalgebra.RTOL * other[:, :1], 50)) is inside
 
 
 @pytest.mark.parametrize("point", [(0.4, -0.2, 0.0), (2e-4, 0.0, 0.0), (1e-6, 0.0, 0.0)])
