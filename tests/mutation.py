@@ -63,6 +63,12 @@ SAME: dict[tuple[str, str, str], str] = {
         "if tilt < SLIGHT",
         "tilt < SLIGHT → tilt <= SLIGHT",
     ): "no direction that is computed lies on the bound itself",
+    (
+        "lie/directions.py",
+        "axis = np.where(",
+        "np.abs(axis) < TOLERANCE ** 2 → np.abs(axis) <= TOLERANCE ** 2",
+    ): "no component that is computed is the bound itself",
+    ("lie/directions.py", "near = ", "0 → 1"): "a projector is symmetric",
     ("lie/subalgebra.py", "while ", "6 → 7"): "nothing lies outside of the whole space",
     (
         "local_geometry/branches.py",
