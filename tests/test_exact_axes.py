@@ -65,6 +65,7 @@ def products(one: Dual, two: Dual) -> tuple[Fraction, Fraction]:
 def found_near(axes: Sequence[Array], kind: str) -> list[Dual]:
     """The exact lines, which lie near the axes."""
     (lines,) = (lines for name, lines in symmetric(axes, 1e-9, 1e-11) if name == kind)
+    assert all(line[0] == line[4] == 0 for line in lines)
     rows = [tuple(int(x * 10**30) for x in (*line[5:], *line[1:4])) for line in lines]
     assert max(distance([*x], (row,)) for x, row in zip(axes, rows, strict=True)) < 1e-9
     return lines
