@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from test_adapter_contract import write_fixture
+from test_adapters_freecad import Builder, link_to, placed
 from test_fix import SITES, changed_lines, robot
 
 import regularize as rg
 from regularize.adapters import adapters
-from regularize.adapters.common.edits import MovedJoint
+from regularize.adapters.common.edits import MovedJoint, SlackLinks, WantedKind, WantedSlack
+from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import exp
 from regularize.model.mechanism import Mechanism
@@ -590,3 +592,54 @@ def test_what_a_closure_of_mujoco_cannot_become(
 ) -> None:
     with pytest.raises(ModelError, match=words):
         rg.fix(written(tmp_path, text), {"closing_D": kind})
+
+
+# -- FreeCAD, and what no format holds
+
+
+def hinged(folder: Path, *, listed: bool = True) -> Path:
+    """Two parts, the second one linked from another document, with a hinge between them."""
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+    data.add("arm", "App::Link", link_to("Frame", "parts/frame.FCStd"), placed(np.eye(4)))
+    data.joint("J", "Revolute", (("base.Edge1", SHIFT), ("arm.Edge1", SHIFT)))
+    if not listed:
+        head, _, rest = data.data[-1].partition("<CustomEnumList")
+        data.data[-1] = head + rest.partition("</CustomEnumList>")[2]
+    path = folder / "model.FCStd"
+    path.write_bytes(data.save())
+    return path
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_types_of_freecad_are_numbers_in_a_list(listed: bool, tmp_path: Path) -> None:
+    """In that of the program where the document has none."""
+    mechanism = rg.load(hinged(tmp_path, listed=listed))
+    patcher, joint = patcher_of(mechanism), mechanism.joint("J")
+    assert set(patcher.kinds(joint)) == {"cylindrical", "spherical", "parallel"}
+    (edit,) = patcher.patch([WantedKind(joint, "spherical", joint)]).edits
+    assert edit.text == "4"
+    with pytest.raises(ModelError, match="cannot become universal in this file"):
+        patcher.patch([WantedKind(joint, "universal", joint)])
+    assert patcher.kinds(replace(joint, source=None)) == ()
+    text = patcher.text(mechanism.path)
+    assert {each.path for each in patcher.references(text)} == {"parts/frame.FCStd"}
+
+
+def test_slack_that_no_file_of_a_format_holds(tmp_path: Path) -> None:
+    mechanism = rg.load(hinged(tmp_path))
+    patcher, joint = patcher_of(mechanism), replace(mechanism.joint("J"), source=None)
+    links = SlackLinks(joint, joint, "arm", (), ())
+    with pytest.raises(UnsupportedExport, match="are not put into freecad files"):
+        patcher.slack(WantedSlack((links,)))
+    with pytest.raises(UnsupportedExport, match="closing joint `J` has no element to take out"):
+        patcher.slack(WantedSlack(removed=(joint,)))
+    with pytest.raises(UnsupportedExport, match="are not taken out of freecad files: take out `J`"):
+        Patcher.slack(patcher, WantedSlack(removed=(joint,)))
+
+
+def test_slack_links_need_axes_in_the_frame_of_their_joint(tmp_path: Path) -> None:
+    path = hung(tmp_path)
+    path.write_text(path.read_text().replace('version="1.9"', 'version="1.4"'))
+    patcher = patcher_of(rg.load(path))
+    with pytest.raises(UnsupportedExport, match=r"need SDF 1\.5 or later; this is 1\.4"):
+        patcher.slack(WantedSlack())
