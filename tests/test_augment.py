@@ -410,6 +410,19 @@ def test_a_mimic_joint_of_scaling_zero_rests_at_its_offset() -> None:
         robot.to_c("arm.c")
 
 
+def test_derivatives_beside_planar_joints_need_the_kernel() -> None:
+    """A mimic joint at rest is none that it knows; coordinates are led back all the same."""
+    model = pin.Model()
+    for k, joint in enumerate((pin.JointModelPlanar(), pin.JointModelRY(), pin.JointModelRX())):
+        index = model.addJoint(k, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(index, pin.Inertia.Random(), pin.SE3.Identity())
+    robot = rg.augment(pin.transformJointIntoMimic(model, 2, 3, 0.0, 0.1), [])
+    q = np.array([0.1, 0.2, np.cos(0.4), np.sin(0.4), 0.3])
+    assert robot.coordinates(q) == pytest.approx([0.1, 0.2, 0.4, 0.3])
+    with pytest.raises(UnsupportedExport, match="derivatives of a model with planar joints and mi"):
+        robot.dynamics_derivatives(q, np.ones(4), np.ones(4))
+
+
 def position(model: Any, joint: int, end: Any, point: Any, q: Any) -> Any:
     data = model.createData()
     pin.forwardKinematics(model, data, q)
@@ -432,6 +445,17 @@ def numeric_drift(m: Any, joint: int, end: Any, point: Any, G: Any, s: Any, q: A
         position(m, joint, end, point, G @ (q + step * v) + s) for step in (-h, 0.0, h)
     )
     return (before - 2 * here + after) / h**2
+
+
+def test_a_joint_that_turns_without_end_has_no_coordinate_to_prescribe() -> None:
+    model = pin.Model()
+    for name, joint in (("hinge", pin.JointModelRY()), ("wheel", pin.JointModelRUBY())):
+        index = model.addJoint(model.njoints - 1, joint, pin.SE3.Identity(), name)
+        model.appendBodyToJoint(index, pin.Inertia.Random(), pin.SE3.Identity())
+    robot = rg.augment(model, [])
+    assert robot.position_index(0) == 0
+    with pytest.raises(ModelError, match="the motion of 'wheel' cannot be prescribed"):
+        robot.position_index(1)
 
 
 def test_a_configuration_with_open_loops_is_closed_and_said() -> None:

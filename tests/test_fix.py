@@ -435,6 +435,7 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
         (["--joint", "X=spherical"], "there is no joint 'X'"),
         (["--joint", "D=bendy"], "joint kind 'bendy' is unknown; known are"),
         (["--joint", "D"], "write it as NAME=KIND"),
+        (["--joint", "D=spherical", "--joint", "D=universal"], "names 'D' twice; give it one kind"),
         (["--joint", "D=helical"], "a helical joint has a pitch"),
         (["--joint", "B=spherical"], "`planar`, which is what Pinocchio and ROS read"),
     ):
