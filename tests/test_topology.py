@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from regularize.assembly_modes.couplings import next_coupled
+from regularize.assembly_modes.loops import loops_of
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.model.cycles import candidate_cycles, minimum_cycle_basis
-from regularize.model.graph import coordinate_names, loop_count, spanning_tree
+from regularize.model.actuator import Actuator
+from regularize.model.cycles import _is_cycle, candidate_cycles, minimum_cycle_basis
+from regularize.model.graph import (
+    ColumnId,
+    CouplingRow,
+    coordinate_names,
+    loop_count,
+    spanning_tree,
+)
 from regularize.model.graph_building import build
+from regularize.model.graph_part import part_of
 from regularize.model.joint import joint_screws
+from regularize.model.joint_limits import JointLimits
 from regularize.model.mechanism import (
     Body,
     Coupling,
@@ -134,6 +147,42 @@ def test_long_loops_are_found_where_there_are_no_short_ones():
     assert len(candidate_cycles(graph, graph.blocks[0])) == 1
 
 
+@pytest.mark.parametrize(("windows", "sums"), [(3, 3), (9, 8), (25, 0)])
+def test_sums_of_loops_are_sought_where_there_are_few(windows, sums):
+    """Of neighbours two and three each, two alone where there are more, and in the end none."""
+    basis, further = loops_of(build(ladder(windows)))
+    assert (len(basis), len(further)) == (windows, sums)
+
+
+def test_a_part_has_all_edges_of_its_joints():
+    pin = joint_in_world("U", "ground", "a", "universal")
+    graph = build(mechanism_of("pin", [pin]))
+    assert part_of(graph, [graph.edges[0].index]) is None
+    whole = part_of(graph, [edge.index for edge in graph.edges])
+    assert whole is not None and whole.mechanism.joints == (pin,)
+
+
+def test_a_coupling_that_says_nothing_of_a_coordinate_does_not_determine_it():
+    column = ColumnId(0)
+    nothing = CouplingRow("c", (column, column), (1.0, -1.0), 0.0)
+    twice = CouplingRow("d", (column, column), (1.0, 1.0), 0.0)
+    assert next_coupled([nothing], set(), set()) is None
+    assert next_coupled([nothing, twice], set(), set()) == (twice, column)
+
+
+def test_sums_of_loops_that_touch_a_body_twice_are_no_cycles():
+    """Two triangles with a common corner: an eight."""
+    pairs = ["ab", "bc", "ca", "ad", "de", "ea"]
+    hinges = [
+        joint_in_world(f"J{k}", *pair, "revolute", point=(k, k * k, 0))
+        for k, pair in enumerate(pairs)
+    ]
+    graph = build(mechanism_of("eight", hinges, ground="a"))
+    edges = [edge.index for edge in graph.edges]
+    assert _is_cycle(graph, frozenset(edges[:3]))
+    assert not _is_cycle(graph, frozenset(edges))
+
+
 def test_the_file_s_own_closures_are_left_out_of_the_tree():
     joints = [
         joint_in_world("first", "ground", "a", "revolute", closure=True),
@@ -160,6 +209,33 @@ def test_a_part_without_a_path_to_ground_is_an_error_with_its_name():
 def test_inconsistent_mechanisms_are_refused(joints, message):
     with pytest.raises(ModelError, match=message):
         mechanism_of("wrong", [joint_in_world(*j, "revolute") for j in joints])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"ground": "b"}, "the ground 'b' is not one of the bodies ['ground', 'a']"),
+        (
+            {"couplings": (Coupling("g", "gear", (("hinge", 1, 1.0),)),)},
+            "coupling 'g': joint 'hinge' has no freedom 1",
+        ),
+        (
+            {"actuators": (Actuator("m", "hinge", 2),)},
+            "actuator 'm': joint 'hinge' has no freedom 2",
+        ),
+    ],
+)
+def test_what_a_mechanism_has_not_is_refused(attributes, message):
+    with pytest.raises(ModelError, match=re.escape(message)):
+        mechanism_of("m", [joint_in_world("hinge", "ground", "a", "revolute")], **attributes)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(np.zeros(1), None), (None, np.zeros(1)), (None, None)], ids=["low", "high", "none"]
+)
+def test_limits_have_two_bounds(bounds):
+    with pytest.raises(ModelError, match="both position bounds or none, and at least one bound"):
+        JointLimits(*bounds)
 
 
 def test_unknown_names_are_refused():

@@ -13,6 +13,7 @@ from regularize.assembly_modes.closed_form import ClosedForm, closed_form
 from regularize.assembly_modes.phase_unwrapping import Turns
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import coordinate_names, spanning_tree
+from regularize.model.graph_building import build
 from regularize.model.mechanism import joint_in_world, mechanism_of
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -185,6 +186,12 @@ def test_rotation_vectors_go_beyond_half_a_turn():
     q[20] = np.nan
     known = np.arange(60) != 20
     assert np.allclose(turns.unwrapped(q)[known, 1:4], angles[known, None] * axis)
+
+
+def test_rotation_vectors_of_which_none_is_known_stay_unknown():
+    graph = build(mechanism_of("ball", [joint_in_world("S", "ground", "a", "spherical")]))
+    unknown = np.full((3, 3), np.nan)
+    np.testing.assert_array_equal(Turns(graph).unwrapped(unknown), unknown)
 
 
 def test_the_path_is_looked_at_in_blocks_without_a_seam():
