@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from regularize.assembly_modes.common_normals import AxisLine, _common_normal
 from regularize.assembly_modes.couplings import next_coupled
+from regularize.assembly_modes.loop_chain import ElementaryMotion
+from regularize.assembly_modes.loop_projections import _solutions
 from regularize.assembly_modes.loops import loops_of
+from regularize.assembly_modes.sampling import nearest_modes, spread_configurations
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.model.actuator import Actuator
@@ -24,6 +30,7 @@ from regularize.model.graph_building import build
 from regularize.model.graph_part import part_of
 from regularize.model.joint import joint_screws
 from regularize.model.joint_limits import JointLimits
+from regularize.model.joint_motion import body_jacobian
 from regularize.model.mechanism import (
     Body,
     Coupling,
@@ -32,6 +39,8 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
+from regularize.reduction.cuts import cut_of
+from regularize.reduction.reduce import reduce
 
 
 def ladder(windows: int) -> Mechanism:
@@ -160,6 +169,44 @@ def test_a_part_has_all_edges_of_its_joints():
     assert part_of(graph, [graph.edges[0].index]) is None
     whole = part_of(graph, [edge.index for edge in graph.edges])
     assert whole is not None and whole.mechanism.joints == (pin,)
+
+
+def test_half_a_joint_is_neither_sampled_nor_assembled_by_formulas():
+    graph = build(mechanism_of("pin", [joint_in_world("U", "ground", "a", "universal")]))
+    half = SimpleNamespace(freedoms=1, graph=graph, edges=[graph.edges[0].index])
+    rng = np.random.default_rng(0)
+    assert spread_configurations(half, np.zeros((1, 1)), 5, 1e-6, rng).shape == (0, 1)
+    assert nearest_modes(half, np.zeros(1), np.ones(1, dtype=bool)) is None
+
+
+def test_what_elements_of_slides_leave_to_be_solved():
+    slide = joint_in_world("P", "ground", "a", "prismatic")
+    (edge,) = build(mechanism_of("slide", [slide])).edges
+    item = ElementaryMotion("P", edge, (0,), 1, np.eye(4), np.eye(4))
+    pairs = {"point direction": 0, "point point": 2, "point line": 2, "point plane": 1}
+    for pair, count in pairs.items():
+        assert _solutions(item, *pair.split()) == count
+    line = AxisLine("P", edge, (0,), 1, np.eye(3)[2], None, np.eye(4))
+    assert _common_normal(line, replace(line, point=np.zeros(3)), 1.0) is None
+
+
+def test_a_cut_joint_has_independent_freedoms():
+    graph = build(ladder(1))
+    (cycle,) = minimum_cycle_basis(graph, graph.blocks[0])
+    edge = graph.edges[cycle.edges[0]]
+    place = {"T_world_node": np.eye(4), "center": np.zeros(3), "length": 1.0}
+    with pytest.raises(ModelError, match=f"joint '{edge.name}': its freedoms are not independent"):
+        cut_of(edge, cycle, edge.parent, np.eye(6), np.zeros((6, 1)), **place)
+
+
+def test_a_number_of_configurations_is_not_negative():
+    with pytest.raises(ModelError, match="-1 configurations cannot be checked"):
+        reduce(ladder(1), configurations=-1)
+
+
+def test_velocities_of_a_ball_are_seen_from_the_moved_body():
+    ball = joint_in_world("S", "ground", "a", "spherical")
+    np.testing.assert_array_equal(body_jacobian(ball, np.array([0.3, -1.0, 2.0])), ball.screws)
 
 
 def test_a_coupling_that_says_nothing_of_a_coordinate_does_not_determine_it():
