@@ -16,6 +16,7 @@ from regularize.adapters.common.edits import EditedText
 from regularize.adapters.common.xml_places import XmlPlaces
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
+from regularize.fixing.moving import closed_in_file
 from regularize.fixing.plan import FixPlan, named_kinds
 from regularize.model.body import Inertia
 from regularize.model.diagnostic import Source
@@ -146,6 +147,19 @@ def test_open_loops_are_not_fixed(tmp_path: Path) -> None:
     rg.save(replace(mechanism, joints=joints), path)
     with pytest.raises(UnsupportedExport, match="the loops are open"):
         rg.fix(path)
+
+
+def test_gaps_that_no_frame_closes_are_not_blamed_on_the_file() -> None:
+    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
+    shift = np.eye(4)
+    shift[0, 3] = 50.0
+    joints = [
+        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
+        for joint in mechanism.joints
+    ]
+    patcher: Any = SimpleNamespace(movable=lambda joint: (False, False))
+    with pytest.raises(UnsupportedExport, match="and no change of joint frames as small as the"):
+        closed_in_file(replace(mechanism, joints=tuple(joints)), patcher)
 
 
 def test_formats_that_are_not_edited_say_what_to_do(tmp_path: Path) -> None:

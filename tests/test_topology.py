@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from regularize.assembly_modes.closed_form.tape import AXES, Tape
 from regularize.assembly_modes.common_normals import AxisLine, _common_normal
 from regularize.assembly_modes.couplings import next_coupled
 from regularize.assembly_modes.loop_chain import ElementaryMotion
@@ -199,9 +200,24 @@ def test_a_cut_joint_has_independent_freedoms():
         cut_of(edge, cycle, edge.parent, np.eye(6), np.zeros((6, 1)), **place)
 
 
+def test_the_one_branch_of_a_regular_pose_is_where_it_is():
+    reduction = reduce(ladder(1))
+    np.testing.assert_array_equal(reduction.on_branch(1), reduction.q)
+    with pytest.raises(ModelError, match="there is one alone"):
+        reduction.on_branch(2)
+
+
 def test_a_number_of_configurations_is_not_negative():
     with pytest.raises(ModelError, match="-1 configurations cannot be checked"):
         reduce(ladder(1), configurations=-1)
+
+
+def test_choices_beyond_the_axes_of_probes_are_drawn():
+    tape = Tape()
+    signs = [tape.sign() for _ in range(AXES + 1)]
+    assert signs[AXES - 1].probe.ravel().tolist() == [1.0, -1.0]
+    drawn = signs[AXES].probe
+    assert drawn.ndim == 1 and set(drawn.real.tolist()) <= {-1.0, 1.0}
 
 
 def test_velocities_of_a_ball_are_seen_from_the_moved_body():

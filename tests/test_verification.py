@@ -10,6 +10,7 @@ import pytest
 from lxml import etree
 
 import regularize as rg
+from regularize.adapters.registry import adapters
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import exp, inverse, transform
 from regularize.model.actuator import ActuatorGains
@@ -31,6 +32,7 @@ from regularize.verification import writing
 from regularize.verification.bodies import mesh_place
 from regularize.verification.differences import differences
 from regularize.verification.left_behind import _called
+from regularize.verification.meshes import _reference
 from regularize.verification.motions import motion_differences
 from regularize.verification.pairing import pair
 from regularize.verification.places import Placement
@@ -448,6 +450,13 @@ def test_a_slide_follows_the_hinge_that_it_is_coupled_with(gripper: Mechanism) -
     places = Placement.of(pair(gripper, after))
     assert places.pitch(hinge, other) == 0.25
     assert places.pitch(hinge, third) == 0.0
+
+
+@pytest.mark.parametrize(("target", "name"), [("json", "../m.usda#/Part"), ("urdf", None)])
+def test_meshes_of_a_stage_stay_inside_it(target: str, name: str | None, tmp_path: Path) -> None:
+    stage = replace(tree(), format="usd", path=str(tmp_path / "m.usda"))
+    shape = Geometry("mesh", np.ones(3), np.eye(4), uri="/Part")
+    assert _reference(shape, stage, adapters()[target], tmp_path / "new") == name
 
 
 def test_elements_without_a_name_are_called_after_their_bodies() -> None:
