@@ -7,8 +7,10 @@ import pytest
 from closed_form_cases import CASES
 
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.inputs import numbers, together
+from regularize.assembly_modes.inputs import inputs_of, numbers, together
 from regularize.errors import ModelError
+from regularize.model.graph_building import build
+from regularize.model.mechanism import joint_in_world, mechanism_of
 
 
 def five_bar() -> ClosedForm:
@@ -111,6 +113,14 @@ def test_coordinates_of_a_ball_joint_are_given_together():
         closed_form(mechanism, ["J0", "J1[0]"])
     (mechanism, _), _ = CASES["RSCP"]
     assert closed_form(mechanism, ["J2[0]"]).inputs == ("J2[0]",)
+
+
+def test_a_weld_is_no_input_and_a_mechanism_without_inputs_takes_no_values():
+    pin = [joint_in_world("A", "ground", "a", "fixed"), joint_in_world("B", "ground", "a", "fixed")]
+    graph = build(mechanism_of("pin", pin))
+    with pytest.raises(ModelError, match="joint 'B' cannot move: it is no input"):
+        inputs_of(graph, ["B"])
+    assert inputs_of(graph, []).values({}).shape == (0,)
 
 
 def test_masked_values_are_not_known():

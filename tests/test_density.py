@@ -1,3 +1,4 @@
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from simulation_cases import (
 import regularize as rg
 from regularize.errors import MissingExtra, ModelError, ReadError
 from regularize.lie.screw import transform
+from regularize.model.density import _weighed
 from regularize.model.mechanism import joint_in_world
+from regularize.model.meshes import _member, _of_stage, cad_shape, find_mesh
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -97,6 +100,41 @@ def test_a_density_is_a_number_and_its_body_has_none_yet() -> None:
         assert finding.message == f"`{name}` {why}: its density is not used"
     own = mechanism(replace(box, density=7.0), replace(box, density=None))
     assert with_density(own, {}).body("part").inertia is None
+
+
+def test_what_has_no_density_has_no_mass(tmp_path: Path) -> None:
+    """Nothing is said of it, and no mesh is looked for."""
+    shapes = (Geometry("box", (1, 1, 1)), Geometry("mesh", (1, 1, 1), uri="nowhere.stl"))
+    for shape in shapes:
+        assert shape_inertia(shape, None, str(tmp_path / "m.urdf")) is None
+    body = mechanism(*shapes).body("part")
+    assert _weighed(body, None, None) == (None, [])
+
+
+def test_stored_shapes_that_are_gone_or_too_large(tmp_path: Path) -> None:
+    model = tmp_path / "m.FCStd"
+    with pytest.raises(ReadError, match="is not there any more, and with it the shape"):
+        cad_shape("#part.brp", str(model))
+    with zipfile.ZipFile(model, "w") as archive:
+        archive.writestr("part.brp", bytes(9))
+    with pytest.raises(ReadError, match="unpacks to more than 8 bytes; not read for safety"):
+        _member(model, "part.brp", 0, 8)
+
+
+def test_a_mesh_may_be_a_file_anywhere(tmp_path: Path) -> None:
+    place = tmp_path / "a" / "part.stl"
+    place.parent.mkdir()
+    place.touch()
+    assert find_mesh(f"file://{place}", str(tmp_path / "b" / "m.urdf")) == place
+
+
+def test_a_mesh_of_a_stage_has_points(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    stage = tmp_path / "m.usda"
+    stage.write_text('#usda 1.0\ndef Mesh "Part" {}\n')
+    for prim in ("/Part", "/Nothing"):
+        with pytest.raises(ReadError, match=f"the mesh `{prim}` has no points there"):
+            _of_stage(prim, str(stage))
 
 
 def test_a_mesh_turned_inside_out_weighs_the_same(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import io
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,8 @@ from regularize.adapters.freecad.archive import with_member
 from regularize.adapters.usd.text_places import UsdPlaces
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
-from regularize.fixing.plan import FixPlan
+from regularize.fixing.moving import closed_in_file
+from regularize.fixing.plan import FixPlan, named_kinds
 from regularize.model.body import Inertia
 from regularize.model.diagnostic import Source
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
@@ -124,6 +127,16 @@ def test_an_isostatic_plan_leaves_nothing_redundant_and_the_motion_as_it_was(
     assert told == "the mobility is 0 instead of 1"
 
 
+def test_freedoms_that_are_wanted_and_finite_motions_that_are_lost(bars: Mechanism) -> None:
+    before = rg.reduce(bars)
+    wanted = named_kinds(before, {"D": "spherical"})
+    (told,) = unwanted(bars, bars, FixPlan(before, wanted, isostatic=False), before)
+    assert told == "joint `D` has 1 freedoms and is not spherical"
+    shaky: Any = SimpleNamespace(redundant=0, mobility=before.mobility, finite_mobility=0)
+    (told,) = unwanted(bars, bars, FixPlan(before, (), isostatic=True), shaky)
+    assert told == "the mobility by finite motions is 0 instead of 1"
+
+
 # -- what cannot be fixed in a file
 
 
@@ -140,6 +153,19 @@ def test_open_loops_are_not_fixed(tmp_path: Path) -> None:
         rg.fix(path)
 
 
+def test_gaps_that_no_frame_closes_are_not_blamed_on_the_file() -> None:
+    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
+    shift = np.eye(4)
+    shift[0, 3] = 50.0
+    joints = [
+        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
+        for joint in mechanism.joints
+    ]
+    patcher: Any = SimpleNamespace(movable=lambda joint: (False, False))
+    with pytest.raises(UnsupportedExport, match="and no change of joint frames as small as the"):
+        closed_in_file(replace(mechanism, joints=tuple(joints)), patcher)
+
+
 def test_formats_that_are_not_edited_say_what_to_do(tmp_path: Path) -> None:
     solver = write_fixture("mbdyn", "planar_four_bar", tmp_path)
     with pytest.raises(UnsupportedExport, match="cannot be edited in place; write it anew"):
@@ -150,6 +176,26 @@ def test_formats_that_are_not_edited_say_what_to_do(tmp_path: Path) -> None:
     isostatic = rg.load(write_fixture("json", "planar_four_bar", tmp_path))
     fixed = rg.fix(isostatic)
     assert fixed.diff and fixed.reduction.redundant == 0
+
+
+def test_what_to_change_elsewhere_and_directions_that_are_none(tmp_path: Path) -> None:
+    export = write_fixture("onshape", "planar_four_bar", tmp_path)
+    with pytest.raises(UnsupportedExport, match="change the joints in Onshape and export it again"):
+        rg.fix(export, {})
+    with pytest.raises(ModelError, match="nonsense"):
+        rg.fix(ASSETS / "planar_fourbar.urdf", {"D": "universal:nonsense"})
+
+
+def test_loops_that_cannot_be_closed_are_not_written(tmp_path: Path) -> None:
+    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
+    shift = np.eye(4)
+    shift[0, 3] = 50.0
+    joints = [
+        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
+        for joint in mechanism.joints
+    ]
+    with pytest.raises(UnsupportedExport, match="SDF holds no open loops, and those of the model"):
+        rg.save(replace(mechanism, joints=tuple(joints)), tmp_path / "far.sdf")
 
 
 def test_the_file_of_closing_joints_may_be_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import inspect
 import re
@@ -16,14 +17,14 @@ import pytest
 from closed_form_cases import CASES
 
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form, runtime
-from regularize.assembly_modes.closed_form.array_runtime import ARRAY
+from regularize.assembly_modes.closed_form.array_runtime import ARRAY, _rotation_vectors
 from regularize.assembly_modes.closed_form.function_names import (
     C_KEYWORDS,
     C_RESERVED,
     c_name,
     python_name,
 )
-from regularize.assembly_modes.closed_form.runtime_c import c_functions, names_used
+from regularize.assembly_modes.closed_form.runtime_c import _statements, c_functions, names_used
 from regularize.errors import ModelError
 from regularize.lie import screw
 
@@ -49,6 +50,20 @@ def test_names_that_c_does_not_allow(name):
 def test_names_that_python_does_not_allow(name):
     with pytest.raises(ModelError, match="name"):
         ELBOW.to_python(name)
+
+
+def test_equations_at_the_edge_of_having_a_solution() -> None:
+    """Two solutions that nearly coincide, one by rounding, none that is known."""
+    c, s, discriminant = runtime.circle(1.0, 0.0, 1.0 - 1e-7, 1.0, 1e-3)
+    assert 0.0 < discriminant < 1e-6
+    assert (c, s) == pytest.approx((-1.0 + 1e-7, np.sqrt(discriminant)))
+    assert runtime.quadratic(1.0, 1.0, 1.0 + 1e-9, 1.0, 1e-6) == (-1.0, 0.0)
+    assert np.isnan(_rotation_vectors(*np.full((9, 2), np.nan))).all()
+
+
+def test_statements_that_c_has_not_are_refused() -> None:
+    with pytest.raises(TypeError, match="this statement has no translation to C: del x"):
+        _statements(ast.parse("del x").body, "")
 
 
 @pytest.mark.parametrize("name", ["x", "q", "branch", "t0", "r0", "i", "_x", "lösung", "match"])

@@ -11,6 +11,8 @@ import pytest
 import regularize as rg
 from regularize.cli import main
 from regularize.errors import NoInertia
+from regularize.model.body import Inertia
+from regularize.model.massless import no_inertia
 from regularize.model.mechanism import Geometry, Mechanism
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -86,6 +88,17 @@ def test_a_chain_without_loops_and_without_mass_is_named_on_the_command_line(
         assert main([*arguments, "--density", density]) == 0
     assert main([*arguments, "--density", "no=1"]) == 2
     assert main([*arguments, "--density", "crank=-1"]) == 2
+
+
+def test_inertias_of_zero_are_named_where_all_bodies_have_some() -> None:
+    inertia = Inertia(1.0, np.zeros(3), np.eye(3))
+    mechanism = bare()
+    bodies = tuple(replace(body, inertia=inertia) for body in mechanism.bodies)
+    heavy = replace(mechanism, bodies=bodies)
+    assert str(no_inertia(heavy, ["A"])) == (
+        "`A` can move without moving any mass: inertias of zero; state them in the model"
+    )
+    assert str(no_inertia(heavy, [])).startswith("the mechanism can move without moving any mass")
 
 
 def test_light_bodies_beside_heavy_ones_move() -> None:

@@ -17,6 +17,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.lie import screw
 from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.render import misfit_view
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOURBAR = ASSETS / "planar_fourbar.urdf"
@@ -272,6 +273,14 @@ def test_open_loops_are_named() -> None:
     off = replace(last, T_child_joint=last.T_child_joint @ screw.transform(None, (0, 0, 2e-3)))
     with pytest.raises(rg.RegularizeError, match=r"cannot be closed: 2 mm"):
         rg.misfit(replace(mechanisms.planar_fourbar(), joints=(*others, off)), (1e-4, 1e-3))
+
+
+def test_without_stiffness_no_force_is_told_or_drawn() -> None:
+    report = rg.check(mechanisms.planar_fourbar(), tolerance=(1e-4, 1e-3))
+    pairs, drawn = misfit_view.rows(report), misfit_view.bars(report)
+    assert len(pairs) == report.reduction.redundant
+    assert all("at most" in words and "N" not in words for _, words in pairs)
+    assert "misfit, mm; the longest bar is" in drawn and "closing" not in drawn
 
 
 def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 
 import regularize as rg
 from regularize.assembly_modes.closed_form.closed_branch import SPACING
+from regularize.lie.motion_type import MotionType
 from regularize.manifold.continuation import Continuation
 from regularize.manifold.projection import project
 from regularize.model.mechanism import joint_in_world, mechanism_of
 from regularize.reduction.reduce import Reduction
 from regularize.render.animation import motions
 from regularize.report.motion import moving
-from regularize.report.words import plural
+from regularize.report.words import motion_words, plural
 
 
 def words(reduction: Reduction) -> dict[str, str]:
@@ -138,6 +140,23 @@ def test_one_motion_holds_the_other_drivers(assets: Path) -> None:
 
 def test_what_cannot_move_has_no_motions(assets: Path) -> None:
     assert motions(rg.reduce(rg.load(assets / "nearly_planar_fourbar.urdf"))) == ()
+
+
+def test_motions_of_open_loops_and_no_motions_at_all(assets: Path) -> None:
+    bars = rg.load(assets / "planar_fourbar.urdf")
+    assert motions(rg.reduce(bars), most=0) == ()
+    shift = np.eye(4)
+    shift[0, 3] = 50.0
+    joints = [
+        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
+        for joint in bars.joints
+    ]
+    assert motions(rg.reduce(replace(bars, joints=tuple(joints)))) == ()
+
+
+def test_a_screw_is_told_with_its_pitch() -> None:
+    found = MotionType("helical", 1, np.array([0.0, 0.0, 1.0]), np.zeros(3), 0.005)
+    assert motion_words(found) == "helical, axis along Z, pitch 5 mm/rad"
 
 
 @pytest.mark.slow

@@ -18,11 +18,12 @@ import regularize as rg
 from regularize.adapters.common.digits import significant_digits
 from regularize.cli import main
 from regularize.errors import NotClosed, UnsupportedExport
+from regularize.lie import screw
 from regularize.manifold.tolerances import EXACT, ROUNDING, Tolerances
 from regularize.model.body import Inertia
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
-from regularize.report.nearly import nearly_special
+from regularize.report.nearly import _place, nearly_special
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SLID = {
@@ -100,6 +101,14 @@ def test_a_rigid_loop_stays_rigid_wherever_its_frames_lie(sizes: float) -> None:
     report = rg.check(slid(RIGID, sizes, 7), configurations=4)
     assert report.as_dict()["mobility"]["finite"] == 0
     assert not {d.code for d in report.diagnostics} & {"REG204", "REG219"}
+
+
+def test_slides_have_no_place_and_hinges_have() -> None:
+    slide, hinges = screw.prismatic((1, 0, 0)), [(0, 0, 0), (0, 4, 0)]
+    center, size = _place([slide[:, None]])
+    assert (center.tolist(), size) == ([0, 0, 0], 1.0)
+    center, size = _place([screw.revolute((0, 0, 1), at)[:, None] for at in hinges])
+    assert (center.tolist(), size) == ([0, 2, 0], 2.0)
 
 
 def test_frames_near_each_other_are_left_where_they_are() -> None:

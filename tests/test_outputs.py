@@ -19,6 +19,7 @@ from regularize.errors import UnknownFormat
 from regularize.model.mechanism import Coupling, Mechanism
 from regularize.render import github, sarif, view
 from regularize.render.animation import motions
+from regularize.report.rules import rule
 
 BOUNDS = ["--inputs", "A", "--bounds", "-1", "1"]
 
@@ -126,6 +127,22 @@ def test_many_models_of_one_name_have_pages_of_their_own(model: Path) -> None:
     assert main(["check", "other.urdf", "more/other.urdf", "--output", "jsonl", "-o", out]) == 1
     lines = [json.loads(line) for line in Path(out).read_text().splitlines()]
     assert len(lines) == 2
+
+
+def test_findings_of_what_no_file_holds_name_none() -> None:
+    report = rg.check(mechanisms.planar_fourbar())
+    lines = github.render(report).splitlines()
+    assert lines and all(line.startswith("::") and "file=" not in line for line in lines)
+    (run,) = sarif.as_sarif([report])["runs"]
+    places = [place for result in run["results"] for place in result["locations"]]
+    assert places and all({*place} == {"logicalLocations"} for place in places)
+
+
+@pytest.mark.parametrize(("code", "more"), [("REG010", False), ("REG201", True)])
+def test_a_rule_says_where_to_read_more_where_that_is_known(code: str, more: bool) -> None:
+    known = rule(code)
+    assert known is not None
+    assert ("\n\nReference: " in str(sarif._rule(known)["help"]["text"])) == more
 
 
 def test_lines_for_pull_requests_of_one_model(

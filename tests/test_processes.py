@@ -24,6 +24,7 @@ import regularize as rg
 from regularize import errors
 from regularize.dynamics.integrator import StepTooSmall
 from regularize.model.mechanism import Mechanism
+from regularize.report import batch
 from regularize.worker_processes import WorkerProcesses
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -113,6 +114,21 @@ def test_workers_say_what_cannot_be_read(method: str, tmp_path: Path) -> None:
     assert isinstance(error, rg.ReadError) and (error.path, error.line) == (str(broken), 2)
     report = found[str(FOURBAR)]
     assert isinstance(report, rg.Report) and report.reduction.redundant == 3
+
+
+def test_models_that_another_took_along_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that died leaves both undone; alone, one of them is read and the other dies again."""
+
+    def pool(work: Any, paths: Any, jobs: int, lost: Any) -> Any:
+        for i, path in paths.items():
+            if jobs > 1 or path == "bad":
+                lost[i] = path
+            else:
+                yield i, work(path)
+
+    monkeypatch.setattr(batch, "_in_pool", pool)
+    found = dict(batch.in_parallel(str.upper, lambda path, why: why, ["good", "bad"], 2))
+    assert found == {0: "GOOD", 1: "the parser crashed on this file"}
 
 
 def test_every_process_says_the_same() -> None:

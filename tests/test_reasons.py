@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mechanisms
@@ -12,6 +13,7 @@ import pytest
 
 import regularize as rg
 from regularize.lie import screw
+from regularize.report.loop_report import _claim
 from regularize.report.reasons import _met_words, _sized, _wrench_words
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -22,6 +24,24 @@ RIGID = (
     "plate_on_concurrent_bars",
     "plate_on_parallel_bars",
 )
+
+
+def test_where_nothing_is_proved_no_step_of_a_proof_is_named() -> None:
+    reduction = rg.reduce(mechanisms.planar_fourbar())
+    (part,), (cut,) = reduction.parts, reduction.cuts
+    covector = cut.removed[:, 0]
+    assert _claim(part, cut, covector, True) == f"cut {cut.edge.name}"
+    unproved: Any = SimpleNamespace(proved=False)
+    assert _claim(unproved, cut, covector, True) == ""
+
+
+def test_a_wrench_without_force_is_a_couple() -> None:
+    """Whatever its size and the rounding of its force; a force may have a moment along it."""
+    couple = np.array([0.0, 0.0, 2.0, 0.0, 1e-15, 0.0])
+    np.testing.assert_array_equal(_sized(couple), [0, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(_sized(np.array([0, 0, 2.0, 0, 0, -4.0])), [0, 0, -0.5, 0, 0, 1])
+    assert _wrench_words(couple, 1.0) == "a couple about Z"
+    assert _met_words(couple, 1.0) == "all axes are at right angles to it"
 
 
 def load(name: str) -> rg.Mechanism:

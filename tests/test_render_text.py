@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from regularize.checking import Report
 from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
 from regularize.render import view
 from regularize.render.text import render
+from regularize.report.open_loops import open_loops
 
 TEN = (
     "bennett",
@@ -169,6 +172,34 @@ def test_tables_of_several_components(count: int, each: bool) -> None:
     assert bool(rows) == each
     total = next(line for line in text.splitlines() if line.strip().startswith("all "))
     assert str(3 * count) in total.split()
+
+
+def test_a_mobility_that_is_not_known_is_told_to_first_order() -> None:
+    reduction = SimpleNamespace(
+        assembly=SimpleNamespace(closed=True),
+        mobility=2,
+        finite_mobility=None,
+        kinematotropic=False,
+        gruebler=-1,
+    )
+    report: Any = SimpleNamespace(reduction=reduction, passive=())
+    words = view.counts(report)
+    assert words.startswith("True mobility not known, 2 to first order, Grübler count −1.")
+
+
+def test_loops_without_an_obstacle_are_named_by_their_gaps() -> None:
+    mechanism = mechanism_of(
+        "two", [joint_in_world(name, "ground", name.lower(), "revolute") for name in "DE"]
+    )
+    gaps = [
+        SimpleNamespace(joint="D", translation=2e-3, rotation=0.0),
+        SimpleNamespace(joint="E", translation=1e-5, rotation=0.0),
+    ]
+    assembly = SimpleNamespace(obstacles=(), worst_after=(2e-3, 0.0), after=gaps)
+    reduction: Any = SimpleNamespace(assembly=assembly, mechanism=mechanism)
+    (found,) = open_loops(reduction, ())
+    assert (found.code, found.joints) == ("REG101", ("D",))
+    assert "in which less than 2 mm and 0°" in found.message
 
 
 def test_a_locked_mechanism_without_redundancy_and_one_with_a_coupling_are_named() -> None:

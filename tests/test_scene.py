@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -25,6 +26,8 @@ from regularize.render.animation import motions
 from regularize.render.artist import draw
 from regularize.render.camera import camera
 from regularize.render.drawing import REDUNDANT
+from regularize.render.glyphs import path
+from regularize.render.loop_view import _because
 from regularize.render.painter import Painter, picture
 from regularize.render.picture import SHEET, png, svg
 from regularize.render.scene import scene
@@ -122,6 +125,45 @@ def test_ghosts_are_further_poses_of_the_moving_bodies(bare: Report) -> None:
     assert ghosts and not any("axis" in name or "ground" in name for name in ghosts)
     material = made.geometry[ghosts[0]].visual.material
     assert material.baseColorFactor[3] < 100
+
+
+def test_ghosts_of_what_moves_to_and_fro_stand_beside_each_other() -> None:
+    """A crank's would stand around."""
+    slides = [
+        joint_in_world(name, "ground", "drawer", "prismatic", (1, 0, 0), (0, y, 0))
+        for name, y in (("A", 0.0), ("B", 0.5))
+    ]
+    report = rg.check(mechanism_of("drawer", slides))
+    (motion,) = motions(report.reduction)
+    assert not motion.cyclic
+    made = scene(report, ghosts=2)
+    assert {name.split("/")[0] for name in made.geometry if name.startswith("ghost")} == {
+        "ghost1",
+        "ghost2",
+    }
+
+
+def test_arrows_bend_through_points_that_differ() -> None:
+    assert path(np.zeros((5, 3)), 0.1) is None
+    bent = path(np.array([[0.0, 0, 0], [0, 0, 0], [1, 0, 0]]), 0.01)
+    np.testing.assert_allclose(bent.bounds[:, 0], [0.0, 1.06], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("fixing", "joints", "words"),
+    [
+        ("", "ABCDE", "the other loops"),
+        ("ABC", "ABCDE", "A, B, C"),
+        ("ABCD", "ABCDE", "the other 4 joints"),
+        ("ABCD", "ABCDEF", "A, B, C …"),
+    ],
+)
+def test_joints_that_hold_an_equation_are_named_or_counted(
+    fixing: str, joints: str, words: str
+) -> None:
+    equation: Any = SimpleNamespace(fixed_by=[SimpleNamespace(joints=list(fixing))])
+    loop: Any = SimpleNamespace(joints=list(joints))
+    assert _because(loop, equation) == words
 
 
 def test_glb_loads_back_with_its_names(fourbar: Report) -> None:

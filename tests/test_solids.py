@@ -151,6 +151,10 @@ def test_faces_alone_weigh_nothing() -> None:
     assert stored_shape(text(every_kind()), "faces.brp").inertia(1000.0) is None
 
 
+def test_solids_of_no_density_weigh_nothing_that_is_known() -> None:
+    assert stored_shape(text(box(1, 2, 3)), "box.brp").inertia(None) is None
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"rubbish", text(box(1, 2, 3))[:1500], text(box(1, 2, 3))[1500:]]
 )

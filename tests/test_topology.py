@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from regularize.assembly_modes.closed_form.tape import AXES, Tape
+from regularize.assembly_modes.common_normals import AxisLine, _common_normal
+from regularize.assembly_modes.couplings import next_coupled
+from regularize.assembly_modes.loop_chain import ElementaryMotion
+from regularize.assembly_modes.loop_projections import _solutions
+from regularize.assembly_modes.loops import loops_of
+from regularize.assembly_modes.sampling import nearest_modes, spread_configurations
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.model.cycles import candidate_cycles, minimum_cycle_basis
-from regularize.model.graph import coordinate_names, loop_count, spanning_tree
+from regularize.model.actuator import Actuator
+from regularize.model.cycles import _is_cycle, candidate_cycles, minimum_cycle_basis
+from regularize.model.graph import (
+    ColumnId,
+    CouplingRow,
+    coordinate_names,
+    loop_count,
+    spanning_tree,
+)
 from regularize.model.graph_building import build
+from regularize.model.graph_part import part_of
 from regularize.model.joint import joint_screws
+from regularize.model.joint_limits import JointLimits
+from regularize.model.joint_motion import body_jacobian
 from regularize.model.mechanism import (
     Body,
     Coupling,
@@ -19,6 +40,8 @@ from regularize.model.mechanism import (
     joint_in_world,
     mechanism_of,
 )
+from regularize.reduction.cuts import cut_of
+from regularize.reduction.reduce import reduce
 
 
 def ladder(windows: int) -> Mechanism:
@@ -134,6 +157,95 @@ def test_long_loops_are_found_where_there_are_no_short_ones():
     assert len(candidate_cycles(graph, graph.blocks[0])) == 1
 
 
+@pytest.mark.parametrize(("windows", "sums"), [(3, 3), (9, 8), (25, 0)])
+def test_sums_of_loops_are_sought_where_there_are_few(windows, sums):
+    """Of neighbours two and three each, two alone where there are more, and in the end none."""
+    basis, further = loops_of(build(ladder(windows)))
+    assert (len(basis), len(further)) == (windows, sums)
+
+
+def test_a_part_has_all_edges_of_its_joints():
+    pin = joint_in_world("U", "ground", "a", "universal")
+    graph = build(mechanism_of("pin", [pin]))
+    assert part_of(graph, [graph.edges[0].index]) is None
+    whole = part_of(graph, [edge.index for edge in graph.edges])
+    assert whole is not None and whole.mechanism.joints == (pin,)
+
+
+def test_half_a_joint_is_neither_sampled_nor_assembled_by_formulas():
+    graph = build(mechanism_of("pin", [joint_in_world("U", "ground", "a", "universal")]))
+    half = SimpleNamespace(freedoms=1, graph=graph, edges=[graph.edges[0].index])
+    rng = np.random.default_rng(0)
+    assert spread_configurations(half, np.zeros((1, 1)), 5, 1e-6, rng).shape == (0, 1)
+    assert nearest_modes(half, np.zeros(1), np.ones(1, dtype=bool)) is None
+
+
+def test_what_elements_of_slides_leave_to_be_solved():
+    slide = joint_in_world("P", "ground", "a", "prismatic")
+    (edge,) = build(mechanism_of("slide", [slide])).edges
+    item = ElementaryMotion("P", edge, (0,), 1, np.eye(4), np.eye(4))
+    pairs = {"point direction": 0, "point point": 2, "point line": 2, "point plane": 1}
+    for pair, count in pairs.items():
+        assert _solutions(item, *pair.split()) == count
+    line = AxisLine("P", edge, (0,), 1, np.eye(3)[2], None, np.eye(4))
+    assert _common_normal(line, replace(line, point=np.zeros(3)), 1.0) is None
+
+
+def test_a_cut_joint_has_independent_freedoms():
+    graph = build(ladder(1))
+    (cycle,) = minimum_cycle_basis(graph, graph.blocks[0])
+    edge = graph.edges[cycle.edges[0]]
+    place = {"T_world_node": np.eye(4), "center": np.zeros(3), "length": 1.0}
+    with pytest.raises(ModelError, match=f"joint '{edge.name}': its freedoms are not independent"):
+        cut_of(edge, cycle, edge.parent, np.eye(6), np.zeros((6, 1)), **place)
+
+
+def test_the_one_branch_of_a_regular_pose_is_where_it_is():
+    reduction = reduce(ladder(1))
+    np.testing.assert_array_equal(reduction.on_branch(1), reduction.q)
+    with pytest.raises(ModelError, match="there is one alone"):
+        reduction.on_branch(2)
+
+
+def test_a_number_of_configurations_is_not_negative():
+    with pytest.raises(ModelError, match="-1 configurations cannot be checked"):
+        reduce(ladder(1), configurations=-1)
+
+
+def test_choices_beyond_the_axes_of_probes_are_drawn():
+    tape = Tape()
+    signs = [tape.sign() for _ in range(AXES + 1)]
+    assert signs[AXES - 1].probe.ravel().tolist() == [1.0, -1.0]
+    drawn = signs[AXES].probe
+    assert drawn.ndim == 1 and set(drawn.real.tolist()) <= {-1.0, 1.0}
+
+
+def test_velocities_of_a_ball_are_seen_from_the_moved_body():
+    ball = joint_in_world("S", "ground", "a", "spherical")
+    np.testing.assert_array_equal(body_jacobian(ball, np.array([0.3, -1.0, 2.0])), ball.screws)
+
+
+def test_a_coupling_that_says_nothing_of_a_coordinate_does_not_determine_it():
+    column = ColumnId(0)
+    nothing = CouplingRow("c", (column, column), (1.0, -1.0), 0.0)
+    twice = CouplingRow("d", (column, column), (1.0, 1.0), 0.0)
+    assert next_coupled([nothing], set(), set()) is None
+    assert next_coupled([nothing, twice], set(), set()) == (twice, column)
+
+
+def test_sums_of_loops_that_touch_a_body_twice_are_no_cycles():
+    """Two triangles with a common corner: an eight."""
+    pairs = ["ab", "bc", "ca", "ad", "de", "ea"]
+    hinges = [
+        joint_in_world(f"J{k}", *pair, "revolute", point=(k, k * k, 0))
+        for k, pair in enumerate(pairs)
+    ]
+    graph = build(mechanism_of("eight", hinges, ground="a"))
+    edges = [edge.index for edge in graph.edges]
+    assert _is_cycle(graph, frozenset(edges[:3]))
+    assert not _is_cycle(graph, frozenset(edges))
+
+
 def test_the_file_s_own_closures_are_left_out_of_the_tree():
     joints = [
         joint_in_world("first", "ground", "a", "revolute", closure=True),
@@ -160,6 +272,33 @@ def test_a_part_without_a_path_to_ground_is_an_error_with_its_name():
 def test_inconsistent_mechanisms_are_refused(joints, message):
     with pytest.raises(ModelError, match=message):
         mechanism_of("wrong", [joint_in_world(*j, "revolute") for j in joints])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"ground": "b"}, "the ground 'b' is not one of the bodies ['ground', 'a']"),
+        (
+            {"couplings": (Coupling("g", "gear", (("hinge", 1, 1.0),)),)},
+            "coupling 'g': joint 'hinge' has no freedom 1",
+        ),
+        (
+            {"actuators": (Actuator("m", "hinge", 2),)},
+            "actuator 'm': joint 'hinge' has no freedom 2",
+        ),
+    ],
+)
+def test_what_a_mechanism_has_not_is_refused(attributes, message):
+    with pytest.raises(ModelError, match=re.escape(message)):
+        mechanism_of("m", [joint_in_world("hinge", "ground", "a", "revolute")], **attributes)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(np.zeros(1), None), (None, np.zeros(1)), (None, None)], ids=["low", "high", "none"]
+)
+def test_limits_have_two_bounds(bounds):
+    with pytest.raises(ModelError, match="both position bounds or none, and at least one bound"):
+        JointLimits(*bounds)
 
 
 def test_unknown_names_are_refused():

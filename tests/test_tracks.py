@@ -10,9 +10,16 @@ from closed_form_cases import CASES, Z, ring
 
 import regularize as rg
 from regularize.assembly_modes.closed_form import ClosedForm, closed_form
+from regularize.assembly_modes.closed_form.branches import Branch
+from regularize.assembly_modes.closed_form.closed_branch import closed_branch
+from regularize.assembly_modes.closed_form.explanation import solved_loops, why_not
+from regularize.assembly_modes.closed_form.planner import Planner
+from regularize.assembly_modes.inputs import inputs_of
 from regularize.assembly_modes.phase_unwrapping import Turns
+from regularize.assembly_modes.sampling import nearest_modes
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.graph import coordinate_names, spanning_tree
+from regularize.model.graph_building import build
 from regularize.model.mechanism import joint_in_world, mechanism_of
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -187,6 +194,12 @@ def test_rotation_vectors_go_beyond_half_a_turn():
     assert np.allclose(turns.unwrapped(q)[known, 1:4], angles[known, None] * axis)
 
 
+def test_rotation_vectors_of_which_none_is_known_stay_unknown():
+    graph = build(mechanism_of("ball", [joint_in_world("S", "ground", "a", "spherical")]))
+    unknown = np.full((3, 3), np.nan)
+    np.testing.assert_array_equal(Turns(graph).unwrapped(unknown), unknown)
+
+
 def test_the_path_is_looked_at_in_blocks_without_a_seam():
     """Every branch along thirty thousand samples is what solving them one by one gives."""
     (mechanism, inputs), _ = CASES["planar 4R"]
@@ -198,6 +211,24 @@ def test_the_path_is_looked_at_in_blocks_without_a_seam():
     assert np.array_equal(track.assembled, found.assembled[:, 0])
     difference = track.q - found.q[:, 0]
     assert np.nanmax(np.abs(difference - 2 * np.pi * np.round(difference / (2 * np.pi)))) < 1e-12
+
+
+def test_formulas_that_fail_on_a_branch_are_no_solution():
+    graph = rhombus().graph
+    plan = Planner(graph, inputs_of(graph, ["A"]).columns, 1e-6).plan()
+    refuted = Branch(1, "open", ())
+    told = solved_loops(graph, plan, coordinate_names(graph.mechanism), refuted)
+    reason = "in these special dimensions its formulas do not hold on branch 1 (open)"
+    assert [(loop.solved, loop.reason) for loop in told] == [(False, reason)]
+    assert why_not(told, [], refuted).startswith(f"no closed form: {reason}. Give more inputs")
+
+
+def test_a_branch_passes_through_closed_configurations_alone():
+    graph = rhombus().graph
+    loops = LoopKinematics(graph, graph.every_edge, spanning_tree(graph))
+    assert closed_branch(loops, [0], np.zeros(4)) is not None
+    assert closed_branch(loops, [0], np.array([0.0, 0.4, 0.2, 0.1])) is None
+    assert nearest_modes(loops, np.zeros(4), np.zeros(4, dtype=bool)) is None
 
 
 def test_paths_of_one_sample_and_of_none():

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lxml import etree
 
 import regularize as rg
+from regularize.adapters.registry import adapters
+from regularize.errors import UnsupportedExport
 from regularize.lie.screw import exp, inverse, transform
 from regularize.model.actuator import ActuatorGains
 from regularize.model.body import Body, Geometry, Inertia
@@ -25,8 +28,11 @@ from regularize.model.mechanism import (
 )
 from regularize.model.prescribed_motion import PrescribedMotion
 from regularize.reduction.reduce import reduce
+from regularize.verification import writing
 from regularize.verification.bodies import mesh_place
 from regularize.verification.differences import differences
+from regularize.verification.left_behind import _called
+from regularize.verification.meshes import _reference
 from regularize.verification.motions import motion_differences
 from regularize.verification.pairing import pair
 from regularize.verification.places import Placement
@@ -435,6 +441,41 @@ def test_bodies_that_come_and_go_and_change_their_color(gripper: Mechanism) -> N
     (color,) = differences(red, blue)
     assert (color.code, color.severity) == ("REG328", "note")
     assert "the color of shape 1 of body `more` differs" in color.message
+
+
+def test_a_slide_follows_the_hinge_that_it_is_coupled_with(gripper: Mechanism) -> None:
+    hinge, other, third = [joint.name for joint in gripper.joints][:3]
+    row = Coupling("pair", "gear", ((hinge, 0, 1.0), (other, 0, -4.0)))
+    after = replace(gripper, couplings=(row,))
+    places = Placement.of(pair(gripper, after))
+    assert places.pitch(hinge, other) == 0.25
+    assert places.pitch(hinge, third) == 0.0
+
+
+@pytest.mark.parametrize(("target", "name"), [("json", "../m.usda#/Part"), ("urdf", None)])
+def test_meshes_of_a_stage_stay_inside_it(target: str, name: str | None, tmp_path: Path) -> None:
+    stage = replace(tree(), format="usd", path=str(tmp_path / "m.usda"))
+    shape = Geometry("mesh", np.ones(3), np.eye(4), uri="/Part")
+    assert _reference(shape, stage, adapters()[target], tmp_path / "new") == name
+
+
+def test_elements_without_a_name_are_called_after_their_bodies() -> None:
+    assert _called(etree.fromstring('<weld body1="a" body2="b"/>')) == "<weld> `a and b`"
+
+
+@pytest.mark.parametrize("asked", ["differences", "try_engine"])
+def test_what_reads_as_another_machine_is_not_written(
+    asked: str, gripper: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> list[Diagnostic]:
+        if asked == "differences":
+            return [Diagnostic("REG320", "error", "URDF: it is another machine")]
+        raise UnsupportedExport("URDF: it is another machine")
+
+    monkeypatch.setattr(writing, asked, refuse)
+    with pytest.raises(UnsupportedExport, match="it is another machine"):
+        rg.save(gripper, tmp_path / "gripper.urdf")
+    assert not list(tmp_path.iterdir())
 
 
 def test_couplings_and_motions_that_come_and_go(gripper: Mechanism) -> None:
