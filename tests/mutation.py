@@ -63,6 +63,12 @@ SAME: dict[tuple[str, str, str], str] = {
         "if tilt < SLIGHT",
         "tilt < SLIGHT → tilt <= SLIGHT",
     ): "no direction that is computed lies on the bound itself",
+    (
+        "lie/directions.py",
+        "axis = np.where(",
+        "np.abs(axis) < TOLERANCE ** 2 → np.abs(axis) <= TOLERANCE ** 2",
+    ): "no component that is computed is the bound itself",
+    ("lie/directions.py", "near = ", "0 → 1"): "a projector is symmetric",
     ("lie/subalgebra.py", "while ", "6 → 7"): "nothing lies outside of the whole space",
     (
         "local_geometry/branches.py",
@@ -76,6 +82,11 @@ SAME: dict[tuple[str, str, str], str] = {
         "0.02 → 1.02",
     ): "where they begin is chance, and where they come to is looked at",
     (
+        "local_geometry/second_order.py",
+        "if distance <= least",
+        "distance <= least → distance < least",
+    ): "no smallest eigenvalue is above the distance: none would be better",
+    (
         "proofs/bounding.py",
         "",
         "part.rtol or None → part.rtol and None",
@@ -85,6 +96,15 @@ SAME: dict[tuple[str, str, str], str] = {
         "yield from beyond((), {}, ",
         "1 → 2",
     ): "only degrees are asked for, of series that are longer than these need",
+    ("proofs/curves.py", "order = 2 ** max", "1 → 2"): (
+        "longer series say the same of what shorter ones determine"
+    ),
+    ("proofs/curves.py", "order = 2 ** max", "2 → 3"): (
+        "longer series say the same of what shorter ones determine"
+    ),
+    ("proofs/curves.py", "order = 2 ** max", "6 → 7"): (
+        "longer series say the same of what shorter ones determine"
+    ),
     (
         "reduction/certificate.py",
         "starts = ",
@@ -96,10 +116,16 @@ SAME: dict[tuple[str, str, str], str] = {
         "rtol * size → rtol / size",
     ): "rows have lengths of order one, and their rank has a gap",
     (
+        "reduction/descent.py",
+        "low = ",
+        "seen.height < np.log(EXACT.same) → seen.height <= np.log(EXACT.same)",
+    ): "no height that is computed is the bound itself",
+    (
         "reduction/numerical.py",
         "chosen = independent_rows(parts.reshape(",
         "1 → 2",
     ): "whichever negative number stands there, numpy finds the size",
+    ("reduction/part.py", "rank=0,", "0 → 1"): "the rank is put there where it is known",
     (
         "verification/comparison.py",
         "return np.asarray(np.where(",
@@ -228,7 +254,9 @@ def _transplant(old: Any, new: Any, module: str) -> None:
     """Code, defaults and values of a module or class, from one that was made anew."""
     for name, value in list(vars(old).items()):
         other, function = vars(new).get(name), _function(value)
-        if getattr(value, "__module__", module) != module or name.startswith("__module__"):
+        # Properties that are kept are instances of functools'.
+        home = getattr(function or value, "__module__", module)
+        if home != module or name.startswith("__module__"):
             continue
         if isinstance(value, type):
             _transplant(value, other, module)

@@ -490,6 +490,106 @@ def test_assembly_is_chosen_by_name(tmp_path: Path) -> None:
         load(tmp_path, data.save(), assembly="Third")
 
 
+def motion_of(joint: str, formula: str, kind: int = 0) -> tuple[str, ...]:
+    return (
+        freecad_property("MotionType", "Enumeration", f'<Integer value="{kind}"/>'),
+        freecad_property("Joint", "XLinkSubHidden", f'<XLink file="" name="{joint}" sub=""/>'),
+        freecad_property("Formula", "String", f'<String value="{formula}"/>'),
+    )
+
+
+@pytest.mark.parametrize(
+    ("motion", "driven"),
+    [
+        (motion_of("K", "time"), False),
+        (motion_of("J", ""), True),
+        (motion_of("J", "time", kind=1), True),
+    ],
+    ids=["of a suppressed joint", "without a formula", "along a hinge"],
+)
+def test_motions_that_nothing_can_follow(
+    tmp_path: Path, motion: tuple[str, ...], driven: bool
+) -> None:
+    T = cad.frame((0.1, 0, 0))
+    data = two_parts().joint("J", "Revolute", ends(T))
+    data.joint("K", "Revolute", ends(T), flag("Suppressed", True))
+    mechanism = load(tmp_path, data.add("Motion", "App::FeaturePython", *motion).save())
+    assert bool(mechanism.joint("J").actuated) == driven
+    assert mechanism.motions == ()
+
+
+def test_a_ground_that_names_nothing_holds_nothing(tmp_path: Path) -> None:
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4)))
+    data.add("arm", "Part::Feature", placed(MOVE)).ground("")
+    mechanism = load(tmp_path, data.joint("J", "Revolute", ends(np.eye(4))).save())
+    assert [joint.name for joint in mechanism.joints if joint.kind == "fixed"] == []
+
+
+def test_a_rack_slides_across_the_axis_of_its_pinion(tmp_path: Path) -> None:
+    """Where it slides along the axis nothing rolls on it, and where it is picked is no matter."""
+    across = cad.frame((0, 0, 0), (1, 0, 0))
+    along: Ends = (("slide.Edge1", across), ("bolt.Edge1", across))
+    rack: Ends = (("slide.Edge1", np.eye(4)), ("wheel.Edge1", np.eye(4)))
+    for sides, words in ((along, "is not linear in the joints"), (rack, "`R0` has no effect")):
+        mechanism = load(tmp_path, machine(("RackPinion", sides, (15.0, 0.0))))
+        assert mechanism.couplings == ()
+        assert words in mechanism.findings[0].message
+
+
+def test_a_link_to_a_link_that_keeps_its_own_placement(tmp_path: Path) -> None:
+    """What the second link leads to is not asked, and a document may be named within itself."""
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+    data.add("prototype", "Part::Feature", placed(TILT @ TILT), top=False)
+    data.add("copy", "App::Link", link_to("prototype"), placed(TILT), top=False)
+    follows = flag("LinkTransform", True)
+    data.add("arm", "App::Link", link_to("copy", "model.FCStd"), placed(MOVE), follows)
+    data.add("loose", "App::Link", placed(MOVE), follows)
+    sides = (("base.Edge1", T), ("arm.Edge2", inverse(MOVE @ TILT) @ T))
+    data.joint("J", "Revolute", sides)
+    loose = (("base.Edge1", T), ("loose.", inverse(MOVE) @ T))
+    mechanism = load(tmp_path, data.joint("K", "Revolute", loose).save())
+    for name in "JK":
+        np.testing.assert_allclose(mechanism.joint(name).position, [0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("path", ["body.Edge1", "Nothing.Edge1"])
+def test_what_no_placement_of_its_own_has_lies_in_the_part(tmp_path: Path, path: str) -> None:
+    """The ingredients of a shape, and names of elements."""
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    data = two_parts().add("body", "Part::Feature", placed(TILT), top=False)
+    mechanism = load(tmp_path, data.joint("J", "Revolute", ends(T, second=f"arm.{path}")).save())
+    assert mechanism.findings == ()
+    np.testing.assert_allclose(mechanism.joint("J").position, [0.0], atol=1e-9)
+
+
+def test_the_assembly_itself_is_where_joints_end_too(tmp_path: Path) -> None:
+    """It has no shape, so that a distance is read as the placements have it."""
+    data = two_parts()
+    data.joint("J", "Distance", ends(TILT, first="Edge1"), number("Distance", 0.0))
+    mechanism = load(tmp_path, data.save())
+    assert mechanism.ground in (mechanism.joint("J").parent, mechanism.joint("J").child)
+    assert "told by shapes, and there is none" in mechanism.findings[0].message
+
+
+def test_a_turn_about_no_axis_is_written_by_the_quaternion(tmp_path: Path) -> None:
+    plain = two_parts().joint("J", "Revolute", ends(TILT)).save()
+    data = two_parts(MOVE)
+    data.data = [text.replace(' Q0="', ' A="1.0" Ox="0" Oy="0" Oz="0" Q0="') for text in data.data]
+    mechanism = load(tmp_path, data.joint("J", "Revolute", ends(TILT)).save())
+    expected = load(tmp_path, plain)
+    np.testing.assert_array_equal(mechanism.joint("J").position, expected.joint("J").position)
+
+
+def nested(depth: int) -> bytes:
+    """A part in folders in folders."""
+    data = Builder().add("0", "App::DocumentObjectGroup", cad.freecad_links("Group", ["1"]))
+    for k in range(1, depth):
+        inner = cad.freecad_links("Group", [str(k + 1)])
+        data.add(str(k), "App::DocumentObjectGroup", inner, top=False)
+    return data.save()
+
+
 def of_type(index: int) -> str:
     return freecad_property("JointType", "Enumeration", f'<Integer value="{index}"/>')
 
@@ -515,6 +615,19 @@ FAULTS = {
     "unknown part": (
         two_parts().joint("J", "Revolute", ends(np.eye(4), second="leg.Edge1")).save(),
         r"J \(J\): refers to 'leg', which is no part",
+    ),
+    "deep folders": (nested(70), "is nested deeper than 64 levels; not read for safety"),
+    "long reference": (
+        two_parts()
+        .add("bin", "App::Part", placed(MOVE))
+        .joint("J", "Revolute", ends(np.eye(4), second=f"{'bin.' * 70}Edge1"))
+        .save(),
+        "refers through more than 64 objects",
+    ),
+    "unknown ground": (two_parts().ground("leg").save(), "grounds 'leg.', which is no part"),
+    "not listed": (
+        cad.freecad_document({}, [freecad_object("arm", "arm")]),
+        "object 'arm' is not listed under <Objects>; the file is damaged",
     ),
     "bad enumeration": (
         two_parts().add("J", "App::FeaturePython", of_type(77)).save(),

@@ -331,6 +331,7 @@ def test_welds_hold_orientations_if_they_scale_torques(
     [
         ('<connect name="e" site1="s" site2="u"/>', "`e` joins body `a` to itself"),
         ('<tendon name="e" tendon1="rope" polycoef="0 1 0 0 0"/>', "`e` is not linear"),
+        ('<tendon tendon1="rope" polycoef="0 1 0 0 0"/>', "`tendon_rope` is not linear"),
         (
             '<connect body1="a" body2="b" anchor="0 0 0" active="false"/>',
             "`connect_a_b` is not active",
@@ -577,3 +578,48 @@ def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     np.testing.assert_allclose(ours, B.T @ theirs @ B, atol=1e-9)
     gravity = pin.computeGeneralizedGravity(robot.model, robot.data, q)
     np.testing.assert_allclose(gravity, B.T @ data.qfrc_bias, atol=1e-9)
+
+
+def test_what_deforms_is_left_out_and_named(tmp_path: Path) -> None:
+    body = f'<body name="a"><joint name="j"/>{BALL}</body><body name="b">{BALL}</body>'
+    skin = """<skin name="s" vertex="0 0 0 1 0 0 0 1 0" face="0 1 2"><bone body="a"
+      bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/></skin>"""
+    flex = '<flex name="f" dim="1" body="a b" vertex="0 0 0 0 0 1" element="0 1"/>'
+    whole = read(model(tmp_path, body))
+    for extra, named in ((skin, False), (flex, True)):
+        mechanism = read(model(tmp_path, body, f"<deformable>{extra}</deformable>"))
+        assert [joint.name for joint in mechanism.joints] == [joint.name for joint in whole.joints]
+        assert any("<flex>" in finding.message for finding in mechanism.findings) == named
+
+
+def test_a_body_without_mass_takes_none_from_others(tmp_path: Path) -> None:
+    bodies = f'<body name="a"><joint name="i"/>{BALL}</body><body name="b"><joint name="j"/></body>'
+    mechanism = read(model(tmp_path, bodies))
+    assert mechanism.body("b").inertia is None
+    inertia = mechanism.body("a").inertia
+    assert inertia is not None and inertia.mass == 1.0
+
+
+def test_too_many_included_files_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regularize.adapters.mjcf.compiled.INCLUDES", 1)
+    for name in "ab":
+        (tmp_path / f"{name}.xml").write_text(
+            f'<mujocoinclude><body name="{name}"/></mujocoinclude>'
+        )
+    path = model(tmp_path, '<include file="a.xml"/><include file="b.xml"/>')
+    with pytest.raises(ReadError, match="includes more than 1 files; merge some of them"):
+        read(path)
+
+
+def test_closures_of_attached_models_stand_in_no_line_of_this_file(tmp_path: Path) -> None:
+    two = f"""<body name="a">{{0}}<body name="b"><joint name="j"/>{BALL}</body></body>"""
+    connect = '<equality><connect name="e" body1="a" body2="b" anchor="1 0 0"/></equality>'
+    model(tmp_path, two.format(""), connect, "arm.xml")
+    assets = '<asset><model name="arm" file="arm.xml"/></asset>'
+    attached = two.format('<attach model="arm" body="a" prefix="p_"/>')
+    found = read(model(tmp_path, attached, assets + connect))
+    own, other = (found.joint(name).source for name in ("e", "p_e"))
+    assert own is not None and own.line == 1
+    assert other is not None and other.element == "equality[2]"

@@ -445,6 +445,12 @@ def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
             "the axis has no length",
         ),
         (
+            f"<sdf version='1.7'><model name='m'>{link('a')}<joint name='j' type='universal'>"
+            "<parent>world</parent><child>a</child><axis><xyz>0 0 1</xyz></axis></joint></model>"
+            "</sdf>",
+            "the two axes are parallel, which makes one freedom of two",
+        ),
+        (
             "<sdf version='1.7'><model name='m'><link name='a'><pose relative_to='f'/></link>"
             "<frame name='f'><pose relative_to='a'>0 0 0 0 0 0</pose></frame></model></sdf>",
             "in a circle|no pose",

@@ -285,3 +285,44 @@ def test_deep_nesting_and_zero_axes_are_refused(tmp_path: Path) -> None:
         load(tmp_path, toy(mates=mates.replace(axis, "<Axis>0 0 0")))
     with pytest.raises(ReadError, match="has no instance of a part"):
         load(tmp_path, cad.simscape_document("toy", ""))
+
+
+def test_instances_without_a_definition_hold_others(tmp_path: Path) -> None:
+    """Where no transform is given, nothing is shifted."""
+    arm = cad.simscape_instance("arm", MOVE)
+    base = cad.simscape_instance(cad.BASE, np.eye(4), attributes=GROUNDED)
+    group = cad.simscape_instance("group", np.eye(4), "unknown", arm)
+    bare = group.replace(cad.simscape_transform(np.eye(4)), "")
+    assert bare != group
+    T = cad.frame((0.1, 0, 0), (0, 1, 1))
+    ends = [([cad.BASE], T), (["group", "arm"], inverse(MOVE) @ T)]
+    hinge = cad.simscape_joint("J", "Revolute", ends)
+    mechanism = load(tmp_path, cad.simscape_document("toy", base + bare, hinge))
+    assert len(mechanism.bodies) == 3 and mechanism.findings == ()
+    np.testing.assert_allclose(mechanism.joint("J").position, [0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "new"),
+    [("<MassProperties>", "</MassProperties>", ""), ("<Mass>", "</Mass>", "<Mass>0</Mass>")],
+)
+def test_parts_without_mass(tmp_path: Path, start: str, end: str, new: str) -> None:
+    text = toy(joint("J", "Revolute", np.eye(4)))
+    head, tail = text[: text.index(start)], text[text.index(end) + len(end) :]
+    assert load(tmp_path, head + new + tail).body("arm").inertia is None
+
+
+def test_a_distance_is_that_of_the_saved_places(tmp_path: Path) -> None:
+    """A rod between two points, which all but one direction of motion are free of."""
+    ends = [([cad.BASE], np.eye(4)), (["arm"], inverse(MOVE) @ cad.frame((0.3, 0.4, 0)))]
+    mechanism = load(tmp_path, toy(cad.simscape_joint("J", "Distance", ends)))
+    assert mechanism.findings == ()
+    assert reduce(mechanism).mobility == 5
+
+
+def test_points_have_no_axis(tmp_path: Path) -> None:
+    found = mate("M", "Coincident", ("point", AXIS), ("point", AXIS))
+    head, *tails = found.split("<Axis>")
+    bare = head + "".join(tail.partition("</Axis>")[2] for tail in tails)
+    mechanism = load(tmp_path, toy(mates=bare))
+    assert mechanism.joint("M").kind == "spherical"

@@ -353,3 +353,35 @@ def test_faults_are_one_line(text: str, words: str, line: Any, tmp_path: Path) -
         read(path)
     assert "\n" not in str(caught.value)
     assert caught.value.line == line
+
+
+def test_a_mimic_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="referenceJoint names no joint of the stage"):
+        stage(
+            tmp_path,
+            BODY.format("b", ""),
+            joint(
+                "j",
+                inside="rel physxMimicJoint:rotX:referenceJoint = </b>",
+                schemas='"PhysxMimicJointAPI:rotX"',
+            ),
+        )
+
+
+def test_an_actuator_that_moves_no_joint_is_named(tmp_path: Path) -> None:
+    mechanism = stage(
+        tmp_path,
+        BODY.format("b", ""),
+        joint("j"),
+        'def MjcActuator "motor" {\n rel mjc:target = </b>\n}',
+    )
+    assert mechanism.actuators == ()
+    assert any("`motor` moves no joint" in finding.message for finding in mechanism.findings)
+
+
+def test_places_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    matrix = "( (nan, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1) )"
+    moved = f"matrix4d xformOp:transform = {matrix}\n"
+    moved += 'uniform token[] xformOpOrder = ["xformOp:transform"]'
+    with pytest.raises(ReadError, match="not finite; correct"):
+        stage(tmp_path, BODY.format("b", moved), joint("j"))

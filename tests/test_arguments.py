@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,13 @@ import pytest
 import regularize as rg
 from regularize.arguments import kind_of, vector
 from regularize.door import NEEDS
-from regularize.errors import NotFinite
+from regularize.errors import ModelError, NotFinite
 from regularize.kernel import compiled
+from regularize.model.joint import joint_screws
+from regularize.model.joint_limits import JointLimits
+from regularize.model.mechanism import Coupling, Mechanism
+from regularize.reduction.reduce import reduce
+from regularize.statics.elastic import compliance_roots
 
 FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
 WRONG: tuple[Any, ...] = (
@@ -296,3 +302,62 @@ def test_a_default_may_be_said() -> None:
     assert np.array_equal(said.ddq_dq, robot.dynamics_derivatives(robot.q0, v, v).ddq_dq)
     with pytest.raises(rg.ModelError, match="positive"):
         robot.dynamics_derivatives(robot.q0, v, v, frequency=-1.0)
+
+
+def with_joint(mechanism: Mechanism, **more: Any) -> Mechanism:
+    """The mechanism with other values of its first joint."""
+    first, *others = mechanism.joints
+    return replace(mechanism, joints=(replace(first, **more), *others))
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda m: reduce(m, configurations=-1), "-1 configurations cannot be checked"),
+        (lambda m: reduce(m, length_scale=-1.0), "length_scale has to be a positive number"),
+        (lambda m: replace(m, ground="nobody"), "the ground 'nobody' is not one of the bodies"),
+        (lambda m: with_joint(m, screws=np.eye(6)[:, :2]), "revolute needs 1 screws, got 2"),
+        (lambda m: with_joint(m, limits=np.zeros((2, 2))), "lower has 2 values for 1 freedoms"),
+        (lambda m: JointLimits(np.zeros(1), None), "limits state both position bounds or none"),
+        (lambda m: JointLimits(None, None), "and at least one bound of any sort"),
+        (
+            lambda m: replace(
+                m, couplings=(Coupling("G", "gear", (("A", 3, 1.0), ("B", 0, 1.0))),)
+            ),
+            "coupling 'G': joint 'A' has no freedom 3",
+        ),
+        (
+            lambda m: rg.closed_form(
+                with_joint(m, kind="fixed", screws=np.zeros((6, 0)), position=np.zeros(0)), ["A"]
+            ),
+            "joint 'A' cannot move: it is no input",
+        ),
+        (
+            lambda m: rg.cure(m, {"A": "cylindrical:1,0,0"}),
+            "joint 'A' cannot be made cylindrical along 1,0,0; possible is A=cylindrical",
+        ),
+        (lambda m: rg.cure(m, {"A": "cylindrical:x"}), "'x' is no direction; write X,Y,Z"),
+    ],
+)
+def test_refusals_say_what_is_wrong(act: Callable[[Mechanism], object], words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        act(given()["Mechanism"])
+
+
+def test_kinds_without_screws_of_their_own() -> None:
+    np.testing.assert_array_equal(joint_screws("free"), np.eye(6))
+    with pytest.raises(ValueError, match="joint kind 'composite' has no standard screws"):
+        joint_screws("composite")
+
+
+def test_a_stiffness_is_one_number_two_or_a_matrix() -> None:
+    """All of them as six springs in series with nothing else."""
+    reduction = given()["Reduction"]
+    wanted: tuple[tuple[Any, list[float]], ...] = (
+        (4.0, [4.0] * 6),
+        ((4.0, 9.0), [4.0] * 3 + [9.0] * 3),
+        (np.diag([4.0, 4, 4, 9, 9, 9]), [4.0] * 3 + [9.0] * 3),
+    )
+    for stiffness, springs in wanted:
+        ((root,),) = compliance_roots(reduction, {"A": stiffness}).values()
+        np.testing.assert_allclose(root @ root.T, np.diag(1.0 / np.array(springs)), atol=1e-12)

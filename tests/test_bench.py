@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 import threading
+import webbrowser
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ pytest.importorskip("watchfiles")
 from aiohttp.test_utils import TestClient, TestServer
 
 from regularize.bench.server import Server
+from regularize.cli import main
 
 
 @pytest.fixture
@@ -205,3 +208,31 @@ def test_changes_of_files_are_noticed(tmp_path: Path) -> None:
     stop.set()
     watching.join()
     assert set(found) == {str(file.resolve())}
+
+
+def test_the_address_is_said_and_opened_unless_told_not_to(
+    crank: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+
+    async def serve(session: Session, port: int, ready: Callable[[str, str], None]) -> None:
+        assert (session.trial.report.mechanism.path, port) == (str(crank), 8080)
+        ready("http://here/", "http://here/once")
+
+    monkeypatch.setattr("regularize.bench.server.serve", serve)
+    for more, pages in (["--no-browser"], []), ([], ["http://here/once"]):
+        assert main(["bench", str(crank), "--port", "8080", *more]) == 0
+        assert capsys.readouterr().out == "http://here/\n"
+        assert opened == pages
+
+
+def test_what_the_bench_cannot_be_opened_with(
+    crank: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", str(crank), "--port", "70000"]) != 0
+    assert "--port 70000: expected 0 to 65535" in capsys.readouterr().err
+    monkeypatch.delitem(sys.modules, "regularize.bench.server")
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    assert main(["bench", str(crank)]) != 0
+    assert "the bench takes aiohttp: pip install" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,6 +108,18 @@ def test_a_cell_is_solved_for_among_others() -> None:
     reduction = rg.reduce(model("double_sarrus"), configurations=MANY)
     assert len(reduction.cells) == 2
     assert reduction.certificate.solved == MANY - CONFIGURATIONS
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_what_is_not_solved_for_is_walked_to(lacking: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(*arguments: Any) -> np.ndarray:
+        return spread_configurations(*arguments)[lacking:]
+
+    monkeypatch.setattr("regularize.assembly_modes.sampling.spread_configurations", found)
+    certificate = rg.reduce(model("planar_fourbar"), configurations=MANY).certificate
+    assert certificate.holds and certificate.solved == MANY - CONFIGURATIONS - lacking
+    assert certificate.configurations >= MANY
+    assert (certificate.configurations == MANY) == (lacking == 0)
 
 
 def test_part_of_a_graph() -> None:

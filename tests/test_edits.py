@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +16,8 @@ from test_adapter_contract import write_fixture
 import regularize as rg
 from regularize.adapters.common.edits import EditedText
 from regularize.adapters.common.xml_places import XmlPlaces
+from regularize.adapters.freecad.archive import with_member
+from regularize.adapters.usd.text_places import UsdPlaces
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.fixing.comparison import unwanted
 from regularize.fixing.moving import closed_in_file
@@ -211,3 +215,60 @@ def test_the_file_of_closing_joints_may_be_named(tmp_path: Path) -> None:
     assert fix.mechanism.joint("D").kind == "spherical"
     with pytest.raises(ModelError, match="there is no joint 'E'"):
         rg.fix(tmp_path / "bars.urdf", {"E": "spherical"}, loops=str(loops))
+
+
+# -- archives and layers
+
+
+class Pipe(io.BytesIO):
+    """Takes bytes one after another, so that sizes stand behind members."""
+
+    def seekable(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("stream", [io.BytesIO, Pipe])
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_one_member_of_an_archive_changes(stream: type[io.BytesIO], name: str) -> None:
+    packed = stream()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in "abc":
+            archive.writestr(each, each * 1000)
+    changed = with_member(packed.getvalue(), name, b"other" * 99, "x.FCStd")
+    with zipfile.ZipFile(io.BytesIO(changed)) as archive:
+        assert archive.testzip() is None
+        found = {each: archive.read(each) for each in archive.namelist()}
+    wanted = {each: each.encode() * 1000 for each in "abc"}
+    assert found == {**wanted, name: b"other" * 99}
+
+
+def layer(text: str) -> UsdPlaces:
+    return UsdPlaces(EditedText("a.usda", text, "utf-8"))
+
+
+def test_layers_that_are_cut_off() -> None:
+    with pytest.raises(RegularizeError, match=r"a\.usda: braces do not match; correct them"):
+        layer("}")
+    assert layer("def Xform").prims == {}
+    assert layer("over ) { }").prims == {}
+    assert [*layer('def Xform "a" ( kind = "x"').prims] == ["/a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ('def "a"\n{\n}\n', 'def "a" (\n    prepend apiSchemas = ["S"]\n)\n{\n}\n'),
+        (
+            'def "a" (\n    kind = "x"\n)\n{\n}\n',
+            'def "a" (\n    prepend apiSchemas = ["S"]\n    kind = "x"\n)\n{\n}\n',
+        ),
+        (
+            'def "a" (\n    prepend apiSchemas = ["R"]\n)\n{\n}\n',
+            'def "a" (\n    prepend apiSchemas = ["S", "R"]\n)\n{\n}\n',
+        ),
+    ],
+)
+def test_schemas_are_put_before_others(text: str, after: str) -> None:
+    places = layer(text)
+    edit = places.with_schemas(places.prims["/a"], ["S"])
+    assert text[: edit.start] + edit.text + text[edit.end :] == after

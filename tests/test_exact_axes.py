@@ -13,10 +13,19 @@ from mechanisms import moved
 import regularize as rg
 from regularize.lie.screw import Array, exp, transform, unit
 from regularize.proofs.bennett import Dual, multiplied
+from regularize.proofs.exact_spaces import FULL
 from regularize.proofs.focal import focal
-from regularize.proofs.incidence import Directions, Incidences, cross, dot, orthogonal
+from regularize.proofs.geometry import UNITS, Precision, exact_freedoms, integral
+from regularize.proofs.incidence import (
+    Directions,
+    Incidences,
+    NotExact,
+    cross,
+    dot,
+    orthogonal,
+)
 from regularize.proofs.symmetric import symmetric
-from regularize.proofs.verifier import distance
+from regularize.proofs.verifier import distance, reduced
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 #: A plane whose normal is no axis of the ground, and whose bases are longer than one.
@@ -65,6 +74,7 @@ def products(one: Dual, two: Dual) -> tuple[Fraction, Fraction]:
 def found_near(axes: Sequence[Array], kind: str) -> list[Dual]:
     """The exact lines, which lie near the axes."""
     (lines,) = (lines for name, lines in symmetric(axes, 1e-9, 1e-11) if name == kind)
+    assert all(line[0] == line[4] == 0 for line in lines)
     rows = [tuple(int(x * 10**30) for x in (*line[5:], *line[1:4])) for line in lines]
     assert max(distance([*x], (row,)) for x, row in zip(axes, rows, strict=True)) < 1e-9
     return lines
@@ -184,3 +194,51 @@ def test_what_is_normal_to_vectors_is_a_basis_of_it() -> None:
         assert not any(dot(v, b) for v in vectors for b in basis)
     whole = [(Fraction(i == 0), Fraction(i == 1), Fraction(i == 2)) for i in range(3)]
     assert orthogonal(whole) == []
+
+
+#: A direction, a point of an axis along it, next to the origin, and no direction at all.
+ALONG = tuple(map(Fraction, (2, -1, 2)))
+POINT = (Fraction(1, 2), Fraction(1, 2), Fraction(-1, 4))
+NONE = (Fraction(0),) * 3
+ABOUT = (*cross(POINT, ALONG), *ALONG)
+SLIDES = tuple((*e, *NONE) for e in UNITS)
+FLAT = ((1, 2, 0, 0, 0, 0), (0, 2, 1, 0, 0, 0))
+EXACT: dict[str, tuple[Sequence[Fraction | int], ...]] = {
+    "none": (),
+    "hinge": (ABOUT,),
+    "slide": ((*ALONG, *NONE),),
+    "screw": ((*(x + y / 4 for x, y in zip(ABOUT, ALONG, strict=False)), *ALONG),),
+    "cylinder": (ABOUT, (*ALONG, *NONE)),
+    "ball": tuple((*cross(POINT, e), *e) for e in UNITS),
+    "plane": (*FLAT, (*NONE, *ALONG)),
+    "translations in a plane": FLAT,
+    "translations": SLIDES,
+    "Schoenflies": (*SLIDES, (*NONE, *ALONG)),
+    "free": FULL,
+}
+
+
+def measured(spaces: Sequence[Sequence[Fraction | int]]) -> Array:
+    """The span of rows by other vectors, which are known to ten digits."""
+    rng = np.random.default_rng(5)
+    rows = np.array([[float(x) for x in row] for row in spaces]).reshape(-1, 6).T
+    found = np.asarray(rows @ rng.normal(size=(rows.shape[1],) * 2))
+    return found + 1e-11 * rng.normal(size=rows.shape)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_spans_of_joints_in_integers(name: str) -> None:
+    graph = rg.reduce(rg.load(ASSETS / "planar_fourbar.urdf")).graph
+    precision = Precision(1e-6, 1e-8, everywhere=True)
+    found = exact_freedoms(graph, {graph.edges[0].index: measured(EXACT[name])}, precision)
+    (span,) = found.values()
+    assert reduced(span) == reduced(integral(EXACT[name]))
+
+
+@pytest.mark.parametrize(
+    "rows", [(*FLAT, (*ALONG, *ALONG)), ((1, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 1), ABOUT)]
+)
+def test_spans_without_an_exact_form(rows: Sequence[Sequence[Fraction | int]]) -> None:
+    graph = rg.reduce(rg.load(ASSETS / "planar_fourbar.urdf")).graph
+    with pytest.raises(NotExact, match=r"no exact form .* is (planar|no sub)"):
+        exact_freedoms(graph, {graph.edges[0].index: measured(rows)}, Precision(1e-6, 1e-8, True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.connections import DisjointSets, biconnected
 from regularize.model.cycles import Cycle, minimum_cycle_basis
 from regularize.model.graph_building import build
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Coupling, Mechanism
 from regularize.reduction import mobility
 from regularize.reduction.many_loops import LoopRanks, each_configuration
 from regularize.reduction.short_loops import ShortLoops
@@ -132,3 +133,30 @@ def test_biconnected_parts_and_disjoint_sets() -> None:
     sets.union("c", "e")
     assert sets["e"] == sets["a"] != sets["b"]
     assert sets.groups() == [["a", "c", "e"], ["b"], ["d"]]
+
+
+def test_couplings_add_their_rows(report: rg.Report) -> None:
+    mechanism = n_fourbar(WINDOWS)
+    names = [joint.name for joint in mechanism.joints if joint.freedoms == 1][:2]
+    tied = Coupling("G", "gear", ((names[0], 0, 1.0), (names[1], 0, -3.0)))
+    graph = build(replace(mechanism, couplings=(tied,)))
+    (block,) = graph.blocks
+    cycles = minimum_cycle_basis(graph, block)
+    loops = sized_loops(graph, graph.position, block)
+    state = loops.state(graph.position[loops.columns])
+    ranks = LoopRanks(loops, cycles, state, 1e-5)
+    assert ranks.rank == 3 * WINDOWS + 1
+    assert ranks.factors is not None
+    velocity = ranks.factors.allowed(np.ones((loops.freedoms, 1)))
+    np.testing.assert_allclose(loops.coupling @ (loops.units[:, None] * velocity), 0.0, atol=1e-10)
+
+
+def test_loops_whose_rank_is_not_clear_say_nothing() -> None:
+    graph = build(n_fourbar(3))
+    (block,) = graph.blocks
+    cycles = minimum_cycle_basis(graph, block)
+    loops = sized_loops(graph, graph.position, block)
+    state = loops.state(graph.position[loops.columns])
+    ranks = LoopRanks(loops, cycles, state, 0.1)
+    assert ranks.ranks is None and ranks.rank is None and ranks.factors is None
+    assert ranks.self_stress(block[0]).shape == (6, 0)

@@ -232,6 +232,23 @@ def test_wrong_tables(text: str, words: str, tmp_path: Path) -> None:
         rg.misfit(mechanisms.planar_fourbar(), table)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("5", "expected one entry for each joint"),
+        ("[5]", "expected joint, translation and rotation, found 5"),
+        ('[{"joint": "Z", "translation": 1, "rotation": 1}]', "no such joint"),
+        ('{"Z": [1, 1]}', "no such joint"),
+        ("{", "cannot be read as a table of joints"),
+    ],
+)
+def test_wrong_tables_in_json(text: str, words: str, tmp_path: Path) -> None:
+    table = tmp_path / "table.json"
+    table.write_text(text, encoding="utf-8")
+    with pytest.raises(rg.RegularizeError, match=words):
+        rg.misfit(mechanisms.planar_fourbar(), table)
+
+
 def test_what_is_rigid_cannot_be_closed() -> None:
     stiff = {"A": (1e6, 100.0)}
     found = rg.misfit(mechanisms.planar_fourbar(), (1e-4, 1e-3), stiff)

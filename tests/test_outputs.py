@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import mechanisms
+import numpy as np
 import pytest
 
 import regularize as rg
 from regularize.cli import main
 from regularize.commands.files import files_of
 from regularize.errors import UnknownFormat
-from regularize.render import github, sarif
+from regularize.model.mechanism import Coupling, Mechanism
+from regularize.render import github, sarif, view
+from regularize.render.animation import motions
 from regularize.report.rules import rule
 
 BOUNDS = ["--inputs", "A", "--bounds", "-1", "1"]
@@ -147,3 +151,74 @@ def test_lines_for_pull_requests_of_one_model(
     assert main(["check", "other.urdf", "--output", "github"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("::warning title=REG201 redundant-subgroup,file=other.urdf,line=")
+
+
+def side_by_side(count: int) -> Mechanism:
+    """Planar four-bars that share the ground alone; the cranks of the first two are geared."""
+    one = mechanisms.planar_fourbar()
+
+    def name(body: str, k: int) -> str:
+        return body if body == one.ground else f"{body} {k}"
+
+    bodies = {body.name: body for body in one.bodies}
+    bodies |= {
+        name(b, k): replace(bodies[b], name=name(b, k)) for k in range(count) for b in bodies
+    }
+    joints = [
+        replace(j, name=f"{j.name}{k}", parent=name(j.parent, k), child=name(j.child, k))
+        for k in range(count)
+        for j in one.joints
+    ]
+    used = {end for joint in joints for end in (joint.parent, joint.child)}
+    gear = Coupling("gear", "gear", (("A0", 0, 1.0), ("A1", 0, -1.0)))
+    kept = tuple(body for body in bodies.values() if body.name in used)
+    return replace(one, bodies=kept, joints=tuple(joints), couplings=(gear,))
+
+
+@pytest.fixture(scope="module")
+def many() -> rg.Report:
+    return rg.check(side_by_side(8), configurations=0)
+
+
+def test_many_components_have_one_table(
+    many: rg.Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "many.json"
+    rg.save(many.mechanism, path)
+    counts = {}
+    for words in ([], ["-v"]):
+        main(["check", str(path), *words])
+        out = capsys.readouterr().out
+        assert "25 bodies" in out and "8 loops" in out and "1 coupling" in out
+        counts[len(words)] = len(out.splitlines())
+    assert counts[0] < counts[1]
+
+
+def test_as_many_motions_as_are_asked_for(many: rg.Report) -> None:
+    assert [len(motions(many.reduction, most=most)) for most in (1, 2)] == [1, 2]
+
+
+def test_reports_of_models_without_a_file_name_none() -> None:
+    report = rg.check(mechanisms.planar_fourbar(), configurations=0)
+    assert "::" in github.render(report) and "file=" not in github.render(report)
+    (run,) = sarif.as_sarif([report])["runs"]
+    assert run["results"]
+    assert not any("physicalLocation" in r["locations"][0] for r in run["results"])
+
+
+def test_a_locked_loop_without_redundancy() -> None:
+    rng = np.random.default_rng(3)
+    directions, points = rng.normal(size=(2, 6, 3))
+    locked = mechanisms.single_loop("locked", "RRRRRR", [*directions], [*points])
+    kind, words = view.verdict(rg.check(locked, configurations=0))
+    assert (kind, words[:7]) == ("warning", "Locked:")
+
+
+def test_what_cannot_be_closed_has_no_motions() -> None:
+    one = mechanisms.planar_fourbar()
+    *others, last = one.joints
+    far = np.eye(4)
+    far[0, 3] = 5.0
+    apart = replace(one, joints=(*others, replace(last, T_child_joint=far @ last.T_child_joint)))
+    reduction = rg.reduce(apart, configurations=0)
+    assert not reduction.assembly.closed and motions(reduction) == ()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from test_adapter_contract import write_fixture
+from test_adapters_freecad import Builder, link_to, placed
 from test_fix import SITES, changed_lines, robot
 
 import regularize as rg
+from regularize.adapters import adapters
+from regularize.adapters.common.edits import MovedJoint, SlackLinks, WantedKind, WantedSlack
+from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
+from regularize.lie.screw import exp
+from regularize.model.mechanism import Mechanism
 
 BARS = SITES.split("  <keyframe>")[0] + "</mujoco>\n"
 HINGE_B = '<joint name="B" axis="0 1 0"/>'
@@ -402,3 +410,236 @@ def test_what_a_gepetto_file_cannot_hold(
 ) -> None:
     with pytest.raises((ModelError, UnsupportedExport), match=words):
         rg.fix(beside(tmp_path, sidecar), {joint: kind})
+
+
+# -- Places of joints
+
+SHIFT = exp(np.array([0.02, -0.01, 0.03, 0.0, 0.0, 0.0]))
+TURN = exp(np.array([0.02, -0.01, 0.03, 0.3, -0.2, 0.5]))
+
+
+def patcher_of(mechanism: Mechanism) -> Any:
+    made = adapters()[mechanism.format].load_patcher()
+    assert made is not None
+    return made(mechanism)
+
+
+def shifted(mechanism: Mechanism, name: str, *shifts: np.ndarray | None) -> MovedJoint:
+    """A joint's frame on its parent moved, and the one on its child where that is given."""
+    joint = mechanism.joint(name)
+    one, other = (np.eye(4) if each is None else each for each in (*shifts, None)[:2])
+    places = {
+        "T_parent_joint": joint.T_parent_joint @ one,
+        "T_child_joint": joint.T_child_joint @ other,
+    }
+    return MovedJoint(joint, replace(joint, **places))
+
+
+def assert_held(path: Path, wanted: MovedJoint, **options: Any) -> str:
+    """The file with the edits has the joint where it is wanted; gives the text."""
+    patcher = patcher_of(rg.load(path, **options))
+    text = patcher.text(str(path)).with_edits(patcher.moved([wanted])).text
+    path.write_text(text)
+    found = rg.load(path, **options).joint(wanted.after.name)
+    np.testing.assert_allclose(found.T_parent_joint, wanted.after.T_parent_joint, atol=1e-12)
+    np.testing.assert_allclose(found.T_child_joint, wanted.after.T_child_joint, atol=1e-12)
+    return text
+
+
+OPEN = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="A" type="revolute"><parent link="a"/><child link="b"/>{0}<axis xyz="0 0 1"/>
+  <limit effort="1" velocity="1" lower="-1" upper="1"/></joint>
+<joint name="B" type="continuous"><parent link="a"/><child link="c"/><axis xyz="0 0 1"/></joint>
+{1}</robot>"""
+WORDS = 'xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"'
+FUSION = f"""<loop_joint name="D" type="spherical"><link1 link="b" {WORDS}/>
+<link1 link="c" {WORDS}/></loop_joint>"""
+PROPOSED = """<loop name="D" type="spherical"><parent link="b"/><parent_origin xyz="0 0 0.1"/>
+<child link="c"/></loop>"""
+TURNED = f"""<loop name="D" type="spherical"><successor link="c"/>
+<predecessor link="b"><origin {WORDS}/></predecessor></loop>"""
+
+
+@pytest.mark.parametrize("shift", [SHIFT, TURN], ids=["shifted", "turned"])
+@pytest.mark.parametrize(
+    ("origin", "loop", "name"),
+    [
+        ("", "", "A"),
+        (f"<origin {WORDS}/>", "", "A"),
+        ('<origin quat_xyzw="0.5 0.5 0.5 0.5"/>', "", "A"),
+        ("", FUSION, "D"),
+        ("", PROPOSED, "D"),
+        ("", TURNED, "D"),
+    ],
+)
+def test_origins_of_urdf(
+    origin: str, loop: str, name: str, shift: np.ndarray, tmp_path: Path
+) -> None:
+    """However they are written; where nothing turns, no attribute says so."""
+    path = tmp_path / "robot.urdf"
+    path.write_text(OPEN.format(origin, loop))
+    both = (shift, TURN) if loop else (shift,)
+    text = assert_held(path, shifted(rg.load(path), name, *both))
+    assert ("rpy" in text) == bool(loop or WORDS in origin or (shift is TURN and not origin))
+
+
+HUNG = """<sdf version="1.9">{0}<model name="m">{1}
+  <link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link><link name="c">{2}</link>
+  <frame name="tip" attached_to="b">{3}</frame>
+  <frame name="end" attached_to="c"/>
+  <joint name="B" type="{4}"><parent>{5}</parent><child>{6}</child>{7}</joint>
+  <joint name="A" type="revolute"><parent>a</parent><child>b</child>
+    <axis><xyz>0 0 1</xyz></axis></joint>
+  <joint name="W" type="fixed"><parent>world</parent><child>a</child></joint>
+</model></sdf>"""
+AXIS = "<axis><xyz>0 0 1</xyz></axis>"
+
+
+def hung(folder: Path, *, tip: str = "", ends: tuple[str, str] = ("b", "c"), **more: str) -> Path:
+    path = folder / "model.sdf"
+    texts = [more.get(name, "") for name in ("world", "model", "link")]
+    joint = more.get("type", "revolute"), *ends, more.get("joint", AXIS)
+    path.write_text(HUNG.format(*texts, tip, *joint))
+    return path
+
+
+@pytest.mark.parametrize("pose", ["", "<pose>0.1 0 0.2 0.3 0.2 0.1</pose>"])
+def test_frames_of_sdf_that_joints_name(pose: str, tmp_path: Path) -> None:
+    """The frame on the child stays as it is where that one does not move."""
+    path = hung(tmp_path, tip=pose, ends=("tip", "end"))
+    mechanism = rg.load(path)
+    assert patcher_of(mechanism).movable(mechanism.joint("B")) == (True, True)
+    text = assert_held(path, shifted(mechanism, "B", TURN))
+    assert '<frame name="end" attached_to="c"/>' in text
+
+
+@pytest.mark.parametrize(
+    ("tip", "more", "movable"),
+    [
+        ('<pose degrees="true">0 0 0 0 0 90</pose>', "", (False, True)),
+        ("", "<pose>0 0 0 0 0 0</pose>", (False, False)),
+    ],
+)
+def test_frames_of_sdf_that_stay(
+    tip: str, more: str, movable: tuple[bool, bool], tmp_path: Path
+) -> None:
+    """Poses in other units, and frames of joints that have poses of their own."""
+    mechanism = rg.load(hung(tmp_path, tip=tip, ends=("tip", "end"), joint=more + AXIS))
+    assert patcher_of(mechanism).movable(mechanism.joint("B")) == movable
+
+
+@pytest.mark.parametrize("ends", [("b", "c"), ("c", "b")])
+@pytest.mark.parametrize("pose", ["", "<pose>0.1 0 0.2 0.3 0.2 0.1</pose>"])
+@pytest.mark.parametrize("axis", ["<xyz>", '<xyz expressed_in="__model__">'])
+def test_links_of_sdf_are_placed(
+    ends: tuple[str, str], pose: str, axis: str, tmp_path: Path
+) -> None:
+    """In whatever order joints stand in the file; axes in the model's frame turn along."""
+    path = hung(tmp_path, link=f"{pose}<inertial/>", ends=ends, joint=AXIS.replace("<xyz>", axis))
+    mechanism = rg.load(path)
+    wanted = shifted(mechanism, "B", TURN)
+    assert_held(path, wanted)
+    found = rg.load(path).joint("B")
+    np.testing.assert_allclose(found.screws, wanted.after.screws, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"model": "<pose>0 0 1 0 0 0</pose>"},
+        {"link": '<pose relative_to="b">0 0 1 0 0 0</pose>'},
+    ],
+)
+def test_links_of_sdf_in_other_frames_are_not_placed(more: dict[str, str], tmp_path: Path) -> None:
+    mechanism = rg.load(hung(tmp_path, **more))
+    with pytest.raises(UnsupportedExport, match="is placed in a frame that is not edited"):
+        patcher_of(mechanism).moved([shifted(mechanism, "B", TURN)])
+    bare = {joint.name: replace(joint, source=None) for joint in mechanism.joints}
+    unknown = replace(mechanism, joints=tuple(bare.values()))
+    with pytest.raises(UnsupportedExport, match="is placed in a frame that is not edited"):
+        patcher_of(unknown).moved([MovedJoint(bare["B"], bare["B"]), shifted(unknown, "A", TURN)])
+
+
+# -- Closures of MJCF
+
+WELD = SITES.replace("<connect name", "<weld name", 1).split('    <connect name="closing_D_z"')[0]
+WELD += "  </equality>\n</mujoco>\n"
+
+
+def test_a_weld_of_mujoco_becomes_a_hinge_of_two_connects(tmp_path: Path) -> None:
+    """Both points lie on its axis; of their six rows one is redundant."""
+    path = written(tmp_path, WELD)
+    assert rg.load(path).joint("closing_D").kind == "fixed"
+    fix = rg.fix(path, {"closing_D": "revolute:0,1,0"})
+    assert [line.split(" anchor")[0] for line in changes(fix.diff) if line[0] == "+"] == [
+        '+<connect name="closing_D" solref="0.01 1" body1="rocker"',
+        '+<connect name="closing_D_z" solref="0.01 1" body1="rocker"',
+    ]
+    joint = fix.mechanism.joint("closing_D")
+    assert joint.kind == "revolute"
+    assert (fix.reduction.mobility, fix.reduction.redundant) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        (WELD.replace('<body name="rocker"', "<body"), "revolute:0,1,0", "names its bodies; give"),
+        (BARS, "cylindrical", "mjcf holds there: `spherical`"),
+    ],
+)
+def test_what_a_closure_of_mujoco_cannot_become(
+    text: str, kind: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match=words):
+        rg.fix(written(tmp_path, text), {"closing_D": kind})
+
+
+# -- FreeCAD, and what no format holds
+
+
+def hinged(folder: Path, *, listed: bool = True) -> Path:
+    """Two parts, the second one linked from another document, with a hinge between them."""
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
+    data.add("arm", "App::Link", link_to("Frame", "parts/frame.FCStd"), placed(np.eye(4)))
+    data.joint("J", "Revolute", (("base.Edge1", SHIFT), ("arm.Edge1", SHIFT)))
+    if not listed:
+        head, _, rest = data.data[-1].partition("<CustomEnumList")
+        data.data[-1] = head + rest.partition("</CustomEnumList>")[2]
+    path = folder / "model.FCStd"
+    path.write_bytes(data.save())
+    return path
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_types_of_freecad_are_numbers_in_a_list(listed: bool, tmp_path: Path) -> None:
+    """In that of the program where the document has none."""
+    mechanism = rg.load(hinged(tmp_path, listed=listed))
+    patcher, joint = patcher_of(mechanism), mechanism.joint("J")
+    assert set(patcher.kinds(joint)) == {"cylindrical", "spherical", "parallel"}
+    (edit,) = patcher.patch([WantedKind(joint, "spherical", joint)]).edits
+    assert edit.text == "4"
+    with pytest.raises(ModelError, match="cannot become universal in this file"):
+        patcher.patch([WantedKind(joint, "universal", joint)])
+    assert patcher.kinds(replace(joint, source=None)) == ()
+    text = patcher.text(mechanism.path)
+    assert {each.path for each in patcher.references(text)} == {"parts/frame.FCStd"}
+
+
+def test_slack_that_no_file_of_a_format_holds(tmp_path: Path) -> None:
+    mechanism = rg.load(hinged(tmp_path))
+    patcher, joint = patcher_of(mechanism), replace(mechanism.joint("J"), source=None)
+    links = SlackLinks(joint, joint, "arm", (), ())
+    with pytest.raises(UnsupportedExport, match="are not put into freecad files"):
+        patcher.slack(WantedSlack((links,)))
+    with pytest.raises(UnsupportedExport, match="closing joint `J` has no element to take out"):
+        patcher.slack(WantedSlack(removed=(joint,)))
+    with pytest.raises(UnsupportedExport, match="are not taken out of freecad files: take out `J`"):
+        Patcher.slack(patcher, WantedSlack(removed=(joint,)))
+
+
+def test_slack_links_need_axes_in_the_frame_of_their_joint(tmp_path: Path) -> None:
+    path = hung(tmp_path)
+    path.write_text(path.read_text().replace('version="1.9"', 'version="1.4"'))
+    patcher = patcher_of(rg.load(path))
+    with pytest.raises(UnsupportedExport, match=r"need SDF 1\.5 or later; this is 1\.4"):
+        patcher.slack(WantedSlack())

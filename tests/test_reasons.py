@@ -195,3 +195,20 @@ def test_a_shaky_mechanism_goes_along_its_path() -> None:
     free = rg.simulate(mechanism, duration=0.3, times=times, rtol=1e-11)
     assert along.coordinates == pytest.approx(free.coordinates, abs=1e-7)
     assert np.ptp(along.coordinates, axis=0).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("line", "sized", "words", "met"),
+    [
+        ((0, 0, -4, 0, 0, 0), (0, 0, -1, 0, 0, 0), "a couple about", "at right angles to it"),
+        ((0, 0, 0, 0, 0, -2), (0, 0, 0, 0, 0, 1), "a force along", "meet its line, or are"),
+        ((0, 0, 0.2, 0, 0, 2), (0, 0, 0.1, 0, 0, 1), "of pitch 100 mm", "its linear complex"),
+    ],
+)
+def test_words_for_wrenches(
+    line: tuple[float, ...], sized: tuple[float, ...], words: str, met: str
+) -> None:
+    found = _sized(np.array(line, dtype=float))
+    np.testing.assert_allclose(found, sized)
+    assert words in _wrench_words(found, 1.0)
+    assert met in _met_words(found, 1.0)

@@ -136,6 +136,22 @@ def test_directions_in_words() -> None:
         assert mixed == f"force along Z {word} moment about X"
 
 
+@pytest.mark.parametrize("dimension", range(1, 6))
+def test_directions_are_a_basis_that_depends_on_the_space_alone(dimension: int) -> None:
+    rng = np.random.default_rng(dimension)
+    basis = np.linalg.qr(rng.normal(size=(6, dimension)))[0]
+    found = [
+        np.array([direction.covector for direction in directions(columns)])
+        for columns in (basis, basis @ rng.normal(size=(dimension, dimension)))
+    ]
+    np.testing.assert_allclose(np.linalg.norm(found[0], axis=1), 1.0, rtol=1e-9)
+    np.testing.assert_allclose(found[0] @ basis @ basis.T, found[0], atol=1e-9)
+    assert np.linalg.matrix_rank(found[0], tol=1e-6) == dimension
+    np.testing.assert_allclose(found[1], found[0], atol=1e-8)
+    (clean,) = directions(np.array([[1.0, 1e-10, 0.0, 0.0, 0.0, 0.0]]).T)
+    np.testing.assert_array_equal(clean.covector, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
 @pytest.mark.parametrize("twist", [(0.3, -0.2, 0.5, 0, 0, 0), (0.4, 1.0, -0.3, 0.6, 0.0, 0.8)])
 def test_motions_about_one_screw_stay_rigid_however_far_they_go(twist: tuple[float, ...]) -> None:
     one = np.array(twist)

@@ -23,6 +23,7 @@ from regularize.lie.screw import inverse, transform
 from regularize.model import solids
 from regularize.model.density import with_density
 from regularize.model.exchange_files import shape_file
+from regularize.model.meshes import _member, cad_shape, find_mesh
 from regularize.model.solids import ShapeElement, stored_shape
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
@@ -440,3 +441,21 @@ def test_placements_decide_where_the_shape_cannot_be_read(damage: str, tmp_path:
     assert mechanism.joint("J").kind == "planar"
     (finding,) = mechanism.findings
     assert "arm.Shape.brp" in finding.message
+
+
+def test_shapes_are_read_from_files_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "box.brp").write_bytes(text(box(1, 2, 3)))
+    shape = cad_shape("box.brp", str(tmp_path / "model.urdf"))
+    assert shape is not None and len(shape.elements()) == 26
+    assert find_mesh(f"file://{tmp_path}/box.brp", None) == tmp_path / "box.brp"
+    with pytest.raises(ReadError, match="is not there any more, and with it the shape"):
+        cad_shape("#box.brp", str(tmp_path / "gone.FCStd"))
+
+
+def test_members_of_archives_have_a_largest_size(tmp_path: Path) -> None:
+    path = tmp_path / "model.FCStd"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("box.brp", text(box(1, 2, 3)))
+    assert _member(path, "box.brp", 0).elements()
+    with pytest.raises(ReadError, match="unpacks to more than 99 bytes; not read for safety"):
+        _member(path, "box.brp", 0, largest=99)

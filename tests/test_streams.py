@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -14,7 +15,9 @@ import pytest
 
 from regularize.cli import main
 from regularize.errors import RegularizeError
+from regularize.model.trial import survives
 from regularize.output_files import write_all, write_bytes
+from regularize.streams import prepared
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOURBAR = str(ASSETS / "planar_fourbar.urdf")
@@ -143,3 +146,24 @@ def test_a_missing_module_is_one_line(
     monkeypatch.setitem(sys.modules, "regularize.commands.checking", None)
     assert main(["check", FOURBAR]) == 2
     assert "internal error, ModuleNotFoundError" in capsys.readouterr().err
+
+
+def test_only_signs_that_are_written_become_words() -> None:
+    """What cannot be read stays an error; streams that cannot be told are left as they are."""
+    with prepared():
+        assert "Ω".encode("ascii", "regularize.plain").isascii()
+        with pytest.raises(UnicodeDecodeError):
+            b"\xff".decode("ascii", "regularize.plain")
+
+
+def test_streams_of_other_programs_are_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert main(["check", FOURBAR, "-q"]) == 1
+    assert "redundant" in stream.getvalue()
+
+
+def test_nothing_is_tried_where_processes_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(os, "fork", None)
+    assert survives(lambda: None)

@@ -18,7 +18,7 @@ from regularize.lie.subalgebra import (
     span,
     sum_,
 )
-from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.motion_spaces import MotionSpaces, brackets
 
 X, Y, Z = np.eye(3)
 ORIGIN = np.zeros(3)
@@ -217,6 +217,9 @@ def test_a_space_and_its_complement_make_up_the_whole(dimension: int) -> None:
     assert contains(basis, columns) is True
     assert contains(basis, both) is (dimension == 6)
     assert contains(basis, columns + 1e-7) and contains(basis, other[:, :0])
+    # Many columns of which each is within the tolerance, and out of it.
+    for off, inside in ((0.8, True), (1.2, dimension == 6)):
+        assert contains(basis, np.tile(off * subalgebra.RTOL * other[:, :1], 50)) is inside
 
 
 @pytest.mark.parametrize("point", [(0.4, -0.2, 0.0), (2e-4, 0.0, 0.0), (1e-6, 0.0, 0.0)])
@@ -235,9 +238,13 @@ def test_known_algebras_are_what_screws_generate(
     for a, one in zip(numbers, hinges, strict=True):
         for b, other in zip(numbers, hinges, strict=True):
             unit, freedom = subalgebra.span(one), subalgebra.span(other)
+            crossed = brackets(unit, freedom, subalgebra.RTOL)
             for found, wanted in (
                 (spaces.join(a, b), subalgebra.lie_closure(np.hstack([unit, freedom]))),
                 (spaces.saturate(a, b), subalgebra.saturation(unit, freedom)),
+                (spaces.add(a, b), sum_(unit, freedom)),
+                (spaces.meet(a, b), intersection(unit, freedom)),
+                (spaces.carried(a, b), subalgebra.saturation(crossed, freedom)),
             ):
                 basis = spaces.basis(found)
                 assert basis.shape == wanted.shape

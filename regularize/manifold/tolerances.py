@@ -69,15 +69,10 @@ class Tolerances:
 
 def relative(name: str, value: float) -> None:
     """Raise a ``ModelError`` if a tolerance is no positive number below 1."""
-    positive(name, value)
-    if value >= 1.0:
-        raise ModelError(f"{name} has to be below 1, not {value}")
-
-
-def positive(name: str, value: float) -> None:
-    """Raise a ``ModelError`` if a length is no positive number."""
     if not (isinstance(value, (int, float, np.number)) and 0.0 < value < math.inf):
         raise ModelError(f"{name} has to be a positive number, not {value}")
+    if value >= 1.0:
+        raise ModelError(f"{name} has to be below 1, not {value}")
 
 
 #: Of geometry that is written exactly, and the default tolerance of ranks.

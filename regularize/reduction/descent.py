@@ -194,7 +194,7 @@ class Descent:
         sizes = np.full(len(seen.q), largest)
         going = np.arange(len(seen.q))
         for _ in range(effort.steps):
-            low = seen.height < np.log(EXACT.same) + (np.log(median) if alone else 0.0)
+            low = seen.height < np.log(EXACT.same)
             still = ~low & (seen.away < effort.hopeless) & (sizes > self.machine.tolerances.apart)
             going = going[(still & np.isfinite(seen.height))[going]]
             if not len(going):

@@ -20,7 +20,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.assembly import Assembly, assemble, with_coordinates
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.local_mobility import EVIDENCE, Evidence
-from regularize.manifold.tolerances import Tolerances, positive, relative
+from regularize.manifold.tolerances import Tolerances, relative
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph
 from regularize.model.graph_building import build
@@ -310,8 +310,6 @@ def reduce(
             that is none below 1.
     """
     relative("rtol", rtol)
-    if length_scale is not None:
-        positive("length_scale", length_scale)
     if configurations < 0:
         raise ModelError(f"{configurations} configurations cannot be checked")
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)

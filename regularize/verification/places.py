@@ -85,8 +85,8 @@ class Placement:
             slide = self.pairing.slides.get(part.name)
             if slide is not None:  # the hinge of a screw, which a slide follows
                 turned = part.parent != self.pairing.after.joint(part.name).parent
-                pitch = self.pitch(part.name, slide.name) * (-1.0 if turned else 1.0)
-                found = found + pitch * self.after.screws(slide)
+                pitch = self.pitch(part.name, slide.name)
+                found = found + (-pitch if turned else pitch) * self.after.screws(slide)
             columns.append(found)
         return np.hstack(columns)
 

@@ -93,12 +93,6 @@ def _urdf(piece: JointPiece | BodyPiece) -> Iterator[str]:
     if "limit" in more:
         low, high = more["limit"].split()
         yield f'  <limit lower="{low}" upper="{high}" effort="10" velocity="5"/>'
-    if "damping" in more:
-        yield f'  <dynamics damping="{more["damping"]}"/>'
-    if "spring" in more:
-        yield f"  <!-- a spring of {more['spring']} N m/rad has no element here -->"
-    if "mimic" in more:
-        yield f'  <mimic joint="{more["mimic"]}" multiplier="-1"/>'
     yield "</joint>"
 
 
@@ -128,12 +122,6 @@ def _sdf(piece: JointPiece | BodyPiece) -> Iterator[str]:
         if "limit" in more:
             low, high = more["limit"].split()
             yield f"    <limit><lower>{low}</lower><upper>{high}</upper></limit>"
-        if "damping" in more or "spring" in more:
-            stated = {"damping": more.get("damping"), "spring_stiffness": more.get("spring")}
-            terms = "".join(f"<{k}>{v}</{k}>" for k, v in stated.items() if v is not None)
-            yield f"    <dynamics>{terms}</dynamics>"
-        if "mimic" in more:
-            yield f'    <mimic joint="{more["mimic"]}"><multiplier>-1</multiplier></mimic>'
         yield "  </axis>"
     yield "</joint>"
 
@@ -164,17 +152,11 @@ def _mjcf(piece: JointPiece | BodyPiece) -> Iterator[str]:
         yield f'<body name="{piece.child}"/>  <!-- in {piece.parent}, without a joint -->'
         return
     words = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
-    own = "".join(
-        f' {word}="{more[key]}"'
-        for key, word in (("limit", "range"), ("damping", "damping"), ("spring", "stiffness"))
-        if key in more
-    )
+    own = f' range="{more["limit"]}"' if "limit" in more else ""
     axis = "" if piece.kind == "spherical" else f' axis="{piece.axis}"'
     yield f'<body name="{piece.child}">'
     yield f'  <joint name="{piece.name}" type="{words.get(piece.kind, "hinge")}"{axis}{own}/>'
     yield "</body>"
-    if "mimic" in more:
-        yield f'<equality><joint joint1="{piece.name}" joint2="{more["mimic"]}"/></equality>'
 
 
 def _quaternion(angles: str, between: str = " ") -> str:

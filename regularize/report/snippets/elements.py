@@ -19,8 +19,8 @@ class JointPiece:
         axis: Its axis.
         at: Its place on the parent body, metres.
         loop: Whether it closes a loop.
-        attributes: Further values by name: ``limit``, ``damping``, ``spring``, ``mimic``,
-            ``turned`` (of the frame on the child, about X, Y, Z).
+        attributes: Further values by name: ``limit``, and ``turned`` (of the frame on the child,
+            about X, Y, Z).
     """
 
     name: str
