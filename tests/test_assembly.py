@@ -75,8 +75,21 @@ def test_refuses_unknown_names_and_whole_joints_of_several_freedoms() -> None:
         assemble(mechanism, fixed={"Z": 0.0})
     with pytest.raises(rg.ModelError, match=r"name one of them: D\[0\]"):
         assemble(mechanism, fixed={"D": 0.0})
+    with pytest.raises(rg.ModelError, match="joint 'A' cannot be fixed at nan"):
+        assemble(mechanism, fixed={"A": np.nan})
     with pytest.raises(rg.ModelError, match="one entry per joint freedom, 6"):
         assemble(mechanism, np.zeros(3))
+
+
+def test_what_is_held_altogether_stays_where_it_is() -> None:
+    """Closed or open; what is open is named at once."""
+    mechanism = four_bar()
+    closed = assemble(mechanism, np.zeros(4), list("ABCD"))
+    assert closed.closed and closed.q.tolist() == [0.0] * 4
+    opened = assemble(mechanism, np.zeros(4), dict(zip("ABCD", (0.3, 0.0, 0.0, 0.0), strict=True)))
+    assert not opened.closed and opened.q.tolist() == [0.3, 0.0, 0.0, 0.0]
+    ((loop, gap),) = [(found.joints, found.gap) for found in opened.obstacles]
+    assert loop == tuple("ABCD") and gap.rotation == pytest.approx(0.3)
 
 
 def test_seeded_searches_are_repeatable() -> None:

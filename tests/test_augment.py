@@ -321,6 +321,16 @@ def test_names_are_the_callers() -> None:
     assert [loop.joint for loop in robot.constraint_forces(*state(robot)).loops] == ["pivot"]
 
 
+def test_faults_of_closures_and_of_what_they_become() -> None:
+    model, tip, end = open_fourbar()
+    closure = rg.Closure(tip, end, 0, GROUND_PIVOT, name="pivot")
+    for frames, what in ((False, "joint"), (True, "frame")):
+        with pytest.raises(ModelError, match=f"'pivot': the model has no {what} 99 of"):
+            rg.augment(model, [replace(closure, joint1=99, frames=frames)])
+    with pytest.raises(ModelError, match="let nothing move that is locked: pivot: revolute to sph"):
+        rg.augment(model, [closure], kinds={"pivot": "spherical"})
+
+
 def mimicking(scaling: float, offset: float) -> tuple[Any, Any]:
     """A tree of five joints, and the same where the last one follows the first."""
     pin.seed(5)
@@ -381,6 +391,38 @@ def test_two_mimic_joints_follow_their_own_joints() -> None:
             rg.augment(first, [], style=style)
 
 
+def test_a_mimic_joint_of_scaling_zero_rests_at_its_offset() -> None:
+    """As a weld would, where the joint that it follows may be; it cannot be sent elsewhere."""
+    free, model = mimicking(0.0, 0.3)
+    robot = rg.augment(model, [])
+    assert (robot.model.nv, robot.reduction.mobility, robot.tables) == (4, 4, None)
+    rng = np.random.default_rng(8)
+    q, v, tau = rng.normal(size=(3, 4))
+    G, whole = np.eye(5)[:, :4], np.append(q, 0.3)
+    data = free.createData()
+    M = np.triu(pin.crba(free, data, whole))
+    M = G.T @ (M + np.triu(M, 1).T) @ G
+    expected = np.linalg.solve(M, tau - G.T @ pin.nonLinearEffects(free, data, whole, G @ v))
+    assert robot.forward_dynamics(q, v, tau) == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(pickle.PicklingError, match="'joint 4' mimics with a scaling of zero"):
+        pickle.dumps(robot)
+    with pytest.raises(UnsupportedExport, match="write the joint as two hinges"):
+        robot.to_c("arm.c")
+
+
+def test_derivatives_beside_planar_joints_need_the_kernel() -> None:
+    """A mimic joint at rest is none that it knows; coordinates are led back all the same."""
+    model = pin.Model()
+    for k, joint in enumerate((pin.JointModelPlanar(), pin.JointModelRY(), pin.JointModelRX())):
+        index = model.addJoint(k, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(index, pin.Inertia.Random(), pin.SE3.Identity())
+    robot = rg.augment(pin.transformJointIntoMimic(model, 2, 3, 0.0, 0.1), [])
+    q = np.array([0.1, 0.2, np.cos(0.4), np.sin(0.4), 0.3])
+    assert robot.coordinates(q) == pytest.approx([0.1, 0.2, 0.4, 0.3])
+    with pytest.raises(UnsupportedExport, match="derivatives of a model with planar joints and mi"):
+        robot.dynamics_derivatives(q, np.ones(4), np.ones(4))
+
+
 def position(model: Any, joint: int, end: Any, point: Any, q: Any) -> Any:
     data = model.createData()
     pin.forwardKinematics(model, data, q)
@@ -403,6 +445,17 @@ def numeric_drift(m: Any, joint: int, end: Any, point: Any, G: Any, s: Any, q: A
         position(m, joint, end, point, G @ (q + step * v) + s) for step in (-h, 0.0, h)
     )
     return (before - 2 * here + after) / h**2
+
+
+def test_a_joint_that_turns_without_end_has_no_coordinate_to_prescribe() -> None:
+    model = pin.Model()
+    for name, joint in (("hinge", pin.JointModelRY()), ("wheel", pin.JointModelRUBY())):
+        index = model.addJoint(model.njoints - 1, joint, pin.SE3.Identity(), name)
+        model.appendBodyToJoint(index, pin.Inertia.Random(), pin.SE3.Identity())
+    robot = rg.augment(model, [])
+    assert robot.position_index(0) == 0
+    with pytest.raises(ModelError, match="the motion of 'wheel' cannot be prescribed"):
+        robot.position_index(1)
 
 
 def test_a_configuration_with_open_loops_is_closed_and_said() -> None:

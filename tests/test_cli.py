@@ -119,6 +119,21 @@ def test_plain_when_piped_and_when_colour_is_unwanted(
     assert "\x1b" not in capsys.readouterr().out
 
 
+def test_progress_at_a_terminal_changes_nothing_that_is_said(
+    fourbar: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = shutil.copy(fourbar, tmp_path / "other.urdf")
+    main(["check", fourbar, str(other), "--output", "concise"])
+    piped = capsys.readouterr()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    main(["check", fourbar, str(other), "--output", "concise"])
+    assert piped.out and not piped.err
+    assert capsys.readouterr().out == piped.out
+
+
 def test_width_of_the_terminal(
     fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,10 @@ def test_the_configuration_accepts_by_files_and_joints(model: Path) -> None:
         ('select = "REG2"', "expected a list of strings"),
         ('[[suppress]]\ncodes = ["REG201"]', "needs codes and a reason"),
         ('[[suppress]]\ncode = ["REG201"]', "did you mean 'codes'?"),
+        (
+            '[[suppress]]\ncodes = ["REG2"]\nreason = "so"\nfiles = 3',
+            "files of suppress: expected one pattern",
+        ),
         ("suppress = 3", "expected entries"),
         ("baseline = 3", "expected the name of a file"),
         ("a = ", "is not TOML"),

@@ -93,6 +93,11 @@ def test_changes_that_are_no_cure_are_told_apart() -> None:
     assert not ball
     assert str(ball) == "D: revolute to spherical: 1 of 3 redundant equations stays"
     assert not cure(reduction, {"C": "cylindrical", "D": "cylindrical"})
+    with pytest.raises(ModelError, match="universal along 0,1,0; possible is D=universal:0,0,1"):
+        cure(reduction, {"D": "universal:0,1,0"})
+    assert str(cure(reduction, {"D": "universal:0,0,1"})).endswith(
+        "2 of 3 redundant equations stay"
+    )
     with pytest.raises(ModelError, match="'A' is revolute and cannot be made planar"):
         cure(reduction, {"A": "planar"})
 

@@ -12,9 +12,15 @@ from pinocchio_cases import MECHANISMS, fourbar, massive
 from test_pinocchio import CORPUS, carried, reduction, states
 
 import regularize as rg
-from regularize.errors import ClosureLost, ModelError, NotClosed
+from regularize.errors import ClosureLost, ModelError, NotClosed, UnsupportedExport
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Inertia, JointDynamics, joint_in_world, mechanism_of
+from regularize.model.mechanism import (
+    Coupling,
+    Inertia,
+    JointDynamics,
+    joint_in_world,
+    mechanism_of,
+)
 from regularize.pinocchio_model.constraints import close_loops
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot, mass_matrix
@@ -60,6 +66,23 @@ def test_loops_that_cannot_be_closed_are_named() -> None:
         NotClosed, match=f"loop through joint '{robot.reduction.cuts[0].edge.name}'"
     ):
         close_loops(robot, q, hold=held)
+
+
+def test_couplings_that_cannot_hold_are_named() -> None:
+    joints = [
+        joint_in_world("one", "ground", "a", "revolute", (0, 0, 1)),
+        joint_in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),
+    ]
+    gear = Coupling("gear", "gear", (("one", 0, 1.0), ("two", 0, 2.0)))
+    robot = to_pinocchio(rg.reduce(massive(mechanism_of("arm", joints, couplings=(gear,)))))
+    q = np.array([0.2, 0.4])
+    assert robot.residual(q, robot.model.createData()) == pytest.approx([1.0])
+    assert close_loops(robot, q, hold=["one"]) == pytest.approx([0.2, -0.1])
+    with pytest.raises(NotClosed, match="'of a coupling'"):
+        close_loops(robot, q, hold=["one", "two"])
+    pytest.importorskip("mujoco")
+    with pytest.raises(UnsupportedExport, match="couplings are not carried over to MuJoCo"):
+        rg.simulate(robot, duration=0.1, engine="mujoco")
 
 
 def test_admissible_velocity() -> None:

@@ -200,7 +200,7 @@ BALL = """  <drake:ball_constraint>
     ],
 )
 def test_slack_links_stand_where_a_dialect_has_too_few_kinds(
-    loop: str, sidecar: str, rows: int, tmp_path: Path
+    loop: str, sidecar: str, rows: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = robot(tmp_path, loop)
     if sidecar:
@@ -209,6 +209,9 @@ def test_slack_links_stand_where_a_dialect_has_too_few_kinds(
     fix = rg.fix(path)
     [links] = fix.slack.links
     assert links.carrier == "rocker" and len(links.joints) == rows
+    main(["fix", str(path), "--diff"])
+    names = ", ".join(joint.name for joint in links.joints)
+    assert f"{links.joint.name}: on slack links at rocker ({names})" in capsys.readouterr().err
     assert all(body.inertia and body.inertia.mass == 1 / (rows + 1) for body in links.bodies)
     text = fix.write(tmp_path / "new" / path.name).read_bytes()
     again = rg.load(tmp_path / "new" / path.name)
@@ -435,6 +438,7 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
         (["--joint", "X=spherical"], "there is no joint 'X'"),
         (["--joint", "D=bendy"], "joint kind 'bendy' is unknown; known are"),
         (["--joint", "D"], "write it as NAME=KIND"),
+        (["--joint", "D=spherical", "--joint", "D=universal"], "names 'D' twice; give it one kind"),
         (["--joint", "D=helical"], "a helical joint has a pitch"),
         (["--joint", "B=spherical"], "`planar`, which is what Pinocchio and ROS read"),
     ):

@@ -17,6 +17,7 @@ import regularize as rg
 from regularize.arguments import numbers
 from regularize.cli import main
 from regularize.errors import NotFinite, UnsupportedExport
+from regularize.kernel import compiled as compiled_module
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
 from regularize.kernel.sections import Tables
@@ -64,6 +65,25 @@ def every_joint() -> pin.Model:
         j = model.addJoint(max(0, k - k % 3), joint, pin.SE3.Random(), f"joint {k}")
         model.appendBodyToJoint(j, pin.Inertia.Random(), pin.SE3.Random())
     return model
+
+
+def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = every_joint()
+    found = machine_of(
+        model, ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0)), 0, True
+    )
+    tables = tables_of(found[0]) if found else None
+    assert tables is not None and compiled(tables) is not None
+    monkeypatch.setattr(compiled_module, "Kernel", None)
+    assert compiled(tables) is None
+    robot = rg.augment(model, [])
+    assert robot.computed_by == "Python" and robot.kernel is None
+    q, v, tau = pin.neutral(model), np.ones(model.nv), np.ones(model.nv)
+    data = model.createData()
+    expected = np.linalg.solve(
+        mass_matrix(model, data, q), tau - pin.rnea(model, data, q, v, 0 * v)
+    )
+    assert robot.forward_dynamics(q, v, tau) == pytest.approx(expected, rel=1e-8)
 
 
 def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -349,6 +350,7 @@ def test_states_are_broadcast() -> None:
         ([-1, 1], {"tolerance": -0.1}, "have to be positive"),
         ([-1, 1], {"tolerance": 0.1, "kind": "magic"}, "known: boxes, splines, rbf"),
         ([2.0, 2.5], {"size": 0.1}, "no box of the bounds can be reached"),
+        ([2.0, 2.5], {"size": 0.1, "kind": "rbf"}, "contain nothing that can be reached; choose"),
     ],
 )
 def test_wrong_calls(bounds: object, options: dict[str, object], message: str) -> None:
@@ -410,6 +412,11 @@ def test_command_reports_a_missed_tolerance(
 
 def test_command_wants_fitting_bounds(tmp_path: Path) -> None:
     out = ["-o", str(tmp_path / "m.npz")]
+    idle, mechanism = tmp_path / "idle.json", rg.load(FOUR_BAR)
+    joints = tuple(replace(joint, actuated=False) for joint in mechanism.joints)
+    rg.save(replace(mechanism, joints=joints), idle)
+    with pytest.raises(ModelError, match="the model names no actuated joint; name them: --inputs"):
+        run(str(idle), "--bounds", "0", "1", *out)
     with pytest.raises(ModelError, match="needs a pair of values, or 3 pairs"):
         run(str(ORTHOGLIDE), "--bounds", "0", "1", "2", *out)
     with pytest.raises(ModelError, match="--size needs 1 or 3 values"):

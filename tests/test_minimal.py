@@ -296,6 +296,21 @@ def test_a_crank_that_cannot_turn_around_is_stopped_with_a_reason() -> None:
         simulate(dynamics, np.linspace(0, 3, 31))
 
 
+def test_a_motion_that_begins_where_the_mechanism_cannot_be() -> None:
+    forced = {"D": lambda t: (3.0, 0.0, 0.0)}
+    with pytest.raises(ClosureLost, match="D cannot be moved to where their motions begin"):
+        minimal_dynamics(rg.reduce(crank_rocker(), cuts=["B"]), forced=forced)
+
+
+def test_velocities_by_name_and_of_all_joints_begin_the_same_motion() -> None:
+    dynamics = minimal_dynamics(rg.reduce(crank_rocker()))
+    (name,) = dynamics.independent
+    by_name = simulate(dynamics, [0.0, 0.01], v={name: 2.0})
+    of_all = simulate(dynamics, [0.0, 0.01], v=by_name.v[0])
+    np.testing.assert_array_equal(by_name.q, of_all.q)
+    assert by_name.v[0, dynamics.names.index(name)] == 2.0
+
+
 def test_refuses_choices_that_cannot_be() -> None:
     reduction = rg.reduce(crank_rocker(), cuts=["D"])
     with pytest.raises(NotIndependent):

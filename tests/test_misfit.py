@@ -144,6 +144,17 @@ def test_tables(name: str, tmp_path: Path) -> None:
     assert rest.entries[0].std > alone.entries[0].std
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("3", "expected one entry for each joint"), ("[3]", "translation and rotation, found 3")],
+)
+def test_what_is_no_table_is_named(text: str, words: str, tmp_path: Path) -> None:
+    table = tmp_path / "t.json"
+    table.write_text(text)
+    with pytest.raises(rg.RegularizeError, match=f"t.json: .*{words}"):
+        rg.misfit(mechanisms.planar_fourbar(), table)
+
+
 def stating(mechanism: Mechanism, **tolerances: tuple[float | str, float | str]) -> Mechanism:
     """The mechanism with tolerances of its own."""
     joints = [replace(j, tolerance=tolerances.get(j.name)) for j in mechanism.joints]  # type: ignore[arg-type]

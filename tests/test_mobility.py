@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from regularize.lie import screw
+from regularize.manifold.block_rows import BlockRows, Blocks
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.least_norm import least_norm
+from regularize.manifold.least_norm import least_norm, ranks_of
 from regularize.manifold.projection import project
 from regularize.model.graph import spanning_tree
 from regularize.model.graph_building import build
@@ -65,6 +66,39 @@ def test_shortest_solutions_are_those_of_the_pseudo_inverse(rows, columns, rank)
     values = rng.normal(size=(3, rows))
     expected = (np.linalg.pinv(matrices, rcond=1e-8) @ values[..., None])[..., 0]
     assert np.allclose(least_norm(matrices, values, 1e-8), expected, atol=1e-7)
+
+
+def block_rows(shape, *loops):
+    """Sparse rows of loops, each of rows, columns, and values at all configurations."""
+    blocks = [Blocks(np.array([r]), np.array([c]), np.array(v)[:, None]) for r, c, v in loops]
+    return BlockRows(shape, blocks)
+
+
+@pytest.mark.parametrize(
+    ("rows", "good", "rank"),
+    [
+        # Two loops that share a coordinate and go together: sparse factors do.
+        (block_rows((2, 3), ([0], [0, 1], [[[1, 2]]]), ([1], [1, 2], [[[3, 1]]])), True, 2),
+        # Both say the same, or almost; a loop has more rows than coordinates; there is no loop.
+        (block_rows((2, 2), ([0], [0, 1], [[[1, 2]]]), ([1], [0, 1], [[[2, 4]]])), False, 1),
+        (block_rows((2, 2), ([0], [0, 1], [[[1, 2]]]), ([1], [0, 1], [[[1, 2 + 1e-5]]])), False, 2),
+        (block_rows((2, 1), ([0, 1], [0], [[[1], [2]]])), False, 1),
+    ],
+)
+def test_rows_of_many_loops_are_solved_as_dense_ones(rows, good, rank):
+    dense = rows.dense()
+    values = dense @ np.arange(1.0, rows.shape[1] + 1)
+    assert rows.least_norm(values)[1].tolist() == [good]
+    assert rows.independent() is good
+    assert ranks_of(rows, 1e-8).tolist() == [rank]
+    expected = np.linalg.pinv(dense[0], rcond=1e-8) @ values[0]
+    for ranks in (None, np.array([rank])):
+        assert np.allclose(least_norm(rows, values, 1e-8, ranks=ranks)[0], expected, atol=1e-7)
+    held = np.arange(rows.shape[1]) == 0
+    assert ranks_of(rows, 1e-8, held).tolist() == [np.linalg.matrix_rank(dense[0][:, 1:])]
+    expected = np.linalg.pinv(dense[0] * ~held, rcond=1e-8) @ values[0]
+    assert np.allclose(least_norm(rows, values, 1e-8, held)[0], expected)
+    assert BlockRows((0, 3), []).factors(0) is None
 
 
 def test_systems_are_solved_where_the_quick_decomposition_does_not_converge(

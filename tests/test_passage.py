@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.dynamics.minimal.crossing import Walk, crossing
+from regularize.dynamics.minimal.crossing import Crossings, Walk, crossing
 from regularize.dynamics.minimal.dynamics import MinimalDynamics, minimal_dynamics
 from regularize.dynamics.minimal.engine import Passage
 from regularize.dynamics.minimal.findings import jumps, passed
@@ -235,6 +235,20 @@ def test_a_crossing_leads_through_a_change_point() -> None:
     far = dynamics.close(found.ends[1].x)
     np.testing.assert_allclose(far.q, found.ends[1].q, atol=1e-12)
     assert found.ends[0].side == -found.ends[1].side
+
+
+def test_all_coordinates_lead_past_a_crossing_that_is_not_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No choice of independent ones does there; which way it went on, rounding has decided."""
+    monkeypatch.setattr(Crossings, "ahead", lambda *_: None)
+    reduction = rg.reduce(CROSSING["change point"])
+    rates = {"A": 30.0}
+    motion = rg.simulate(reduction, duration=0.14, rates=rates, coordinates="minimal", rtol=1e-6)
+    assert [finding.code for finding in motion.findings] == ["REG314"]
+    reference = rg.simulate(reduction, duration=0.14, rates=rates, rtol=1e-9)
+    np.testing.assert_allclose(motion.coordinates, reference.coordinates, atol=1e-4)
+    assert motion.closure_drift < 1e-9
 
 
 def test_no_crossing_where_motions_do_not_cross_or_nothing_is_singular() -> None:

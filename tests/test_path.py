@@ -470,6 +470,25 @@ def test_simulate_in_path_and_minimal_coordinates() -> None:
         simulate(mechanism, duration=1.0, coordinates="path", engine="mujoco")
 
 
+@pytest.mark.parametrize("ends", [("crank", "coupler"), ("coupler", "crank")])
+def test_a_ball_between_crank_and_coupler(ends: tuple[str, str]) -> None:
+    """Either way round it moves as in all coordinates; its own cannot be driven one by one."""
+    joints = [
+        joint_in_world("A", "ground", "crank", "revolute", (0, 1, 0)),
+        joint_in_world("B", *ends, "spherical", point=(0.3, 0, 0.4)),
+        joint_in_world("C", "coupler", "rocker", "revolute", (0, 1, 0), (1.2, 0, 0.6)),
+        joint_in_world("D", "ground", "rocker", "revolute", (0, 1, 0), (1, 0, 0)),
+    ]
+    reduction = rg.reduce(massive(mechanism_of("with a ball", joints)), cuts=["D"])
+    along, reference = (
+        simulate(reduction, duration=0.1, rates={"A": 3.0}, coordinates=coordinates)
+        for coordinates in ("path", "all")
+    )
+    assert along.coordinates == pytest.approx(reference.coordinates, abs=1e-6)
+    with pytest.raises(ModelError, match="joint 'B' has no coordinates one by one"):
+        rg.path(reduction).simulate(0.1, torques={"B[0]": 1.0})
+
+
 def test_forces_that_change_are_the_same_in_all_coordinates() -> None:
     """A motor over time and dampers: motion, and energy that is put in and lost."""
     mechanism, times = upright(), np.array([0.3, 1.0])

@@ -12,7 +12,7 @@ import pinocchio as pin
 import pytest
 
 import regularize as rg
-from regularize.errors import ModelError, NotFinite, SingularConfiguration
+from regularize.errors import ModelError, NotClosed, NotFinite, SingularConfiguration
 from regularize.lie.screw import Array
 from regularize.metamodels.actuator_dynamics import ReducedModel
 from regularize.metamodels.equation_of_motion import (
@@ -26,6 +26,7 @@ from regularize.model.mechanism import (
     Body,
     Coupling,
     Inertia,
+    JointDynamics,
     Mechanism,
     joint_in_world,
     mechanism_of,
@@ -540,6 +541,23 @@ def test_spherical_input_is_refused() -> None:
         reduced_model(mechanism_of("pendulum", [joint]), ["ball", "ball", "ball"])
     with pytest.raises(ModelError, match="'ball' is spherical"):
         reduced_model(mechanism_of("pendulum", [joint]), ["ball[0]", "ball[1]", "ball[2]"])
+
+
+def test_what_a_reduced_model_cannot_take() -> None:
+    """Wrenches of three numbers, a mechanism that cannot be closed, and dry friction, said so."""
+    mechanism = with_masses(four_bar(), 2)
+    with pytest.raises(ModelError, match=r"wrench on body 'ground' has shape \(3,\), not \(6,\)"):
+        reduced_model(mechanism, ["A"], wrenches={"ground": [1.0, 2.0, 3.0]})
+    first, *others = mechanism.joints
+    rough = replace(first, dynamics=JointDynamics(friction=(0.1,)))
+    model = reduced_model(replace(mechanism, joints=(rough, *others)), ["A"])
+    (finding,) = [found for found in model.findings if found.code == "REG325"]
+    assert finding.joints == (first.name,)
+    T = others[-1].T_parent_joint.copy()
+    T[:3, 3] += 9.0
+    far = replace(mechanism, joints=(first, *others[:-1], replace(others[-1], T_parent_joint=T)))
+    with pytest.raises(NotClosed, match=f"loop through joint '{others[-1].name}' cannot be closed"):
+        reduced_model(far, ["A"], start={"A": 0.0})
 
 
 def test_wrong_shape_of_inputs() -> None:

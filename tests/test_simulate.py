@@ -162,6 +162,8 @@ def test_plot(tmp_path: Path) -> None:
     motion = simulate(massive(fourbar()), duration=0.1)
     root = ElementTree.parse(motion.plot(tmp_path / "motion.svg")).getroot()
     assert root.tag.endswith("svg") and len(list(root.iter())) > 100
+    bare = motion.plot(tmp_path / "bare.svg", joints=[]).read_text()
+    assert "legend_1" not in bare and "legend_1" in (tmp_path / "motion.svg").read_text()
     picture = motion.plot(tmp_path / "motion.png", joints=["j0"]).read_bytes()
     assert picture.startswith(b"\x89PNG")
     with pytest.raises(UnsupportedExport):

@@ -77,6 +77,10 @@ def here(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("simulate m.urdf --drive A=none.csv", "none.csv: there is no such file; check the path"),
         ("simulate m.urdf --drive A=folder.csv", "folder.csv: is a folder; name a file in it"),
         ("simulate m.urdf --drive A=nul.csv", "nul.csv: expected lines of two numbers"),
+        (
+            "simulate m.urdf --branch 2",
+            "branch 2 of the motions at the assembled pose: there is one",
+        ),
         ("verify p.json --floating", "go with --model MODEL; name it"),
         ("verify p.json --density 1", "go with --model MODEL; name it"),
         ("explain REG201 random.urdf", "random.urdf: does not begin as URDF"),

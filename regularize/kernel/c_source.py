@@ -90,14 +90,8 @@ def c_source(tables: Tables, name: str, title: str, joints: Sequence[str]) -> tu
     """
     identifier(name)
     kernel, sizes = _joined("kernel.c", set()), tables.sizes
-    shapes = {
-        text: (int(inputs), int(outputs))
-        for text, inputs, outputs in re.findall(r'\{"(\w+)", \w+, (\d+), (\d+),', kernel)
-    }
     calls, prototypes = [], []
     for function, (ins, outs, what) in FUNCTIONS.items():
-        if function not in shapes:
-            continue
         arguments = ", ".join(
             [*(f"const double *{x}" for x in ins.split()), *(f"double *{x}" for x in outs.split())]
         )

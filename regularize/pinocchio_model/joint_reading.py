@@ -161,21 +161,14 @@ class MimicJoint:
 def mimic_of(model: Any, index: int) -> MimicJoint:
     """What a mimic joint of the model does.
 
-    Pinocchio does not tell what kind of joint mimics; its motion does.
-
-    Raises:
-        ModelError: It has more than one freedom.
+    Pinocchio does not tell what kind of joint mimics; its motion does. It has one freedom: others
+    are refused by Pinocchio itself.
     """
     inner = model.joints[index].extract()
     # Pinocchio's lists of joints that mimic and that are mimicked are not in the same order.
     driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)
     primary = next(i for i, first, count in driven if count and first == inner.idx_v)
     scaling, offset = float(inner.scaling), float(inner.offset)
-    if inner.nvExtended != 1:
-        raise ModelError(
-            f"joint {model.names[index]!r}: a mimic joint of {inner.nvExtended} freedoms has no "
-            "counterpart here; write it as a series of joints"
-        )
     if scaling == 0.0:
         return MimicJoint(primary, scaling, offset, None)
     data, start, step = model.createData(), pin.neutral(model), np.zeros(model.nv)
