@@ -129,15 +129,6 @@ def test_many_models_of_one_name_have_pages_of_their_own(model: Path) -> None:
     assert len(lines) == 2
 
 
-def test_findings_of_what_no_file_holds_name_none() -> None:
-    report = rg.check(mechanisms.planar_fourbar())
-    lines = github.render(report).splitlines()
-    assert lines and all(line.startswith("::") and "file=" not in line for line in lines)
-    (run,) = sarif.as_sarif([report])["runs"]
-    places = [place for result in run["results"] for place in result["locations"]]
-    assert places and all({*place} == {"logicalLocations"} for place in places)
-
-
 @pytest.mark.parametrize(("code", "more"), [("REG010", False), ("REG201", True)])
 def test_a_rule_says_where_to_read_more_where_that_is_known(code: str, more: bool) -> None:
     known = rule(code)

@@ -35,15 +35,6 @@ def test_where_nothing_is_proved_no_step_of_a_proof_is_named() -> None:
     assert _claim(unproved, cut, covector, True) == ""
 
 
-def test_a_wrench_without_force_is_a_couple() -> None:
-    """Whatever its size and the rounding of its force; a force may have a moment along it."""
-    couple = np.array([0.0, 0.0, 2.0, 0.0, 1e-15, 0.0])
-    np.testing.assert_array_equal(_sized(couple), [0, 0, 1, 0, 0, 0])
-    np.testing.assert_array_equal(_sized(np.array([0, 0, 2.0, 0, 0, -4.0])), [0, 0, -0.5, 0, 0, 1])
-    assert _wrench_words(couple, 1.0) == "a couple about Z"
-    assert _met_words(couple, 1.0) == "all axes are at right angles to it"
-
-
 def load(name: str) -> rg.Mechanism:
     return rg.load(ASSETS / f"{name}.urdf")
 
