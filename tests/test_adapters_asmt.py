@@ -285,6 +285,26 @@ def test_motions_drive_joints_and_limits_bound_them(tmp_path: Path) -> None:
     assert reduce(mechanism).mobility == 1
 
 
+def test_a_joint_of_a_part_with_itself_and_a_negative_distance(tmp_path: Path) -> None:
+    parts = {"P": (np.eye(4), {"M": np.eye(4), "N": np.eye(4)})}
+    mechanism = load(
+        tmp_path,
+        cad.asmt_text(
+            "A",
+            {"M": np.eye(4)},
+            parts,
+            [("RevoluteJoint", "J", "M", "P/M", {}), ("RevoluteJoint", "K", "P/M", "P/N", {})],
+        ),
+    )
+    assert [joint.name for joint in mechanism.joints] == ["J"]
+    assert "joint `K` connects `P` to itself: left out" in mechanism.findings[0].message
+    rod: list[tuple[str, str, str, str, dict[str, float]]] = [
+        ("SphSphJoint", "R", "M", "P/M", {"distanceIJ": -1.0})
+    ]
+    with pytest.raises(ReadError, match=r"model\.asmt:\d+: .*distanceIJ is negative; a distance"):
+        load(tmp_path, cad.asmt_text("A", {"M": np.eye(4)}, parts, rod))
+
+
 def test_markers_may_lie_on_curves_and_names_may_be_empty(tmp_path: Path) -> None:
     text = cad.asmt(cad.planar_four_bar())
     text = text.replace("\t\t\tRefPoints", "\t\t\tRefCurves").replace(
