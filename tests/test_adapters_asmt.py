@@ -239,6 +239,44 @@ def test_relation_without_joints_is_left_out_aloud(tmp_path: Path) -> None:
     assert codes(mechanism).count("REG103") == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "parent", "marker"),
+    [
+        ("TranslationalJoint", "axis", "axis"),  # it does not turn
+        ("RevoluteJoint", "axis", "side"),  # about another axis than the gear's
+        ("RevoluteJoint", "mid/axis", "axis"),  # on a third hinge in the chain
+    ],
+)
+def test_gears_off_their_hinges_are_left_out_aloud(
+    kind: str, parent: str, marker: str, tmp_path: Path
+) -> None:
+    side = cad.frame((0, 0, 0), (1, 0, 0))
+    parts = {name: (np.eye(4), {"axis": np.eye(4), "side": side}) for name in ("one", "two", "mid")}
+    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
+        ("RevoluteJoint", "A", "axis", "one/axis", {}),
+        ("RevoluteJoint", "M", "axis", "mid/axis", {}),
+        (kind, "B", parent, "two/axis", {}),
+        ("GearJoint", "gears", "one/axis", f"two/{marker}", {"radiusI": 1.0, "radiusJ": 1.0}),
+    ]
+    mechanism = load(tmp_path, cad.asmt_text("A", {"axis": np.eye(4)}, parts, joints))
+    assert mechanism.couplings == ()
+    assert any("gear relation `gears`" in f.message for f in mechanism.findings)
+
+
+def test_a_distance_that_is_left_out_is_none(tmp_path: Path) -> None:
+    parts = {"P": (np.eye(4), {"M": np.eye(4)})}
+    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
+        ("SphSphJoint", "R", "M", "P/M", {})
+    ]
+    assert load(tmp_path, cad.asmt_text("A", {"M": np.eye(4)}, parts, joints)).joint("R").kind == (
+        "spherical"
+    )
+    with pytest.raises(
+        ReadError, match="MarkerI names no marker `/A/M`; there are `/A/P/MassMarker`"
+    ):
+        load(tmp_path, cad.asmt_text("A", {}, {"P": (np.eye(4), {})}, joints))
+
+
 def test_placeholder_masses_are_left_out_and_real_ones_kept(tmp_path: Path) -> None:
     skeleton = cad.planar_four_bar()
     assert all(body.inertia is None for body in load(tmp_path, cad.asmt(skeleton)).bodies)

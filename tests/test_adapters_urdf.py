@@ -214,6 +214,17 @@ def test_independent_and_motors(model: Model) -> None:
     assert [j.actuated for j in model(xml + control).joints] == [True, True, None]
 
 
+def test_bounds_of_a_command(model: Model) -> None:
+    """Parameters of other names are no bounds."""
+    control = (
+        '<ros2_control><joint name="j"><command_interface name="position">'
+        '<param name="initial_value">0.5</param><param name="min">-1</param>'
+        '<param name="max">2</param></command_interface></joint></ros2_control>'
+    )
+    [motor] = model(joint("j", "a", "b") + control).actuators
+    assert (motor.kind, motor.control_range) == ("position", (-1.0, 2.0))
+
+
 def test_mimic(model: Model) -> None:
     mimic = '<mimic joint="j1" multiplier="-1.5" offset="0.1"/>'
     mechanism = model(joint("j1", "a", "b") + joint("j2", "b", "c", mimic))

@@ -152,6 +152,13 @@ def test_target_below_a_body_belongs_to_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(mechanism.joint("j").T_child_joint[:3, 3], [0, 0, 5])
 
 
+def test_bodies_of_one_name_are_called_by_their_paths(tmp_path: Path) -> None:
+    sides = [f'def Xform "{side}"\n{{\n{BODY.format("b", "")}\n}}' for side in ("left", "right")]
+    mechanism = stage(tmp_path, *sides, joint("j", body1="left/b"))
+    assert {body.name for body in mechanism.bodies} >= {"left/b", "right/b"}
+    assert mechanism.joint("j").child == "left/b"
+
+
 def test_disabled_excluded_and_distance_joints(tmp_path: Path) -> None:
     mechanism = stage(
         tmp_path,
