@@ -509,6 +509,30 @@ def test_an_axis_that_the_file_leaves_to_its_default_stays_so(tmp_path: Path) ->
     np.testing.assert_array_equal(fix.mechanism.joint("D").screws[:3, 0], [1, 0, 0])
 
 
+def test_a_closing_joint_of_gazebo_is_written_as_in_sdf(tmp_path: Path) -> None:
+    loop = (
+        '<gazebo><joint name="D" type="revolute"><pose>-0.3 0 -0.9 0 0 0</pose>'
+        "<parent>ground</parent><child>rocker</child><axis><xyz>0 1 0</xyz></axis></joint></gazebo>\n"
+    )
+    fix = rg.fix(robot(tmp_path, loop), {"D": "spherical"})
+    added = [line for line in changed_lines(fix.diff) if line[0] == "+"]
+    assert 'type="ball"' in added[0]
+    assert fix.mechanism.joint("D").kind == "spherical"
+
+
+def test_a_second_parent_is_no_screw(tmp_path: Path) -> None:
+    loop = (
+        '  <joint name="D" type="continuous"><parent link="ground"/><child link="rocker"/>\n'
+        '    <origin xyz="1.5 0 0.9"/><axis xyz="0 1 0"/></joint>\n'
+    )
+    path = robot(tmp_path, loop)
+    with pytest.raises(ModelError, match=r"'D' cannot become helical as a URDF\+ <loop>"):
+        rg.fix(path, {"D": "helical:0.01"})
+    fix = rg.fix(path, {"D": "point_on_line"})
+    assert '+  <loop name="D" type="point_on_line">' in fix.diff
+    assert fix.mechanism.joint("D").freedoms == 4
+
+
 def test_a_model_without_a_file_is_refused() -> None:
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
     assert rg.fix(mechanism).diff
@@ -531,6 +555,23 @@ def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b" -- ", b" "))
     with pytest.raises(ModelError, match="joint 'D' comes from a macro or an included file"):
         rg.fix(path, {"D": "spherical"})
+    path.write_bytes(path.read_bytes().replace(b"${n}", b"D"))  # a name that stands there itself
+    with pytest.raises(ModelError, match="joint 'D' comes from a macro or an included file"):
+        rg.fix(path, {"D": "spherical"})
+
+
+def test_included_files_of_xacro_are_found_from_another_folder(tmp_path: Path) -> None:
+    pytest.importorskip("xacrodoc")
+    (tmp_path / "part.xacro").write_text(
+        '<robot xmlns:xacro="http://ros.org/wiki/xacro"><link name="part"/>'
+        '<joint name="P" type="fixed"><parent link="ground"/><child link="part"/></joint></robot>'
+    )
+    include = '  <xacro:include filename="part.xacro"/>\n'
+    path = robot(tmp_path, include + LOOP, "robot.urdf.xacro")
+    path.write_bytes(path.read_bytes().replace(b" -- ", b" "))
+    written = rg.fix(path, {"D": "spherical"}).write(tmp_path / "new" / path.name)
+    assert b'filename="../part.xacro"' in written.read_bytes()
+    assert rg.load(written).joint("D").kind == "spherical"
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])

@@ -12,6 +12,7 @@ from test_fix import SITES, changed_lines, robot
 
 import regularize as rg
 from regularize.adapters.common.edits import EditedText, SlackLinks, WantedSlack
+from regularize.adapters.freecad.patch import FreecadPatcher
 from regularize.adapters.mjcf.patch import MjcfPatcher
 from regularize.adapters.native.patch import NativePatcher
 from regularize.adapters.urdf.patch import UrdfPatcher
@@ -215,6 +216,9 @@ def test_slack_links_and_closures_that_a_file_does_not_hold(tmp_path: Path) -> N
     engine = MjcfPatcher(rg.load(written(tmp_path, BARS)))
     with pytest.raises(UnsupportedExport, match="closing joint `D` has no element to take out"):
         engine.slack(WantedSlack(removed=(stranger,)))
+    document = FreecadPatcher(rg.load(write_fixture("freecad", "planar_four_bar", tmp_path)))
+    with pytest.raises(UnsupportedExport, match="are not put into freecad files"):
+        document.slack(WantedSlack((links,)))
 
 
 def test_a_joint_of_the_tree_does_not_move_to_a_slack_link_elsewhere(tmp_path: Path) -> None:
