@@ -11,7 +11,7 @@ from test_adapter_contract import write_fixture
 from test_fix import SITES, changed_lines, robot
 
 import regularize as rg
-from regularize.adapters.common.edits import EditedText, SlackLinks, WantedSlack
+from regularize.adapters.common.edits import EditedText, SlackLinks, WantedKind, WantedSlack
 from regularize.adapters.freecad.patch import FreecadPatcher
 from regularize.adapters.mjcf.patch import MjcfPatcher
 from regularize.adapters.native.patch import NativePatcher
@@ -219,6 +219,31 @@ def test_slack_links_and_closures_that_a_file_does_not_hold(tmp_path: Path) -> N
     document = FreecadPatcher(rg.load(write_fixture("freecad", "planar_four_bar", tmp_path)))
     with pytest.raises(UnsupportedExport, match="are not put into freecad files"):
         document.slack(WantedSlack((links,)))
+
+
+def test_a_joint_that_is_gone_is_not_patched(stage: Path, tmp_path: Path) -> None:
+    mechanism = rg.load(write_fixture("json", "planar_four_bar", tmp_path))
+    gone = replace(mechanism.joint("C"), name="gone")
+    with pytest.raises(ModelError, match=r"\.json: joint 'gone' is not found again"):
+        NativePatcher(mechanism).patch([WantedKind(gone, "spherical", gone)])
+    # What stands in a variant has a path that the text does not show.
+    text = stage.read_text()
+    start = text.index('def PhysicsRevoluteJoint "C"')
+    end = text.index("}", start) + 1
+    inside = 'variantSet "v" = {\n"a" {\n' + text[start:end] + "\n}\n}\n"
+    text = text[:start] + inside + text[end:]
+    top = text.index("def Xform")
+    brace = text.index("{", top)
+    paren = text.find("(", top, brace)
+    chosen = 'variants = {string v = "a"}\nprepend variantSets = "v"\n'
+    text = (
+        f"{text[:brace]}({chosen}){text[brace:]}"
+        if paren < 0
+        else f"{text[: paren + 1]}{chosen}{text[paren + 1 :]}"
+    )
+    stage.write_text(text)
+    with pytest.raises(ModelError, match=r"C is not found again in the text"):
+        rg.fix(stage, {"C": "spherical"})
 
 
 def test_a_joint_of_the_tree_does_not_move_to_a_slack_link_elsewhere(tmp_path: Path) -> None:

@@ -252,6 +252,17 @@ def test_a_shape_that_is_seen_through_stays_so_in_a_stage(tmp_path: Path) -> Non
     assert shape.color == (0.25, 0.5, 1.0, 0.5)
 
 
+def test_a_mesh_that_cannot_be_read_is_left_out_of_a_stage(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    shapes = (Geometry("mesh", [1, 1, 1], uri="gone.stl"), Geometry("capsule", [0.5, 2.0]))
+    mechanism = mechanism_of("m", [hinge])
+    bodies = tuple(replace(b, geometry=shapes) for b in mechanism.bodies)
+    rg.save(replace(mechanism, bodies=bodies), tmp_path / "m.usda")
+    (shape,) = rg.load(tmp_path / "m.usda").body("arm").geometry
+    assert (shape.kind, shape.size.tolist()) == ("capsule", [0.5, 2.0])
+
+
 @pytest.mark.parametrize("target", FORMATS)
 def test_couplings_limits_motors_and_shapes(target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
