@@ -239,6 +239,44 @@ def test_relation_without_joints_is_left_out_aloud(tmp_path: Path) -> None:
     assert codes(mechanism).count("REG103") == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "parent", "marker"),
+    [
+        ("TranslationalJoint", "axis", "axis"),  # it does not turn
+        ("RevoluteJoint", "axis", "side"),  # about another axis than the gear's
+        ("RevoluteJoint", "mid/axis", "axis"),  # on a third hinge in the chain
+    ],
+)
+def test_gears_off_their_hinges_are_left_out_aloud(
+    kind: str, parent: str, marker: str, tmp_path: Path
+) -> None:
+    side = cad.frame((0, 0, 0), (1, 0, 0))
+    parts = {name: (np.eye(4), {"axis": np.eye(4), "side": side}) for name in ("one", "two", "mid")}
+    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
+        ("RevoluteJoint", "A", "axis", "one/axis", {}),
+        ("RevoluteJoint", "M", "axis", "mid/axis", {}),
+        (kind, "B", parent, "two/axis", {}),
+        ("GearJoint", "gears", "one/axis", f"two/{marker}", {"radiusI": 1.0, "radiusJ": 1.0}),
+    ]
+    mechanism = load(tmp_path, cad.asmt_text("A", {"axis": np.eye(4)}, parts, joints))
+    assert mechanism.couplings == ()
+    assert any("gear relation `gears`" in f.message for f in mechanism.findings)
+
+
+def test_a_distance_that_is_left_out_is_none(tmp_path: Path) -> None:
+    parts = {"P": (np.eye(4), {"M": np.eye(4)})}
+    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
+        ("SphSphJoint", "R", "M", "P/M", {})
+    ]
+    assert load(tmp_path, cad.asmt_text("A", {"M": np.eye(4)}, parts, joints)).joint("R").kind == (
+        "spherical"
+    )
+    with pytest.raises(
+        ReadError, match="MarkerI names no marker `/A/M`; there are `/A/P/MassMarker`"
+    ):
+        load(tmp_path, cad.asmt_text("A", {}, {"P": (np.eye(4), {})}, joints))
+
+
 def test_placeholder_masses_are_left_out_and_real_ones_kept(tmp_path: Path) -> None:
     skeleton = cad.planar_four_bar()
     assert all(body.inertia is None for body in load(tmp_path, cad.asmt(skeleton)).bodies)
@@ -283,6 +321,26 @@ def test_motions_drive_joints_and_limits_bound_them(tmp_path: Path) -> None:
         "limits not read: `odd`"
     ]
     assert reduce(mechanism).mobility == 1
+
+
+def test_a_joint_of_a_part_with_itself_and_a_negative_distance(tmp_path: Path) -> None:
+    parts = {"P": (np.eye(4), {"M": np.eye(4), "N": np.eye(4)})}
+    mechanism = load(
+        tmp_path,
+        cad.asmt_text(
+            "A",
+            {"M": np.eye(4)},
+            parts,
+            [("RevoluteJoint", "J", "M", "P/M", {}), ("RevoluteJoint", "K", "P/M", "P/N", {})],
+        ),
+    )
+    assert [joint.name for joint in mechanism.joints] == ["J"]
+    assert "joint `K` connects `P` to itself: left out" in mechanism.findings[0].message
+    rod: list[tuple[str, str, str, str, dict[str, float]]] = [
+        ("SphSphJoint", "R", "M", "P/M", {"distanceIJ": -1.0})
+    ]
+    with pytest.raises(ReadError, match=r"model\.asmt:\d+: .*distanceIJ is negative; a distance"):
+        load(tmp_path, cad.asmt_text("A", {"M": np.eye(4)}, parts, rod))
 
 
 def test_markers_may_lie_on_curves_and_names_may_be_empty(tmp_path: Path) -> None:

@@ -219,6 +219,33 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     assert "features not read: `Tangent 1`" in messages[1]
 
 
+def test_mates_and_relations_that_join_nothing(tmp_path: Path) -> None:
+    """A mate of a part with itself is no joint, so that a relation finds none there."""
+    own = cad.onshape_mate("own", "REVOLUTE", [(["arm"], np.eye(4)), (["arm"], np.eye(4))])
+    hinge = mate("hinge", "REVOLUTE", np.eye(4))
+    unknown = relation("CAM", ["hinge", "hinge"])
+    lost = relation("GEAR", ["own", "hinge"], relationRatio=2.0)
+    mechanism = load(tmp_path, document(own, hinge, unknown, lost))
+    assert [joint.name for joint in mechanism.joints] == ["fixed base", "hinge"]
+    assert mechanism.couplings == ()
+    messages = [finding.message for finding in mechanism.findings]
+    assert "joint `own` connects `arm` to itself: left out" in messages[0]
+    assert "features not read: `CAM`, `GEAR`" in messages[1]
+
+
+def test_a_group_of_suppressed_parts_fastens_nothing(tmp_path: Path) -> None:
+    group = {
+        "id": "G",
+        "featureType": "mateGroup",
+        "featureData": {"name": "G", "occurrences": [{"occurrence": ["arm"]}]},
+    }
+    whole = document(group)
+    whole["rootAssembly"]["instances"][1]["suppressed"] = True
+    mechanism = load(tmp_path, whole)
+    assert [joint.name for joint in mechanism.joints] == ["fixed base"]
+    assert mechanism.findings == ()
+
+
 def test_suppressed_things_take_no_part(tmp_path: Path) -> None:
     whole = document(mate("M", "REVOLUTE", np.eye(4)), mate("N", "FASTENED", np.eye(4)))
     whole["rootAssembly"]["features"][1]["suppressed"] = True

@@ -80,6 +80,11 @@ def test_rounded_axis_is_as_parallel_as_it_was(tmp_path: Path) -> None:
     assert np.linalg.norm(np.cross(other, own)) > 0.03
 
 
+def test_half_a_range_bounds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "robot_data.yaml").write_text(HINGE.replace("      upper: 1e-1\n", ""))
+    assert read(four_bar(tmp_path)).joint("D").limits is None
+
+
 @pytest.mark.parametrize(
     ("written", "kind", "mobility"),
     [("continuous", "revolute", 1), ("prismatic", "prismatic", 1), ("ball", "spherical", 1)],

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 from regularize.adapters import detect, read
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, inverse, transform
+from regularize.model.joint_motion import relative_pose
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import reduce
 
@@ -270,6 +271,36 @@ def test_control_characters_of_a_plug_in_are_read_over(tmp_path: Path) -> None:
     mechanism = load(tmp_path, text.replace('name="arm"', 'name="arm\x01\x08"'))
     assert [b.name.strip() for b in mechanism.bodies] == ["toy", "base", "arm"]
     assert load(tmp_path, text.replace("base", "ba\x0bse")).joint("J").kind == "revolute"
+
+
+def test_what_a_part_or_an_instance_leaves_out(tmp_path: Path) -> None:
+    """No transform is the identity; no mass, or none of weight, stays unknown."""
+    inner = cad.simscape_instance("arm", np.eye(4))
+    group = cad.simscape_instance("group", INNER, "unlisted", inner)
+    empty = cad.simscape_instance("empty", MOVE, "sub", attributes='rigid="true"')
+    text = cad.simscape_document(
+        "toy", group + empty, assemblies='<Assembly name="sub" uid="sub"/>'
+    ).replace(cad.simscape_transform(np.eye(4)), "")
+    mechanism = load(tmp_path, text)
+    assert [body.name for body in mechanism.bodies] == ["toy", "group/arm"]
+    (joint,) = mechanism.joints
+    np.testing.assert_allclose(joint.T_parent_joint @ inverse(joint.T_child_joint), INNER)
+    start, end = text.index("<MassProperties>"), text.index("</Part>")
+    for other in (text[:start] + text[end:], text.replace("<Mass>0.5", "<Mass>0")):
+        assert load(tmp_path, other).body("group/arm").inertia is None
+    assert mechanism.body("group/arm").inertia is not None
+
+
+def test_distance_joints_and_points_keep_what_is_saved(tmp_path: Path) -> None:
+    ends = [([cad.BASE], np.eye(4)), (["arm"], np.eye(4))]
+    rod = load(tmp_path, toy(cad.simscape_joint("rod", "Distance", ends))).joint("rod")
+    assert rod.freedoms == 5
+    place = relative_pose(rod, rod.position)[:3, 3]
+    assert np.linalg.norm(place) == pytest.approx(np.linalg.norm(MOVE[:3, 3]))
+    points = mate("P", "Coincident", ("point", AXIS), ("point", AXIS))
+    start, end = points.index("<Axis>"), points.index("</Axis>") + len("</Axis>")
+    mechanism = load(tmp_path, toy(mates=points.replace(points[start:end], "")))
+    assert (mechanism.joint("P").kind, mechanism.findings) == ("spherical", ())
 
 
 def test_deep_nesting_and_zero_axes_are_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pinocchio as pin
 import pytest
 
 from regularize.adapters import read
+from regularize.adapters.reading import _read_by
 from regularize.adapters.urdf import read as urdf
 from regularize.errors import ReadError
 from regularize.lie import screw
@@ -212,6 +213,17 @@ def test_independent_and_motors(model: Model) -> None:
         '<joint name="j3"><state_interface name="position"/></joint></ros2_control>'
     )
     assert [j.actuated for j in model(xml + control).joints] == [True, True, None]
+
+
+def test_bounds_of_a_command(model: Model) -> None:
+    """Parameters of other names are no bounds."""
+    control = (
+        '<ros2_control><joint name="j"><command_interface name="position">'
+        '<param name="initial_value">0.5</param><param name="min">-1</param>'
+        '<param name="max">2</param></command_interface></joint></ros2_control>'
+    )
+    [motor] = model(joint("j", "a", "b") + control).actuators
+    assert (motor.kind, motor.control_range) == ("position", (-1.0, 2.0))
 
 
 def test_mimic(model: Model) -> None:
@@ -804,6 +816,35 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     declared = "" if encoding == "utf-8-sig" else f"<?xml version='1.0' encoding='{encoding}'?>"
     path.write_bytes(f"{declared}<robot><link name='b\u00e4r'/></robot>".encode(encoding))
     assert read(path).ground == "b\u00e4r"
+
+
+def test_shapes_of_known_packages_are_named_by_their_place(tmp_path: Path) -> None:
+    shapes = "".join(
+        f'<visual><geometry><mesh filename="{name}"/></geometry></visual>'
+        for name in ("package://mine/a.stl", "package://other/b.stl", "c.stl")
+    )
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<robot name="r"><link name="a">{shapes}</link></robot>')
+    mechanism = read(path, packages={"mine": tmp_path / "there"})
+    assert [shape.uri for shape in mechanism.body("a").geometry] == [
+        str(tmp_path / "there" / "a.stl"),
+        "package://other/b.stl",
+        "c.stl",
+    ]
+
+
+def test_whatever_a_reader_stumbles_over_is_a_fault_of_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def reader(path: str, **options: Any) -> Mechanism:
+        raise KeyError("torso")
+
+    monkeypatch.delenv("REGULARIZE_DEBUG", raising=False)
+    with pytest.raises(ReadError, match=r"a\.x: the reader cannot make sense of it \(KeyError: "):
+        _read_by(reader, "a.x", {})
+    monkeypatch.setenv("REGULARIZE_DEBUG", "1")
+    with pytest.raises(KeyError, match="torso"):
+        _read_by(reader, "a.x", {})
 
 
 def test_reader_called_without_the_registry(tmp_path: Path) -> None:

@@ -52,6 +52,11 @@ def test_joint_of_gazebo_closes_the_loop(axis: str, pose: str, tmp_path: Path) -
     np.testing.assert_allclose(mechanism.joint("D").T_parent_joint[:3, 3], [1.2, 0, 0], atol=1e-12)
 
 
+def test_joint_of_gazebo_without_an_axis_turns_about_z(tmp_path: Path) -> None:
+    joint = read(four_bar(tmp_path, gazebo(""))).joint("D")
+    np.testing.assert_array_equal(joint.screws[:, 0], [0, 0, 0, 0, 0, 1])
+
+
 @pytest.mark.parametrize("frame", ["parent", "child"])
 def test_loop_joint_of_fusion_has_points_and_one_axis(frame: str, tmp_path: Path) -> None:
     """Points in both links, the axis in one of them; the frame of the coupler is turned."""
@@ -205,6 +210,15 @@ def test_tolerances_beside_the_model(tmp_path: Path) -> None:
     (tmp_path / "loop_closures.yaml").write_text(PINS + "tolerances: {E: [1mm, 1deg]}\n")
     with pytest.raises(ReadError, match="no joint 'E'"):
         read(four_bar(tmp_path))
+
+
+def test_upgrades_to_balls_are_said(tmp_path: Path) -> None:
+    (tmp_path / "loop_closures.yaml").write_text(PINS + "ball_upgrades: [A]\n")
+    mechanism = read(four_bar(tmp_path))
+    assert mechanism.joint("A").kind == "revolute"
+    [finding] = mechanism.findings
+    assert "`ball_upgrades` is not read: those joints stay what the URDF" in finding.message
+    assert finding.source is not None and finding.source.path.endswith("loop_closures.yaml")
 
 
 def test_loop_closures_named_by_the_user(tmp_path: Path) -> None:

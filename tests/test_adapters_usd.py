@@ -152,6 +152,13 @@ def test_target_below_a_body_belongs_to_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(mechanism.joint("j").T_child_joint[:3, 3], [0, 0, 5])
 
 
+def test_bodies_of_one_name_are_called_by_their_paths(tmp_path: Path) -> None:
+    sides = [f'def Xform "{side}"\n{{\n{BODY.format("b", "")}\n}}' for side in ("left", "right")]
+    mechanism = stage(tmp_path, *sides, joint("j", body1="left/b"))
+    assert {body.name for body in mechanism.bodies} >= {"left/b", "right/b"}
+    assert mechanism.joint("j").child == "left/b"
+
+
 def test_disabled_excluded_and_distance_joints(tmp_path: Path) -> None:
     mechanism = stage(
         tmp_path,
@@ -193,6 +200,59 @@ def test_generic_joint_is_locked_by_crossed_bounds_and_by_zeros(tmp_path: Path) 
     assert (d6.kind, d6.freedoms) == ("universal", 2)
     np.testing.assert_allclose(d6.screws[3:], [[0, 0], [1, 0], [0, 1]])
     np.testing.assert_allclose(d6.limits, [[-math.pi / 6, math.pi / 6], [-np.inf, np.inf]])
+
+
+def test_forces_without_a_unit_are_said(tmp_path: Path) -> None:
+    """Gains per unit of inertia, and PhysX's older friction, are no stiffness and no torque."""
+    inside = """uniform token drive:angular:physics:type = "acceleration"
+    float drive:angular:physics:stiffness = 20
+    float drive:angular:physics:maxForce = 3
+    custom float physxJoint:jointFriction = 0.5"""
+    hinge = joint("j", inside=inside, schemas='"PhysicsDriveAPI:angular"')
+    mechanism = stage(tmp_path, BODY.format("b", ""), hinge)
+    [motor] = mechanism.actuators
+    assert (motor.gains, motor.force_range) == (None, (-3.0, 3.0))
+    messages = [f.message for f in mechanism.findings]
+    for words in (
+        "the drive of joint `j` has gains per unit of inertia: only its kind and its largest force",
+        "friction of joint `j` is a coefficient without a unit (physxJoint:jointFriction)",
+    ):
+        assert any(words in message for message in messages)
+
+
+def test_an_actuator_of_no_joint_is_said(tmp_path: Path) -> None:
+    motor = 'def MjcActuator "m"\n{\n    rel mjc:target = </b>\n}\n'
+    mechanism = stage(tmp_path, BODY.format("b", ""), joint("j"), motor)
+    assert mechanism.actuators == ()
+    found = [f for f in mechanism.findings if "actuator `m` moves no joint: not read" in f.message]
+    assert [f.source.element for f in found if f.source] == ["/m"]
+
+
+def test_a_mirrored_body_and_a_cylinder_that_is_none(tmp_path: Path) -> None:
+    """What its own scale does not mirror is mirrored along X; an oval cylinder is no shape."""
+    oval = """double3 xformOp:scale = (1, 1, 2)
+    uniform token[] xformOpOrder = ["xformOp:scale"]
+    def Cylinder "oval"
+    {
+        double3 xformOp:scale = (1, 3, 1)
+        uniform token[] xformOpOrder = ["xformOp:scale"]
+    }
+    def Cylinder "round"
+    {
+    }"""
+    mirrored = f"""def Xform "mirror"
+{{
+    double3 xformOp:scale = (-1, 1, 1)
+    uniform token[] xformOpOrder = ["xformOp:scale"]
+    {BODY.format("b", oval)}
+}}"""
+    for text in (mirrored, mirrored.replace("(1, 1, 2)", "(-1, -1, 2)")):
+        mechanism = stage(tmp_path, text)
+        [shape] = mechanism.body("b").geometry
+        assert shape.kind == "cylinder"
+        np.testing.assert_allclose(shape.size, [1.0, 4.0])
+        T = reference_poses(mechanism, spanning(mechanism).tree)["b"]
+        assert np.linalg.det(T[:3, :3]) == pytest.approx(1.0)
 
 
 def test_drives_and_rotors_in_degrees_and_centimetres(tmp_path: Path) -> None:
@@ -242,6 +302,14 @@ def test_mimic_of_physx_is_a_row(tmp_path: Path) -> None:
     [row] = mechanism.couplings
     assert row.terms == (("j", 0, 1.0), ("i", 0, -2.0))
     assert row.offset == pytest.approx(-np.pi / 2)
+
+
+def test_the_mimic_of_another_engine_is_said(tmp_path: Path) -> None:
+    hinge = joint("j", inside="rel newton:mimicJoint = </j>", schemas='"NewtonMimicAPI"')
+    mechanism = stage(tmp_path, BODY.format("b", ""), hinge)
+    assert mechanism.couplings == ()
+    [finding] = [f for f in mechanism.findings if f.code == "REG302"]
+    assert finding.message == "NewtonMimicAPI of joint `j` is not read"
 
 
 def gear_joint(kind: Any, inside: Any) -> str:
@@ -315,6 +383,24 @@ def test_rack_of_physx_is_a_row_in_degrees_per_length(tmp_path: Path) -> None:
     assert two == pytest.approx(-1 / 0.2)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("body1 = </b>", "body1 = </c>"), (f"localRot1 = {UP}", "localRot1 = (1, 0, 0, 0)")],
+)
+def test_a_gear_that_its_joint_does_not_turn_is_said(old: str, new: str, tmp_path: Path) -> None:
+    """Its joint moves another body, or turns about another axis."""
+    inside = f"""rel physics:body0 = </a>
+    rel physics:body1 = </b>
+    rel physics:hinge0 = </p>
+    rel physics:hinge1 = </q>
+    quatf physics:localRot0 = {UP}
+    quatf physics:localRot1 = {UP}"""
+    assert len(rig(tmp_path, gear_joint("Gear", inside)).couplings) == 1
+    mechanism = rig(tmp_path, gear_joint("Gear", inside.replace(old, new)))
+    assert mechanism.couplings == ()
+    assert any("`mesh` is not read: it does not couple" in f.message for f in mechanism.findings)
+
+
 def test_gears_that_couple_nothing_are_said(tmp_path: Path) -> None:
     for gear, words in (
         (gear_joint("Gear", "rel physics:body0 = </a>"), "`mesh` is not read: it does not couple"),
@@ -334,11 +420,36 @@ def test_missing_mass_and_kinematic_bodies_are_said(tmp_path: Path) -> None:
     assert {f.code for f in mechanism.findings} == {"REG013", "REG014", "REG103"}
 
 
+HUGE = """double3 xformOp:scale = (1e200, 1e200, 1e200)
+    uniform token[] xformOpOrder = ["xformOp:scale"]"""
+MIMIC, MIMIC_SCHEMA = "float physxMimicJoint:rotX:gearing = -2", '"PhysxMimicJointAPI:rotX"'
+
+
 @pytest.mark.parametrize(
     ("text", "words", "line"),
     [
         ('#usda 1.0\ndef Xform "b"\n{\n  float a = (1,\n', "USD cannot read it", 5),
         ('#usda 1.0\n(metersPerUnit = 1)\ndef Xform "b" {}\n', "no rigid body", None),
+        (
+            "#usda 1.0\n"
+            + BODY.format(
+                "b",
+                "double3 xformOp:translate = (0, inf, 0)\n"
+                'uniform token[] xformOpOrder = ["xformOp:translate"]',
+            ),
+            "/b.xformOp:translate: its value is not finite; correct it",
+            None,
+        ),
+        (
+            "#usda 1.0\n" + BODY.format("b", f"{HUGE}\n{BODY.format('c', HUGE)}"),
+            "/b/c: its place is not finite; correct its transform",
+            None,
+        ),
+        (
+            "#usda 1.0\n" + BODY.format("b", "") + joint("j", inside=MIMIC, schemas=MIMIC_SCHEMA),
+            "/j: physxMimicJoint:rotX:referenceJoint names no joint of the stage",
+            None,
+        ),
         (
             "#usda 1.0\n(metersPerUnit = 1)\n" + BODY.format("b", "") + joint("j", body1="none"),
             "/none, which does not exist",

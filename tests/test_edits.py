@@ -15,6 +15,7 @@ from test_adapter_contract import write_fixture
 
 import regularize as rg
 from regularize.adapters.common.edits import EditedText
+from regularize.adapters.common.slack_links import hung
 from regularize.adapters.common.xml_places import XmlPlaces
 from regularize.adapters.freecad.archive import with_member
 from regularize.adapters.usd.text_places import UsdPlaces
@@ -71,6 +72,24 @@ def test_texts_that_are_no_xml_and_elements_that_are_gone() -> None:
         places("nothing")
     with pytest.raises(RegularizeError, match="a/c is not found again in the text"):
         places("<a><b/></a>").at(Source("a.xml", 1, "a/c"))
+
+
+def test_the_first_element_is_the_root_and_edits_do_not_meet() -> None:
+    document = places("<a><b/></a><c/>")
+    assert document.root.tag == "a"
+    [child] = document.root.children
+    with pytest.raises(RegularizeError, match=r"a\.xml: two changes meet at one place"):
+        document.source.with_edits([document.root.removed(), child.removed()])
+
+
+def test_a_link_that_an_element_names_twice_is_not_replaced() -> None:
+    text = "<robot>\n<joint><parent link='a'/><child link='a'/></joint>\n</robot>"
+    place = places(text).root.children[0]
+    with pytest.raises(UnsupportedExport, match="<joint> on line 2 does not name link `a` once"):
+        hung(place, "a", "b")
+    once = places(text.replace("child link='a'", "child link='c'"))
+    edit = hung(once.root.children[0], "a", "b")
+    assert once.source.with_edits([edit]).text == once.text.replace("'a'", "'b'")
 
 
 # -- the changed model

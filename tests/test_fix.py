@@ -16,6 +16,8 @@ import pytest
 from test_adapter_contract import MECHANISMS, write_fixture
 
 import regularize as rg
+from regularize.adapters.common.edits import WantedSlack
+from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.cli import main
 from regularize.errors import ModelError, ReadError, RegularizeError, UnsupportedExport
 from regularize.render.view import remedies
@@ -262,6 +264,12 @@ PIN = "{parent: rocker, child: ground, parent_xyz: [-0.3, 0, -0.9], child_xyz: [
     [
         ("", f"ball_loops:\n- {PIN}}}\n# the same\n- {PIN}}}\n", b"# the same\n"),
         ("", f"pin_loops:\n- {PIN}, axis: [0, 1, 0]}}\n- {PIN}, axis: [0, 1, 0]}}\n", b"pin_loops"),
+        (
+            LOOP,
+            "ball_loops:\n- parent: rocker\n  child: ground\n  child_xyz: [1.2, 0, 0]\n"
+            "  parent_xyz:\n  - -0.3\n  - 0\n  - -0.9\npin_loops: []\n",
+            b"ball_loops: []\npin_loops: []\n",
+        ),
         (LOOP, f"ball_loops:\n- {PIN}}}\npin_loops: []\n", b"ball_loops: []\npin_loops: []\n"),
     ],
 )
@@ -276,6 +284,31 @@ def test_an_implied_closure_of_a_file_beside_the_model_is_taken_out(
     assert left in (tmp_path / "loop_closures.yaml").read_bytes()
     after = rg.reduce(rg.load(path))
     assert (after.redundant, after.mobility) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "sidecar"),
+    [
+        ("loop_closures.yaml", f"ball_loops: [{PIN}}}]\n"),
+        ("robot.yaml", "closed_loop: [[one, two]]\ntype: [3d]\n"),
+    ],
+)
+def test_an_implied_closure_on_a_line_with_others_is_refused(
+    name: str, sidecar: str, tmp_path: Path
+) -> None:
+    sides = (
+        '  <link name="one"/><link name="two"/>\n'
+        '  <joint name="f1" type="fixed"><parent link="rocker"/><child link="one"/>\n'
+        '    <origin xyz="-0.3 0 -0.9"/></joint>\n'
+        '  <joint name="f2" type="fixed"><parent link="ground"/><child link="two"/>\n'
+        '    <origin xyz="1.2 0 0"/></joint>\n'
+    )
+    path = robot(tmp_path, LOOP if "loop_" in name else sides + LOOP)
+    (tmp_path / name).write_text(sidecar)
+    mechanism = rg.load(path)
+    joint = next(joint for joint in mechanism.joints if joint.closure and joint.name != "D")
+    with pytest.raises(UnsupportedExport, match=r"yaml:\d+: .* is written on a line with others"):
+        UrdfPatcher(mechanism).slack(WantedSlack(removed=(joint,)))
 
 
 def test_of_closures_that_do_the_same_the_one_of_more_kinds_stays(tmp_path: Path) -> None:
@@ -470,6 +503,40 @@ def test_what_a_new_kind_cannot_hold_is_a_finding(
     assert captured.out.startswith(f"--- {path}")
 
 
+def test_an_axis_that_the_file_leaves_to_its_default_stays_so(tmp_path: Path) -> None:
+    loop = LOOP.replace('    <axis xyz="0 1 0"/>\n', "")
+    fix = rg.fix(robot(tmp_path, loop), {"D": "cylindrical"})
+    assert [line.strip("\r") for line in changed_lines(fix.diff)] == [
+        '-  <loop name="D" type="revolute">',
+        '+  <loop name="D" type="cylindrical">',
+    ]
+    np.testing.assert_array_equal(fix.mechanism.joint("D").screws[:3, 0], [1, 0, 0])
+
+
+def test_a_closing_joint_of_gazebo_is_written_as_in_sdf(tmp_path: Path) -> None:
+    loop = (
+        '<gazebo><joint name="D" type="revolute"><pose>-0.3 0 -0.9 0 0 0</pose>'
+        "<parent>ground</parent><child>rocker</child><axis><xyz>0 1 0</xyz></axis></joint></gazebo>\n"
+    )
+    fix = rg.fix(robot(tmp_path, loop), {"D": "spherical"})
+    added = [line for line in changed_lines(fix.diff) if line[0] == "+"]
+    assert 'type="ball"' in added[0]
+    assert fix.mechanism.joint("D").kind == "spherical"
+
+
+def test_a_second_parent_is_no_screw(tmp_path: Path) -> None:
+    loop = (
+        '  <joint name="D" type="continuous"><parent link="ground"/><child link="rocker"/>\n'
+        '    <origin xyz="1.5 0 0.9"/><axis xyz="0 1 0"/></joint>\n'
+    )
+    path = robot(tmp_path, loop)
+    with pytest.raises(ModelError, match=r"'D' cannot become helical as a URDF\+ <loop>"):
+        rg.fix(path, {"D": "helical:0.01"})
+    fix = rg.fix(path, {"D": "point_on_line"})
+    assert '+  <loop name="D" type="point_on_line">' in fix.diff
+    assert fix.mechanism.joint("D").freedoms == 4
+
+
 def test_a_model_without_a_file_is_refused() -> None:
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
     assert rg.fix(mechanism).diff
@@ -492,6 +559,23 @@ def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b" -- ", b" "))
     with pytest.raises(ModelError, match="joint 'D' comes from a macro or an included file"):
         rg.fix(path, {"D": "spherical"})
+    path.write_bytes(path.read_bytes().replace(b"${n}", b"D"))  # a name that stands there itself
+    with pytest.raises(ModelError, match="joint 'D' comes from a macro or an included file"):
+        rg.fix(path, {"D": "spherical"})
+
+
+def test_included_files_of_xacro_are_found_from_another_folder(tmp_path: Path) -> None:
+    pytest.importorskip("xacrodoc")
+    (tmp_path / "part.xacro").write_text(
+        '<robot xmlns:xacro="http://ros.org/wiki/xacro"><link name="part"/>'
+        '<joint name="P" type="fixed"><parent link="ground"/><child link="part"/></joint></robot>'
+    )
+    include = '  <xacro:include filename="part.xacro"/>\n'
+    path = robot(tmp_path, include + LOOP, "robot.urdf.xacro")
+    path.write_bytes(path.read_bytes().replace(b" -- ", b" "))
+    written = rg.fix(path, {"D": "spherical"}).write(tmp_path / "new" / path.name)
+    assert b'filename="../part.xacro"' in written.read_bytes()
+    assert rg.load(written).joint("D").kind == "spherical"
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])

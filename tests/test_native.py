@@ -186,6 +186,22 @@ def edited(change: Any) -> Any:
         (edited(lambda d: d["gravity"].__setitem__(0, 10**400)), "finite number"),
         (edited(lambda d: d["joints"][0].update(parent="z")), "unknown body 'z'"),
         (edited(lambda d: d["joints"][0].update(kind="hinge")), "unknown kind 'hinge'"),
+        (
+            edited(lambda d: d["joints"][0].update(limits=[[0, 1, 2]])),
+            r"joints\[0\]/limits\[0\]: expected a lower and an upper bound, or .*found 3 entries",
+        ),
+        (
+            edited(lambda d: d["actuators"][0].update(freedom=0.5)),
+            r"actuators\[0\]/freedom: expected a whole number, found 0.5",
+        ),
+        (
+            edited(lambda d: d["joints"][0].update(closure="yes")),
+            r"joints\[0\]/closure: expected true or false, found 'yes'",
+        ),
+        (
+            edited(lambda d: d.update(findings=[{"severity": "grave"}])),
+            r"findings\[0\]/severity: expected one of .*, found 'grave'",
+        ),
         (edited(lambda d: d.update(bodies={})), r"bodies: expected a list"),
     ],
 )

@@ -14,11 +14,23 @@ from test_fix import SITES, changed_lines, robot
 
 import regularize as rg
 from regularize.adapters import adapters
-from regularize.adapters.common.edits import MovedJoint, SlackLinks, WantedKind, WantedSlack
+from regularize.adapters.common.edits import (
+    EditedText,
+    MovedJoint,
+    SlackLinks,
+    WantedKind,
+    WantedSlack,
+)
 from regularize.adapters.common.patching import Patcher
-from regularize.errors import ModelError, UnsupportedExport
+from regularize.adapters.freecad.patch import FreecadPatcher
+from regularize.adapters.mjcf.patch import MjcfPatcher
+from regularize.adapters.native.patch import NativePatcher
+from regularize.adapters.urdf.patch import UrdfPatcher
+from regularize.adapters.urdf.sidecar_patch import hung
+from regularize.adapters.usd.text_places import UsdPlaces
+from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.lie.screw import exp
-from regularize.model.mechanism import Mechanism
+from regularize.model.mechanism import Body, Mechanism, joint_in_world
 
 BARS = SITES.split("  <keyframe>")[0] + "</mujoco>\n"
 HINGE_B = '<joint name="B" axis="0 1 0"/>'
@@ -163,6 +175,100 @@ def test_kinds_that_a_stage_cannot_hold(stage: Path) -> None:
     assert utils.CreateNewUsdzPackage(str(stage), str(package))
     with pytest.raises(ModelError, match="is a package; unpack it with usdzip"):
         rg.fix(package)
+
+
+def test_joints_of_a_stage_that_are_not_edited(stage: Path) -> None:
+    """A type of joint that becomes no other one, and a prim that only a variant defines."""
+    text = stage.read_text()
+    head, tail = text.split('def PhysicsRevoluteJoint "C"')
+    rod = "float physics:minDistance = 2\nfloat physics:maxDistance = 2\n"
+    stage.write_text(f'{head}def PhysicsDistanceJoint "C"' + tail.replace("{", "{" + rod, 1))
+    with pytest.raises(
+        ModelError, match=r"cannot become spherical .*; usd holds there: none other"
+    ):
+        rg.fix(stage, {"C": "spherical"})
+
+
+def test_schemas_are_added_to_the_metadata_of_a_prim(stage: Path) -> None:
+    hinge = 'def PhysicsRevoluteJoint "C"'
+    stage.write_text(stage.read_text().replace(hinge, f'{hinge} (doc = "a hinge")'))
+    fix = rg.fix(stage, {"C": "cylindrical"})
+    assert any(
+        line.startswith('+prepend apiSchemas = ["PhysicsLimit') for line in changes(fix.diff)
+    )
+    assert fix.mechanism.joint("C").kind == "cylindrical"
+
+
+def test_braces_and_words_of_a_stage() -> None:
+    with pytest.raises(RegularizeError, match=r"a\.usda: braces do not match; correct them"):
+        UsdPlaces(EditedText("a.usda", 'def Xform "A" { } }', "utf-8"))
+    text = 'def Xform "A"\n{\n    custom int class = 5\n}\n'
+    [prim] = UsdPlaces(EditedText("a.usda", text, "utf-8")).prims.values()
+    assert (prim.path, text[slice(*prim.body)].strip()) == ("/A", "custom int class = 5")
+
+
+# -- what no file holds
+
+
+def test_slack_links_and_closures_that_a_file_does_not_hold(tmp_path: Path) -> None:
+    mechanism = rg.load(robot(tmp_path))
+    closing = mechanism.joint("D")
+    links = SlackLinks(closing, closing, "rocker", (), ())
+    stranger = replace(closing, source=None)
+    with pytest.raises(UnsupportedExport, match="are not put into urdf files"):
+        NativePatcher(mechanism).slack(WantedSlack((links,)))
+    with pytest.raises(UnsupportedExport, match="urdf files: take out `D` by hand"):
+        NativePatcher(mechanism).slack(WantedSlack(removed=(closing,)))
+    with pytest.raises(UnsupportedExport, match=r"joint `D` is not written out in .*urdf"):
+        UrdfPatcher(mechanism).slack(WantedSlack((replace(links, joint=stranger),)))
+    bodies = tuple(replace(body, source=None) for body in mechanism.bodies)
+    with pytest.raises(UnsupportedExport, match=r"body `crank` is not written out in .*urdf"):
+        UrdfPatcher(replace(mechanism, bodies=bodies)).slack(WantedSlack(shares={"crank": 0.5}))
+    engine = MjcfPatcher(rg.load(written(tmp_path, BARS)))
+    with pytest.raises(UnsupportedExport, match="closing joint `D` has no element to take out"):
+        engine.slack(WantedSlack(removed=(stranger,)))
+    document = FreecadPatcher(rg.load(write_fixture("freecad", "planar_four_bar", tmp_path)))
+    with pytest.raises(UnsupportedExport, match="are not put into freecad files"):
+        document.slack(WantedSlack((links,)))
+
+
+def test_a_joint_that_is_gone_is_not_patched(stage: Path, tmp_path: Path) -> None:
+    mechanism = rg.load(write_fixture("json", "planar_four_bar", tmp_path))
+    gone = replace(mechanism.joint("C"), name="gone")
+    with pytest.raises(ModelError, match=r"\.json: joint 'gone' is not found again"):
+        NativePatcher(mechanism).patch([WantedKind(gone, "spherical", gone)])
+    # What stands in a variant has a path that the text does not show.
+    text = stage.read_text()
+    start = text.index('def PhysicsRevoluteJoint "C"')
+    end = text.index("}", start) + 1
+    inside = 'variantSet "v" = {\n"a" {\n' + text[start:end] + "\n}\n}\n"
+    text = text[:start] + inside + text[end:]
+    top = text.index("def Xform")
+    brace = text.index("{", top)
+    paren = text.find("(", top, brace)
+    chosen = 'variants = {string v = "a"}\nprepend variantSets = "v"\n'
+    text = (
+        f"{text[:brace]}({chosen}){text[brace:]}"
+        if paren < 0
+        else f"{text[: paren + 1]}{chosen}{text[paren + 1 :]}"
+    )
+    stage.write_text(text)
+    with pytest.raises(ModelError, match=r"C is not found again in the text"):
+        rg.fix(stage, {"C": "spherical"})
+
+
+def test_a_joint_of_the_tree_does_not_move_to_a_slack_link_elsewhere(tmp_path: Path) -> None:
+    mechanism = rg.load(robot(tmp_path))
+    hinge = mechanism.joint("C")
+    slack = joint_in_world("s", "rocker", "rocker_slack", "revolute", (0, 1, 0), (1, 0, 0))
+    body = Body("rocker_slack", mechanism.body("rocker").inertia)
+    moved = replace(hinge, child="rocker_slack")
+    wanted = WantedSlack((SlackLinks(hinge, moved, "rocker", (body,), (slack,)),))
+    with pytest.raises(UnsupportedExport, match="<joint> cannot say where joint `C` is on a slack"):
+        UrdfPatcher(mechanism).slack(wanted)
+    # A joint of another kind is written anew, and names the link itself.
+    turned = replace(wanted.links[0], joint=replace(hinge, kind="composite"), bodies=(), joints=())
+    assert UrdfPatcher(mechanism).slack(WantedSlack((turned,))).edits == []
 
 
 # -- MJCF
@@ -384,6 +490,22 @@ def test_a_closing_joint_of_an_exporter(tmp_path: Path) -> None:
     assert fix.mechanism.joint("D").kind == "spherical"
     with pytest.raises(ModelError, match="this file knows `revolute`, `prismatic`"):
         rg.fix(path, {"D": "universal"})
+
+
+def test_entries_that_a_slack_link_takes_no_place_in(tmp_path: Path) -> None:
+    path = robot(tmp_path, "")
+    pins = "pin_loops:\n- parent: rocker\n  parent_xyz:\n  - -0.3\n  - 0\n  - -0.9\n"
+    sidecar = tmp_path / "loop_closures.yaml"
+    sidecar.write_text(pins + "  child: ground\n  child_xyz: [1.2, 0, 0]\n  axis: [0, 1, 0]\n")
+    joint = next(joint for joint in rg.load(path).joints if joint.closure)
+    text = EditedText.of(sidecar.read_bytes(), str(sidecar))
+    words = r"loop_closures.yaml:\d+: the entry of joint .* names no link"
+    with pytest.raises(UnsupportedExport, match=words):
+        [*hung(joint, text, "crank", "slack", np.zeros(3))]
+    with pytest.raises(UnsupportedExport, match=words):  # a point in lines of its own
+        [*hung(joint, text, "rocker", "slack", np.ones(3))]
+    edits = [*hung(joint, text, "ground", "slack", np.array([0.2, 0, 0]))]
+    assert "child: slack\n  child_xyz: [1" in text.with_edits(edits).text
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,15 @@ from simulation_fixtures import BUILDERS, MECHANISMS
 import regularize as rg
 from regularize.adapters import adapters
 from regularize.adapters.common.pose import rotation_rpy
-from regularize.adapters.common.serial import serial
+from regularize.adapters.common.serial import serial, standard
 from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import number, rpy
-from regularize.errors import RegularizeError
+from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.files import save
 from regularize.lie.screw import adjoint, exp, inverse
+from regularize.model.actuator import Actuator, ActuatorGains
 from regularize.model.joint import KINDS, joint_screws
+from regularize.model.joint_limits import JointLimits
 from regularize.model.joint_motion import reversed_joint
 from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
 from regularize.reduction.reduce import reduce
@@ -250,6 +252,17 @@ def test_a_shape_that_is_seen_through_stays_so_in_a_stage(tmp_path: Path) -> Non
     assert shape.color == (0.25, 0.5, 1.0, 0.5)
 
 
+def test_a_mesh_that_cannot_be_read_is_left_out_of_a_stage(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    shapes = (Geometry("mesh", [1, 1, 1], uri="gone.stl"), Geometry("capsule", [0.5, 2.0]))
+    mechanism = mechanism_of("m", [hinge])
+    bodies = tuple(replace(b, geometry=shapes) for b in mechanism.bodies)
+    rg.save(replace(mechanism, bodies=bodies), tmp_path / "m.usda")
+    (shape,) = rg.load(tmp_path / "m.usda").body("arm").geometry
+    assert (shape.kind, shape.size.tolist()) == ("capsule", [0.5, 2.0])
+
+
 @pytest.mark.parametrize("target", FORMATS)
 def test_couplings_limits_motors_and_shapes(target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
@@ -294,6 +307,54 @@ def test_couplings_limits_motors_and_shapes(target: str, tmp_path: Path) -> None
         )
         if one.kind != "mesh" and one.color is not None:
             assert two.color == pytest.approx(one.color, abs=1e-7)
+
+
+def test_a_universal_joint_askew_is_two_hinges_in_a_stage(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    screws = np.array([[0, 0, 0, 1, 0, 0], [0, 0, 0, 0.6, 0.8, 0]]).T
+    joint = Joint("J", "ground", "arm", "universal", screws)
+    rg.save(mechanism_of("odd", [joint]), tmp_path / "odd.usda")
+    back = rg.load(tmp_path / "odd.usda")
+    assert [each.kind for each in back.joints if each.kind != "fixed"] == ["revolute"] * 2
+    assert rg.reduce(back).mobility == 2
+
+
+def test_what_is_a_standard_joint() -> None:
+    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    parallel = np.array([[0, 0, 0, 1.0, 0, 0]] * 2).T
+    assert standard(hinge)
+    assert not standard(replace(hinge, kind="composite"))
+    cardan = replace(hinge, kind="universal", screws=parallel, position=np.zeros(2))
+    assert not standard(cardan)
+
+
+def test_limits_of_a_closing_hinge_stay_in_urdf_plus(tmp_path: Path) -> None:
+    mechanism = chain_of(["revolute"] * 3, np.random.default_rng(12), closed=True)
+    closing = replace(mechanism.joints[-1], limits=np.array([[-0.5, 1.5]]))
+    mechanism = replace(mechanism, joints=(*mechanism.joints[:-1], closing))
+    other, _ = round_trip(mechanism, "urdf+", tmp_path)
+    assert other.joint(closing.name).limits.tolist() == [[-0.5, 1.5]]
+
+
+def test_a_stage_is_written_to_a_file_of_its_suffixes(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    mechanism = mechanism_of("m", [joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))])
+    with pytest.raises(UnsupportedExport, match=r"USD is written to .*\.usda.*, not to .*m\.txt"):
+        rg.save(mechanism, tmp_path / "m.txt", format="usd")
+
+
+def test_what_motors_of_a_stage_give_beside_what_joints_bear(tmp_path: Path) -> None:
+    """The force of a motor is no limit of its joint; the limit of a joint stays beside it."""
+    pytest.importorskip("pxr")
+    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    limits = JointLimits(None, None, None, [5.0])
+    joint = replace(hinge, actuated=True, limits=limits)
+    motor = Actuator("m", "A", force_range=(-2.0, 2.0), gains=ActuatorGains(None, 30.0, 1.0))
+    rg.save(replace(mechanism_of("m", [joint]), actuators=(motor,)), tmp_path / "m.usda")
+    back = rg.load(tmp_path / "m.usda")
+    [found] = back.actuators
+    assert (found.force_range, found.gains) == ((-2.0, 2.0), motor.gains)
+    assert back.joint("A").limits.effort.tolist() == [5.0]
 
 
 def test_three_terms_are_a_tendon_in_mjcf_and_lost_elsewhere(tmp_path: Path) -> None:

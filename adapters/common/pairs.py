@@ -177,8 +177,6 @@ def _inclined(T_i_j: Array, angle: float) -> tuple[Array, Array]:
     """Frames on I and on J in both of which the axis of J is (sin angle, 0, cos angle)."""
     across = np.cross(Z, T_i_j[:3, 2])
     y = unit(across) if np.linalg.norm(across) > TINY else T_i_j[:3, 1]
-    if abs(y[2]) > TINY:  # only where the axes are parallel: make it perpendicular to both
-        y = unit([y[0], y[1], 0.0])
     on_i = np.column_stack([np.cross(y, Z), y, Z])
     y_j = T_i_j[:3, :3].T @ y
     x_j = unit(np.cross(y_j, Z))

@@ -122,8 +122,9 @@ class UsdPlaces:
         found = _SCHEMAS.search(self.source.text, *prim.metadata)
         if found is not None:
             return self.edit(found.end(), found.end(), f"{written}, ")
-        at = prim.metadata[0]
-        return self.edit(at, at, f"{newline}{space}    prepend apiSchemas = [{written}]")
+        at, gap = prim.metadata[0], f"{newline}{space}    "
+        behind = "" if self.source.text[at] in "\r\n" else gap
+        return self.edit(at, at, f"{gap}prepend apiSchemas = [{written}]{behind}")
 
     def with_lines(self, prim: PrimPlace, lines: list[str]) -> Edit:
         """The edit that adds lines at the start of the prim."""
