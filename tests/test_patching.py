@@ -25,8 +25,8 @@ from regularize.adapters.common.patching import Patcher
 from regularize.adapters.freecad.patch import FreecadPatcher
 from regularize.adapters.mjcf.patch import MjcfPatcher
 from regularize.adapters.native.patch import NativePatcher
+from regularize.adapters.urdf import sidecar_patch
 from regularize.adapters.urdf.patch import UrdfPatcher
-from regularize.adapters.urdf.sidecar_patch import hung
 from regularize.adapters.usd.text_places import UsdPlaces
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.lie.screw import exp
@@ -501,10 +501,10 @@ def test_entries_that_a_slack_link_takes_no_place_in(tmp_path: Path) -> None:
     text = EditedText.of(sidecar.read_bytes(), str(sidecar))
     words = r"loop_closures.yaml:\d+: the entry of joint .* names no link"
     with pytest.raises(UnsupportedExport, match=words):
-        [*hung(joint, text, "crank", "slack", np.zeros(3))]
+        [*sidecar_patch.hung(joint, text, "crank", "slack", np.zeros(3))]
     with pytest.raises(UnsupportedExport, match=words):  # a point in lines of its own
-        [*hung(joint, text, "rocker", "slack", np.ones(3))]
-    edits = [*hung(joint, text, "ground", "slack", np.array([0.2, 0, 0]))]
+        [*sidecar_patch.hung(joint, text, "rocker", "slack", np.ones(3))]
+    edits = [*sidecar_patch.hung(joint, text, "ground", "slack", np.array([0.2, 0, 0]))]
     assert "child: slack\n  child_xyz: [1" in text.with_edits(edits).text
 
 
