@@ -36,6 +36,12 @@ NO_NUMBERS = [
 ]
 
 
+def test_a_loop_of_welds_has_nothing_to_solve() -> None:
+    welds = [joint_in_world(name, "ground", "a", "fixed") for name in "AB"]
+    with pytest.raises(ModelError, match="no joint of this mechanism moves"):
+        closed_form(mechanism_of("welds", welds, ground="ground"), [])
+
+
 @pytest.mark.parametrize("values", NO_NUMBERS, ids=range(len(NO_NUMBERS)))
 def test_values_that_are_no_numbers(values):
     for call in (

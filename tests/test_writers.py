@@ -343,6 +343,20 @@ def test_a_stage_is_written_to_a_file_of_its_suffixes(tmp_path: Path) -> None:
         rg.save(mechanism, tmp_path / "m.txt", format="usd")
 
 
+def test_usd_refuses_coordinates_that_it_counts_otherwise(tmp_path: Path) -> None:
+    """A hinge of two radians to a unit of its coordinate; a ball with its axes in another order."""
+    pytest.importorskip("pxr")
+    for kind, screws in (
+        ("revolute", 2.0 * joint_screws("revolute")),
+        ("spherical", joint_screws("spherical")[:, [1, 0, 2]]),
+    ):
+        joint = Joint("A", "ground", "a", kind, screws)
+        machine = Mechanism("one", (Body("ground"), Body("a")), (joint,), ground="ground")
+        with pytest.raises(UnsupportedExport, match=rf"those of `A` \({kind}\) are others"):
+            rg.save(machine, tmp_path / "one.usda")
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_what_motors_of_a_stage_give_beside_what_joints_bear(tmp_path: Path) -> None:
     """The force of a motor is no limit of its joint; the limit of a joint stays beside it."""
     pytest.importorskip("pxr")

@@ -172,7 +172,11 @@ class _UsdWriter(Writing):
     def _write(self, part: Joint, closing: bool, joint: Joint, first: int) -> None:
         """Write a joint of the file, whose coordinates are those of a joint from ``first`` on."""
         found = axes_of(part)
-        assert found is not None
+        if found is None:
+            raise UnsupportedExport(
+                f"USD counts joints in metres and radians along their own axes: those of "
+                f"`{joint.name}` ({joint.kind}) are others; write a JSON file"
+            )
         kind, names, turned = found
         prim = self.define(part.name, kind)
         ends = [

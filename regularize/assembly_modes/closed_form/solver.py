@@ -262,10 +262,12 @@ def closed_form(
             are compared. Solutions are as exact as this geometry.
 
     Raises:
-        ModelError: An input is unknown, or the inputs contradict each other.
+        ModelError: An input is unknown, the inputs contradict each other, or no joint moves.
     """
     rtol = at_least_zero(rtol, "rtol")
     graph, inputs = with_pose(mechanism, inputs, pose)
+    if not graph.every_edge:
+        raise ModelError("no joint of this mechanism moves: there is nothing to solve")
     chosen = inputs_of(graph, inputs)
     plan = Planner(graph, chosen.columns, rtol).plan()
     if plan.inconsistent:
