@@ -69,6 +69,17 @@ SAME: dict[tuple[str, str, str], str] = {
         "np.abs(axis) < TOLERANCE ** 2 → np.abs(axis) <= TOLERANCE ** 2",
     ): "no component that is computed is the bound itself",
     ("lie/directions.py", "near = ", "0 → 1"): "a projector is symmetric",
+    (
+        "lie/directions.py",
+        "leading = ",
+        "near > np.max(near) - 1e-06 → near >= np.max(near) - 1e-06",
+    ): "no length that is computed is the bound itself",
+    (
+        "lie/subalgebra.py",
+        "return bool(np.all(",
+        "np.linalg.norm(residual(basis, columns), axis=0) <= rtol → "
+        "np.linalg.norm(residual(basis, columns), axis=0) < rtol",
+    ): "no length that is computed is the bound itself",
     ("lie/subalgebra.py", "while ", "6 → 7"): "nothing lies outside of the whole space",
     (
         "local_geometry/branches.py",
@@ -125,6 +136,17 @@ SAME: dict[tuple[str, str, str], str] = {
         "chosen = independent_rows(parts.reshape(",
         "1 → 2",
     ): "whichever negative number stands there, numpy finds the size",
+    (
+        "reduction/motion_spaces.py",
+        "if operation is closure_of_sum",
+        "operation is closure_of_sum → operation is not closure_of_sum",
+    ): "what is remembered is tried first, and decides nothing",
+    ("reduction/motion_spaces.py", "self._algebras = ", "3 → 4"): (
+        "what is remembered is tried first, and decides nothing"
+    ),
+    ("reduction/motion_spaces.py", "self._algebras = ", "other != found → other == found"): (
+        "what is remembered is tried first, and decides nothing"
+    ),
     ("reduction/part.py", "rank=0,", "0 → 1"): "the rank is put there where it is known",
     (
         "verification/comparison.py",

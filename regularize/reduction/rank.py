@@ -31,9 +31,8 @@ class Rank:
 def decide_rank(singular_values: Array, rtol: float) -> Rank:
     """Rank by a relative tolerance, with the gap and the spread over tolerances as evidence."""
     s = np.asarray(singular_values, dtype=np.float64)
-    largest = float(s[0]) if len(s) else 0.0
-    counts = [int(np.sum(s > tolerance * largest)) for tolerance in (rtol, 100 * rtol, rtol / 100)]
-    rank = counts[0] if largest > 0.0 else 0
+    largest = s.max(initial=0.0)
+    rank, lowest, highest = (int(np.sum(s > t * largest)) for t in (rtol, 100 * rtol, rtol / 100))
     dropped = float(s[rank]) if rank < len(s) else 0.0
     gap = float(s[rank - 1]) / dropped if rank and dropped > 0.0 else float("inf")
-    return Rank(rank, read_only(s), gap, counts[1], counts[2])
+    return Rank(rank, read_only(s), gap, lowest, highest)
