@@ -314,7 +314,6 @@ def with_joint(mechanism: Mechanism, **more: Any) -> Mechanism:
     ("act", "words"),
     [
         (lambda m: reduce(m, configurations=-1), "-1 configurations cannot be checked"),
-        (lambda m: reduce(m, length_scale=-1.0), "length_scale has to be a positive number"),
         (lambda m: replace(m, ground="nobody"), "the ground 'nobody' is not one of the bodies"),
         (lambda m: with_joint(m, screws=np.eye(6)[:, :2]), "revolute needs 1 screws, got 2"),
         (lambda m: with_joint(m, limits=np.zeros((2, 2))), "lower has 2 values for 1 freedoms"),

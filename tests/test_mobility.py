@@ -58,9 +58,7 @@ def test_a_rank_comes_with_its_evidence():
     assert decide_rank(np.zeros(0), 1e-5).rank == 0
     small = decide_rank(np.array([1e-9, 1e-12, 1e-15]), 1e-2)  # what counts is how they compare
     assert (small.rank, small.lowest, small.highest) == (1, 0, 2)
-    near = decide_rank(
-        np.array([1.0, 1.005e-3, 0.995e-7]), 1e-5
-    )
+    near = decide_rank(np.array([1.0, 1.005e-3, 0.995e-7]), 1e-5)
     assert (near.rank, near.lowest, near.highest) == (2, 2, 2)
 
 
