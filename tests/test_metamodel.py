@@ -122,7 +122,7 @@ def test_adaptive_boxes_need_half_the_samples_four_bar() -> None:
     adaptive = metamodel(four_bar(), [-1.75, 1.75], tolerance=0.08)
     theta = scattered(uniform, 3000)
     errors = [worst(m, four_bar(), theta).max() for m in (uniform, adaptive)]
-    assert errors[1] <= errors[0]
+    assert errors[1] <= errors[0] * (1 + 1e-9)
     assert adaptive.samples <= uniform.samples / 2
 
 
@@ -132,7 +132,7 @@ def test_adaptive_boxes_need_half_the_samples_orthoglide() -> None:
     theta = scattered(adaptive, 2000)
     theta[:200] = np.linspace(-0.26, 0.06, 200)[:, None]
     errors = [worst(m, orthoglide(), theta).max() for m in (published(), adaptive)]
-    assert errors[1] <= errors[0]
+    assert errors[1] <= errors[0] * (1 + 1e-9)
     assert adaptive.samples <= published().samples / 2
 
 
