@@ -12,7 +12,6 @@ and what they need beyond the joint forces is :math:`(M a + n - \tau - J^T \lamb
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.loads import Loads
 from regularize.dynamics.prescribed import Drives
@@ -21,6 +20,7 @@ from regularize.lie.screw import Array
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import EXACT
 from regularize.pinocchio_model.constraints import RobotConstraints
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.massless_motion import MasslessMotion
 from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.solvers import Acceleration

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from regularize.arguments import vector
@@ -14,6 +13,7 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.geometry import body_frame
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
 
 

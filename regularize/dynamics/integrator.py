@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.all_coordinates import AllCoordinates
 from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, C, D
@@ -20,6 +19,7 @@ from regularize.dynamics.marching import LEAP, Marched, Marching
 from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.library import pin
 
 STAGES = len(B)
 

@@ -36,12 +36,12 @@ class Loads:
 
     def working(self, t: float, q: Array, v: Array) -> Array:
         """Joint forces that change the energy, shape (nv,): all but those of springs."""
-        lost = self.robot.passive.dissipative(self.robot.data, q, v, self.slip)
+        lost = self.robot.passive.dissipative(q, v, self.slip)
         return lost if self.applied is None else lost + self.applied(t, q, v)
 
     def springs(self, q: Array) -> Array:
         """Joint forces of springs, shape (nv,)."""
-        return self.robot.passive.springs(self.robot.data, q)
+        return self.robot.passive.springs(q)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         """All joint forces, shape (nv,)."""

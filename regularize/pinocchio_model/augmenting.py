@@ -17,6 +17,7 @@ from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.callers_model import CallersModel
+from regularize.pinocchio_model.closure_rows import ClosureRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.findings import left_over, massless_tips, opened
@@ -24,7 +25,7 @@ from regularize.pinocchio_model.holding import anchors, holds_of, rigid_constrai
 from regularize.pinocchio_model.importing import body_names, from_pinocchio
 from regularize.pinocchio_model.joint_reading import series_of
 from regularize.pinocchio_model.robot import Robot
-from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
+from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.series_closure import series_closure
 from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import PROXIMAL, joint_closure, row_covectors
@@ -131,14 +132,14 @@ def augmented(
             joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges[i], False))
     coordinates = ModelCoordinates(graph, model, joints, mimics=True, held=held)
     closures = [
-        series_closure(model, place, graph, cut)
+        series_closure(place, graph, cut)
         if cut.edge.split
-        else joint_closure(model, place, cut, cut.T_node_frame, row_covectors(cut))
+        else joint_closure(place, cut, cut.T_node_frame, row_covectors(cut))
         for cut in reduction.cuts
     ]
     q0 = read_only(coordinates.configuration(reduction.q))
     make_rows = BodyRows if in_part else ConstraintRows
-    regular = is_massive(model, model.createData(), q0)
+    regular = is_massive(model, q0)
     return Robot(
         model=model,
         constraints=make_rows(model, closures, coordinates.velocity_rows(), coordinates.targets),

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
+from regularize.pinocchio_model.closure_rows import ClosureRows
+from regularize.pinocchio_model.library import pin
+from regularize.pinocchio_model.rows import ConstraintRows
 
 
 class BodyRows(ConstraintRows):
@@ -56,7 +57,7 @@ class BodyRows(ConstraintRows):
 
 def _to_row(closure: ClosureRows, data: Any) -> Array:
     """From twists in the world to the row frame, shape (6, 6)."""
-    row = data.oMi[closure.first] * closure.anchor.joint1_placement
+    row = data.oMi[closure.first] * closure.T_first_row
     return np.asarray(row.toActionMatrixInverse())
 
 

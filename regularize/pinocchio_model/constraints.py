@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.errors import ClosureLost, NotClosed, NotFinite
 from regularize.lie.screw import Array
@@ -14,6 +13,7 @@ from regularize.manifold.driving import drive
 from regularize.manifold.projection import Convergence, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.pinocchio_model.actuated import ActuatedTree
+from regularize.pinocchio_model.library import pin
 
 #: Closure error, in parts of what counts as closed, that is borne where rounding allows for
 #: nothing better.

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
 from regularize.model.graph import CouplingRow, Graph
 from regularize.pinocchio_model.joint_reading import angle_of, parts_of
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.tree import TreeJoint
 
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pinocchio as pin
-
 from regularize.displayed import did_you_mean
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import read_only
+from regularize.pinocchio_model.closure_rows import ClosureRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.findings import left_over, massless_tips, opened
 from regularize.pinocchio_model.joint_values import left_out, write_joint_values
 from regularize.pinocchio_model.legacy import close_frames, differing
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
-from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
+from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import (
     PROXIMAL,
@@ -90,7 +90,7 @@ def _robot(
     q0 = read_only(coordinates.configuration(reduction.q))
     if legacy:
         close_frames(model, models, q0)
-    massive = is_massive(model, model.createData(), q0)
+    massive = is_massive(model, q0)
     cut = [c.edge.joint for c in closures if c.edge is not None]
     lost = left_out(reduction.mechanism.joints, cut)
     findings = (*builder.findings, *left_over(reduction, style), *lost)

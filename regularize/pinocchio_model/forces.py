@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import TOLERANCE, directions
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio_model.actuation import Actuation
-from regularize.pinocchio_model.rows import ClosureRows
+from regularize.pinocchio_model.closure_rows import ClosureRows
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import Split, free_velocities
 
@@ -88,7 +88,7 @@ def loop_forces(tree: ConstrainedTree, q: Array, multipliers: Array) -> tuple[Lo
 
 def _loop_force(tree: ConstrainedTree, closure: ClosureRows, multipliers: Array) -> LoopForce:
     data = tree.data
-    T_world_row = (data.oMi[closure.first] * closure.anchor.joint1_placement).homogeneous
+    T_world_row = (data.oMi[closure.first] * closure.T_first_row).homogeneous
     second = (data.oMi[closure.second] * closure.T_second_joint).homogeneous
     # Wrenches transform by the transposed inverse of what twists transform by.
     T_joint_row = screw.transform(None, -second[:3, 3]) @ T_world_row

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.graph import Edge
+from regularize.pinocchio_model.library import pin
 
 
 def elementary_models(

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.errors import NoInertia
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
 
 

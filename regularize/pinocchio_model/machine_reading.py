@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.kernel.machine import Loop, Machine, MovingPart
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.closure_rows import ClosureRows
 from regularize.pinocchio_model.joint_reading import AXIAL, axis_of, mimic_of, series_of
-from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
+from regularize.pinocchio_model.library import pin
+from regularize.pinocchio_model.rows import ConstraintRows
 
 #: Kinds of parts by Pinocchio's names.
 GROUPS = {"Spherical": "ball", "FreeFlyer": "free", "Planar": "plane"}
@@ -31,14 +32,10 @@ def machine_of(
     Returns:
         None where a joint or a row has a form that the kernel does not know.
     """
-    parts: list[MovingPart] = []
-    part_of = [0]
-    for j in range(1, model.njoints):
-        added = _parts(model, j, part_of[model.parents[j]], len(parts))
-        if added is None:
-            return None
-        parts += added
-        part_of.append(len(parts))
+    found = tree_of(model)
+    if found is None:
+        return None
+    parts, part_of = found
     loops = [_loop(closure, part_of) for closure in rows.closures]
     if any(loop is None for loop in loops):
         return None
@@ -55,6 +52,23 @@ def machine_of(
         massive=massive,
     )
     return machine, part_of
+
+
+def tree_of(model: Any) -> tuple[list[MovingPart], list[int]] | None:
+    """The parts of a Pinocchio model, and the one that carries the body of each joint.
+
+    Returns:
+        None where a joint has a form that the kernel does not know.
+    """
+    parts: list[MovingPart] = []
+    part_of = [0]
+    for j in range(1, model.njoints):
+        added = _parts(model, j, part_of[model.parents[j]], len(parts))
+        if added is None:
+            return None
+        parts += added
+        part_of.append(len(parts))
+    return parts, part_of
 
 
 def _parts(model: Any, j: int, parent: int, count: int) -> list[MovingPart] | None:
@@ -134,9 +148,9 @@ def _loop(closure: ClosureRows, part_of: list[int]) -> Loop | None:
     return Loop(
         first=part_of[closure.first],
         second=part_of[closure.second],
-        row_frame=np.asarray(closure.anchor.joint1_placement.homogeneous),
-        first_frame=np.asarray(closure.T_first_joint.homogeneous),
-        second_frame=np.asarray(closure.T_second_joint.homogeneous),
+        row_frame=closure.row_frame,
+        first_frame=closure.first_frame,
+        second_frame=closure.second_frame,
         closing=closing,
         screws=np.zeros((6, 0)) if edge is None else edge.screws,
         sign=closure.sign,

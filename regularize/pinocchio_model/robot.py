@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.arguments import checked, checked_but_states
@@ -30,6 +29,7 @@ from regularize.pinocchio_model.constraints import close_loops, follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.massless_motion import naming, require_mass
 from regularize.pinocchio_model.passive_forces import PassiveForces
@@ -212,6 +212,9 @@ class Robot(ActuatedTree):
     @checked
     def energies(self, q: Array, v: Array) -> tuple[float, float]:
         """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
+        if self.bodies is not None:
+            kinetic, gravity = map(float, self.bodies.energies(q, v))
+            return kinetic, gravity + self.passive.energy(q)
         model, data = self.model, self.data
         if np.any(model.armature):
             # Pinocchio's own function leaves the rotors of some types of joints out.
@@ -219,12 +222,12 @@ class Robot(ActuatedTree):
         else:
             kinetic = float(pin.computeKineticEnergy(model, data, q, v))
         gravity = float(pin.computePotentialEnergy(model, data, q))
-        return kinetic, gravity + self.passive.energy(data, q)
+        return kinetic, gravity + self.passive.energy(q)
 
     @cached_property
     def passive(self) -> PassiveForces:
         """Damping, friction and springs of the mechanism's joints."""
-        return PassiveForces.of(self._coordinates, self.constraints.closures)
+        return PassiveForces.of(self._coordinates, self)
 
     @checked
     def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
@@ -237,8 +240,7 @@ class Robot(ActuatedTree):
             v: Velocity that keeps them closed, shape (nv,).
             slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
-        lost = self.passive.dissipative(self.data, q, v, slip)
-        return lost + self.passive.springs(self.data, q)
+        return self.passive.dissipative(q, v, slip) + self.passive.springs(q)
 
     @checked
     def split(self, q: Array) -> Split:
@@ -319,11 +321,11 @@ class Robot(ActuatedTree):
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
         result = self._coordinates.of_tree(q)
-        pin.forwardKinematics(self.model, self.data, q)
+        poses = self.poses(q)
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:
                 columns = list(closure.edge.columns)
-                result[columns] = closure.position(self.data)
+                result[columns] = closure.position(poses)
         return result
 
     @checked

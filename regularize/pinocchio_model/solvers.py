@@ -9,16 +9,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.arguments import state
 from regularize.errors import ModelError
+from regularize.kernel.bodies import Bodies
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
 from regularize.kernel.machine import Machine
+from regularize.kernel.posing import mass_matrix as mass_matrix_of_parts
 from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.machine_reading import machine_of
+from regularize.pinocchio_model.closure_rows import DataPoses, Poses
+from regularize.pinocchio_model.library import pin
+from regularize.pinocchio_model.machine_reading import machine_of, tree_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
 
@@ -34,8 +37,13 @@ class Workspace(threading.local):
     """
 
     def __init__(self, model: Any) -> None:
-        """Make room for one thread."""
-        self.data = model.createData()
+        """Make room when a thread needs it: it grows with the third power of the velocities."""
+        self._model = model
+
+    @cached_property
+    def data(self) -> Any:
+        """The thread's ``pinocchio.Data``."""
+        return self._model.createData()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +86,38 @@ class ConstrainedTree:
     def kernel(self) -> Any:
         """The compiled kernel; None where there is none or it does not know a joint or a row."""
         return None if Kernel is None or self.tables is None else compiled(self.tables)
+
+    @cached_property
+    def bodies(self) -> Bodies | None:
+        """The bodies as the compiled kernel knows them; None where it does not."""
+        if self.kernel is None or self.machine is None:
+            return None
+        return Bodies(*self.machine, self.kernel)
+
+    def poses(self, q: Array) -> Poses:
+        """Where the bodies are at a configuration."""
+        if self.bodies is not None:
+            return self.bodies.poses(q)
+        pin.forwardKinematics(self.model, self.data, q)
+        return DataPoses(self.data)
+
+    def between(self, q: Array, first: int, second: int) -> Array:
+        """Twist of a body against another by velocities, about the ground's origin, (6, nv).
+
+        Args:
+            q: Configuration, shape (nq,).
+            first: Joint of the tree before the other body; 0 is the ground.
+            second: Joint before the body.
+        """
+        if self.bodies is not None:
+            return self.bodies.between(q, first, second)
+        model, data, world = self.model, self.data, pin.ReferenceFrame.WORLD
+        pin.computeJointJacobians(model, data, q)
+        one, two = (
+            pin.getJointJacobian(model, data, joint, world) if joint else np.zeros((6, model.nv))
+            for joint in (first, second)
+        )
+        return np.asarray(two - one)
 
     @property
     def computed_by(self) -> str:
@@ -174,14 +214,18 @@ def acceleration_of(tree: ConstrainedTree) -> Acceleration:
     return exact
 
 
-def is_massive(model: Any, data: Any, q: Array) -> bool:
+def is_massive(model: Any, q: Array) -> bool:
     """Whether the mass matrix of the tree is regular at a configuration, to 1e-11 of its scale."""
-    M = mass_matrix(model, data, q)
+    found = tree_of(model)
+    if found is None:
+        M = mass_matrix(model, model.createData(), q)
+    else:
+        M = mass_matrix_of_parts(found[0], q, np.array(model.armature))
     scale = np.sqrt(np.abs(np.diag(M)))
     if np.any(scale == 0.0):
         return False
-    s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
-    return bool(np.all(s > 1e-11 * s[:1]))
+    s = np.abs(np.linalg.eigvalsh(M / np.outer(scale, scale)))
+    return bool(np.all(s > 1e-11 * np.max(s, initial=0.0)))
 
 
 def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Array) -> Array:

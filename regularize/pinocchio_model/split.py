@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.massless_motion import require_mass
 from regularize.reduction.cuts import independent_rows
 

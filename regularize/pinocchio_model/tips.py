@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie.screw import Array
 from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.mechanism import Inertia
+from regularize.pinocchio_model.library import pin
 
 #: Pinocchio joint models that move along or about one axis of their frame, linear first.
 SINGLE = ("PX", "PY", "PZ", "RX", "RY", "RZ")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
@@ -16,6 +15,7 @@ from regularize.model.graph import Edge, EdgeId, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.joints import elementary_models
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.tips import SINGLE, SharedInertia, Tip
 
 

@@ -34,7 +34,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.rows import ClosureRows
+from regularize.pinocchio_model.closure_rows import ClosureRows
 
 
 class WorldRows:
@@ -73,7 +73,7 @@ class WorldRows:
         self.fixed, start = np.zeros((len(owner), 6)), 0
         for closure, size in zip(closures, sizes, strict=True):
             mine = slice(start, start := start + size)
-            to_row = closure.anchor.joint1_placement.toActionMatrixInverse()
+            to_row = screw.adjoint(screw.inverse(closure.row_frame))
             self.fixed[mine] = closure.covectors @ to_row
             if closure.first:
                 self.carried.append((mine, closure.first, self.fixed[mine]))

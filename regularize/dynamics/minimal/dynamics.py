@@ -73,12 +73,12 @@ class MinimalDynamics(ShortRepr, PartitionedKinematics):
 
     def _forces(self, pose: Pose, v: Array, tau: Array, bias: Array) -> Array:
         terms = pin.rnea(self.robot.model, self._data, pose.q, v, bias)
-        within = self.robot.passive.springs(self._data, pose.q) + self.dissipative(pose, v)
+        within = self.robot.passive.springs(pose.q) + self.dissipative(pose, v)
         return np.asarray(pose.transmission.T @ (terms - tau - within))
 
     def dissipative(self, pose: Pose, v: Array) -> Array:
         """Joint forces of damping and friction, shape (nv,)."""
-        return self.robot.passive.dissipative(self._data, pose.q, v, self.slip)
+        return self.robot.passive.dissipative(pose.q, v, self.slip)
 
     def acceleration(
         self, pose: Pose, v: Array, tau: Array, prescribed: Array | None = None
