@@ -40,7 +40,7 @@ def star(legs: int, base: str, straight: bool) -> Mechanism:
 
 def comes_early(robot: rg.Robot) -> bool:
     """Whether rows of a cluster come before some of their columns."""
-    found = machine_of(robot.model, robot.constraints, robot.rank, robot.massive)
+    found = machine_of(robot.tree, robot.constraints, robot.rank, robot.massive)
     assert found is not None
     step = step_sections(found[0])
     assert step is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -19,6 +21,7 @@ from regularize.pinocchio_model import split
 from regularize.pinocchio_model.machine_reading import machine_of, tree_of
 from regularize.pinocchio_model.rows import ConstraintRows
 
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
 needs_kernel = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")
 
 
@@ -33,17 +36,15 @@ def states(model: pin.Model) -> tuple[np.ndarray, np.ndarray]:
 def test_bodies_are_where_pinocchio_has_them_and_weigh_as_much() -> None:
     model = every_joint().copy()
     model.armature = np.linspace(0.0, 0.3, model.nv)
-    found = tree_of(model)
-    assert found is not None
-    parts, part_of = found
-    data = model.createData()
+    tree, data = tree_of(model), model.createData()
+    assert tree.known
     for q in states(model)[0]:
-        poses = poses_of(parts, q)
+        poses = poses_of(tree.parts, q)
         expected = split.mass_matrix(model, data, q)
         pin.forwardKinematics(model, data, q)
-        for j, b in enumerate(part_of):
+        for j, b in enumerate(tree.part_of):
             assert poses[b] == pytest.approx(data.oMi[j].homogeneous, abs=1e-12)
-        M = mass_matrix(parts, q, np.array(model.armature))
+        M = mass_matrix(tree.weighed(), q, tree.armature)
         assert pytest.approx(expected, rel=1e-10, abs=1e-10) == M
 
 
@@ -53,17 +54,46 @@ def test_a_mimic_joint_adds_to_the_mass_of_the_other() -> None:
         model.addJoint(parent, pin.JointModelRZ(), pin.SE3.Random(), f"j{k}")
         model.appendBodyToJoint(k + 1, pin.Inertia.Random(), pin.SE3.Random())
     model = pin.transformJointIntoMimic(model, 2, 3, -2.0, 0.3)
-    found, q = tree_of(model), np.array([0.3, -0.8])
-    assert found is not None
+    tree, q = tree_of(model), np.array([0.3, -0.8])
     expected = split.mass_matrix(model, model.createData(), q)
-    assert mass_matrix(found[0], q, np.zeros(2)) == pytest.approx(expected, rel=1e-10)
+    assert mass_matrix(tree.weighed(), q, np.zeros(2)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_steps_between_configurations_are_those_of_pinocchio() -> None:
+    model = every_joint()
+    space = tree_of(model).space
+    assert not space.flat
+    assert space.neutral == pytest.approx(pin.neutral(model))
+    for q, v in zip(*states(model), strict=True):
+        for step in (1e-9 * v, v, 3.0 * v):
+            end = pin.integrate(model, q, step)
+            assert space.integrate(q, step) == pytest.approx(end, abs=1e-12)
+            expected = pin.difference(model, q, end)
+            assert space.difference(q, end) == pytest.approx(expected, abs=1e-12)
+            rates = pin.dIntegrate(model, q, step, pin.ArgumentPosition.ARG1)
+            assert space.velocity_by_step(step) == pytest.approx(rates, abs=1e-12)
+
+
+@pytest.mark.parametrize(("name", "style"), [("rssr", "slack"), ("delta_universal", "rows")])
+def test_the_model_is_read_as_the_tree_that_it_was_made_of(name: str, style: str) -> None:
+    robot = rg.to_pinocchio(rg.reduce(massive(rg.load(ASSETS / f"{name}.urdf"))), style)
+    read, own = tree_of(robot.model), robot.tree
+    for key in ("names", "parents", "idx_qs", "nqs", "idx_vs", "nvs", "part_of", "nq", "nv"):
+        assert getattr(read, key) == getattr(own, key)
+    assert read.armature == pytest.approx(own.armature)
+    for one, other in zip(read.weighed(), own.weighed(), strict=True):
+        for key in ("kind", "parent", "coordinate", "rate"):
+            assert getattr(one, key) == getattr(other, key)
+        assert one.placement == pytest.approx(other.placement, abs=1e-15)
+        assert one.axis == pytest.approx(other.axis, abs=1e-15)
+        assert one.inertia == pytest.approx(other.inertia, abs=1e-14)
 
 
 @needs_kernel
 def test_the_kernel_knows_bodies_and_energies_as_pinocchio_does() -> None:
     model = every_joint()
-    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(model, rows, 0, True)
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     tables, data = tables_of(found[0]), model.createData()
     assert tables is not None

@@ -100,8 +100,8 @@ def joint_laws(loads: Loads) -> Laws | None:
         plain = plain or applied.forces is not None
     called = None
     if plain:
-        model, of_python = robot.model, partial(applied.of_functions, compiled=False)
-        called = CalledBack(of_python, model.nq, model.nv)
+        of_python = partial(applied.of_functions, compiled=False)
+        called = CalledBack(of_python, robot.nq, robot.nv)
         functions[2:] = _bits(called.address)
     return Laws(joints, closing, wrenches, functions, called)
 
@@ -114,7 +114,7 @@ def _bits(address: tuple[int, int]) -> Array:
 def _within_joints(robot: Robot) -> tuple[Array, Array] | None:
     """What acts within the joints: those of the tree, (7, nv), and those that close loops."""
     joints, closures = robot.passive.joints, robot.constraints.closures
-    laws: Array = np.zeros((7, robot.model.nv))
+    laws: Array = np.zeros((7, robot.nv))
     closing: Array = np.zeros((4, len(closures)))
     single: dict[int, int] = {
         closure.edge.columns[0]: i

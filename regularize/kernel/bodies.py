@@ -21,11 +21,14 @@ class Bodies:
         machine: The tree.
         part_of: The part that carries each body, the ground first.
         kernel: The compiled kernel on the machine's tables.
+
+    Attributes:
+        kernel: The same.
     """
 
     def __init__(self, machine: Machine, part_of: Sequence[int], kernel: Any) -> None:
         """Note in which frames the kernel has the parts."""
-        self._machine, self._kernel = machine, kernel
+        self._machine, self.kernel = machine, kernel
         self._part_of, self._parts = list(part_of), 1 + len(machine.parts)
 
     @cached_property
@@ -41,7 +44,7 @@ class Bodies:
 
     def _kernel_poses(self, q: Array) -> Array:
         """Poses of the parts as the kernel has them, shape (..., parts, 4, 4)."""
-        found = self._kernel.part_poses(q)
+        found = self.kernel.part_poses(q)
         found = found.reshape(*found.shape[:-1], self._parts, 12)
         poses = np.zeros((*found.shape[:-1], 4, 4))
         poses[..., :3, :3] = found[..., :9].reshape(*found.shape[:-1], 3, 3)
@@ -76,7 +79,7 @@ class Bodies:
         """
         poses, still = self._kernel_poses(q), np.zeros(np.shape(v)[-1])
         R, place = poses[..., :3, :3], poses[..., :3, 3]
-        twists = self._kernel.part_motions(q, v, still)[0].reshape(*place.shape[:-1], 6)
+        twists = self.kernel.part_motions(q, v, still)[0].reshape(*place.shape[:-1], 6)
         speed, turn = ((twists[..., k : k + 3, None] * R).sum(axis=-2) for k in (0, 3))
         mass, first = self._masses[:, 0], self._masses[:, 1:4]
         second = self._masses[:, [[4, 5, 6], [5, 7, 8], [6, 8, 9]]]

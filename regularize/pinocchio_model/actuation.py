@@ -95,7 +95,7 @@ class ActuatorSplit:
 
 def actuator_split(tree: ConstrainedTree, q: Array, actuation: Actuation) -> ActuatorSplit:
     """Free velocities at a configuration, by what the actuators see of them."""
-    free = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank).free
+    free = Split.of(tree.jacobian(q), tree.rank).free
     return actuation.split(free)
 
 

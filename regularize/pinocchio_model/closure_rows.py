@@ -99,22 +99,22 @@ class ClosureRows:
         places = (self.first, self.T_first_row, self.second, self.T_second_joint)
         return pin.FrameAnchorConstraintModel(model, *places)
 
-    def current(self, data: Any) -> Array:
-        """The covectors at the configuration of Pinocchio's data, shape (m, 6)."""
+    def current(self, poses: Poses) -> Array:
+        """The covectors where the bodies are, shape (m, 6)."""
         return self.covectors
 
-    def own_acceleration(self, data: Any, twist: Array) -> Array:
+    def own_acceleration(self, poses: Poses, twist: Array) -> Array:
         """What the closing joint's rates alone make of the relative acceleration, row frame, (6,).
 
         Args:
-            data: Pinocchio's data with positions.
+            poses: Where the bodies are.
             twist: Relative twist in the row frame, shape (6,).
         """
         return np.zeros(6)
 
-    def T_world_cut(self, data: Any) -> Array:
+    def T_world_cut(self, poses: Poses) -> Array:
         """The cut frame in the world, shape (4, 4)."""
-        return np.asarray((data.oMi[self.first] * self.T_first_cut).homogeneous)
+        return np.asarray(poses[self.first] @ self.cut_frame)
 
     @cached_property
     def _single(self) -> tuple[Array, Callable[[Array], float]] | None:

@@ -102,7 +102,7 @@ def balance_derivatives(
         a: Acceleration, shape (nv,).
         multipliers: They are held, shape (m,).
     """
-    nv, m = tree.model.nv, len(moving.covectors)
+    nv, m = tree.nv, len(moving.covectors)
     forces_dq, forces_dv, _ = pin.computeRNEADerivatives(tree.model, tree.data, q, v, a)
     result = np.zeros((nv + len(multipliers), 2 * nv))
     result[:nv, :nv] = forces_dq - moving.forces_by_q(multipliers)

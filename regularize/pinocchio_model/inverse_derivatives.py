@@ -139,7 +139,7 @@ def fully_actuated(
     Returns:
         None where one is left, or there is no kernel.
     """
-    nv, index = tree.model.nv, actuation.index
+    nv, index = tree.nv, actuation.index
     if tree.kernel is None or len(index) < nv - tree.rank:
         return None
     cost = np.zeros(nv)

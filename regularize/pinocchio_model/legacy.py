@@ -50,7 +50,7 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = 1e-6) -> list[Diagn
         states = (velocity, other @ one.T @ velocity)
         try:
             a, exact = (
-                robot.forward_dynamics(robot.q0, v, np.zeros(robot.model.nv))
+                robot.forward_dynamics(robot.q0, v, np.zeros(robot.nv))
                 for robot, v in zip((legacy, rows), states, strict=True)
             )
         except NoInertia:  # nothing can be compared

@@ -53,7 +53,7 @@ class PassiveForces:
     def springs(self, q: Array) -> Array:
         """Joint forces of springs, shape (nv,)."""
         if not self.joints.stores:
-            return np.zeros(self.coordinates.model.nv)
+            return np.zeros(self.coordinates.tree.nv)
         rates = self._rates(q, self.joints.stiffness)
         return np.asarray(rates.T @ self.joints.springs(self._positions(q)))
 
@@ -65,15 +65,15 @@ class PassiveForces:
         """Joint coordinates, of closing joints those that have a spring, shape (n,)."""
         x = self.coordinates.of_tree(q)
         for closure, columns in self._closing(self.joints.stiffness):
-            x[columns] = closure.position(self.tree.poses(q))
+            x[columns] = closure.position(self.tree.states.poses(q))
         return x
 
     def _rates(self, q: Array, wanted: Array) -> Array:
         """Rates of joint coordinates by the velocity, of closing joints the wanted, (n, nv)."""
         rates = self.coordinates.rates.copy()
         for closure, columns in self._closing(wanted):
-            between = self.tree.between(q, closure.first, closure.second)
-            rates[columns] = closure.rates(self.tree.poses(q), between)
+            between = self.tree.states.between(q, closure.first, closure.second)
+            rates[columns] = closure.rates(self.tree.states.poses(q), between)
         return rates
 
     def _closing(self, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId]]]:

@@ -29,7 +29,6 @@ from regularize.pinocchio_model.constraints import close_loops, follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
-from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.massless_motion import naming, require_mass
 from regularize.pinocchio_model.passive_forces import PassiveForces
@@ -47,6 +46,7 @@ class Robot(ActuatedTree):
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
+        places: For each body the model's joint that carries it, and its frame in the joint's.
         visual_model: ``pinocchio.GeometryModel`` of the shapes for show, where it was asked for.
         collision_model: The same of the shapes for collisions.
     """
@@ -56,6 +56,7 @@ class Robot(ActuatedTree):
     findings: tuple[Diagnostic, ...]
     _coordinates: ModelCoordinates = field(repr=False)
     _made: Callable[..., Robot] = field(repr=False)
+    places: Mapping[str, tuple[int, Array]] = field(repr=False)
     visual_model: Any = field(default=None, repr=False)
     collision_model: Any = field(default=None, repr=False)
 
@@ -66,7 +67,7 @@ class Robot(ActuatedTree):
     def __repr__(self) -> str:
         """The robot in one line."""
         return (
-            f"<Robot {shortened(self.model.name)!r}: nq {self.model.nq}, nv {self.model.nv}, "
+            f"<Robot {shortened(self.tree.name)!r}: nq {self.nq}, nv {self.nv}, "
             f"{self.rows} rows of rank {self.rank}, style {self.style!r}, {self.computed_by}>"
         )
 
@@ -163,22 +164,19 @@ class Robot(ActuatedTree):
             frequency: :math:`\omega` in rad/s.
             damping: :math:`\zeta`; 1 lets errors decay without oscillation.
         """
-        terms = Stabilization(self.residual(q), frequency, damping)
+        decay = Stabilization(self.residual(q), frequency, damping)
         (v,) = self._given(v=v)
-        wanted = terms.of(self.jacobian(q) @ v)
+        wanted = decay.of(self.jacobian(q) @ v)
         found = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
         if found is not None:
             return np.asarray(found)
         q, tau = self._given(q=q, tau=tau)
-        jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
-        bias = bias + wanted
+        terms = self.states.terms(q, v)
         if self.massive and self.rank == self.rows:
-            model, data = self.model, self.data
-            return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
-        force = tau - pin.nonLinearEffects(self.model, self.data, q, v)
-        M = mass_matrix(self.model, self.data, q)
+            return terms.acceleration(tau, wanted)
+        parts = Split.of(terms.jacobian, self.rank)
         with self.massive_motion():
-            return Split.of(jacobian, self.rank).response(M, force, -bias)
+            return parts.response(terms.M, tau - terms.needed, -terms.bias - wanted)
 
     @checked
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
@@ -212,16 +210,7 @@ class Robot(ActuatedTree):
     @checked
     def energies(self, q: Array, v: Array) -> tuple[float, float]:
         """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
-        if self.bodies is not None:
-            kinetic, gravity = map(float, self.bodies.energies(q, v))
-            return kinetic, gravity + self.passive.energy(q)
-        model, data = self.model, self.data
-        if np.any(model.armature):
-            # Pinocchio's own function leaves the rotors of some types of joints out.
-            kinetic = 0.5 * float(v @ mass_matrix(model, data, q) @ v)
-        else:
-            kinetic = float(pin.computeKineticEnergy(model, data, q, v))
-        gravity = float(pin.computePotentialEnergy(model, data, q))
+        kinetic, gravity = self.states.energies(q, v)
         return kinetic, gravity + self.passive.energy(q)
 
     @cached_property
@@ -269,11 +258,10 @@ class Robot(ActuatedTree):
         if found is not None:
             return np.asarray(found)
         q, v = self._given(q=q, v=v)
-        free = self.split(q).free
-        M = mass_matrix(self.model, self.data, q)
+        free, M = self.split(q).free, self.states.terms(q, v).M
         with self.massive_motion():
             require_mass(M, free)
-        return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ np.asarray(v))))
+        return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ v)))
 
     @checked
     def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
@@ -321,7 +309,7 @@ class Robot(ActuatedTree):
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
         result = self._coordinates.of_tree(q)
-        poses = self.poses(q)
+        poses = self.states.poses(q)
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:
                 columns = list(closure.edge.columns)

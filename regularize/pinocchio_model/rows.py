@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.closure_rows import ClosureRows
+from regularize.pinocchio_model.closure_rows import ClosureRows, DataPoses
 from regularize.pinocchio_model.library import pin
+from regularize.pinocchio_model.spanning_tree import SpanningTree
 
 
 class AnchorData(threading.local):
@@ -34,17 +35,17 @@ class ConstraintRows:
     """All rows of a model: those of the closures, then those of the couplings.
 
     Args:
-        model: The Pinocchio model.
+        tree: The tree.
         closures: The closures.
         coupling: Rows of the couplings on velocities, shape (C, nv).
         targets: Their values on the model's coordinates, shape (C,).
     """
 
     def __init__(
-        self, model: Any, closures: Sequence[ClosureRows], coupling: Array, targets: Array
+        self, tree: SpanningTree, closures: Sequence[ClosureRows], coupling: Array, targets: Array
     ) -> None:
         """Stack the covectors of all closures."""
-        self.model, self.closures = model, tuple(closures)
+        self.tree, self.closures = tree, tuple(closures)
         total = sum(len(c.covectors) for c in closures)
         self.projection = np.zeros((total, 6 * len(closures)))
         row = 0
@@ -53,7 +54,12 @@ class ConstraintRows:
             self.projection[row : row + count, 6 * i : 6 * i + 6] = closure.covectors
             row += count
         self.coupling, self.targets = coupling, targets
-        self._no_acceleration = np.zeros(model.nv)
+        self._no_acceleration = np.zeros(tree.nv)
+
+    @property
+    def model(self) -> Any:
+        """The tree as a ``pinocchio.Model``."""
+        return self.tree.model
 
     @cached_property
     def anchors(self) -> Any:
@@ -84,7 +90,7 @@ class ConstraintRows:
             anchor.calc(self.model, data, anchor_data)
         twists = pin.getConstraintsJacobian(self.model, data, self.anchors, self._own.datas)
         # Pinocchio gives a vector where there is one velocity.
-        rows = self.projection @ twists.reshape(self.projection.shape[1], self.model.nv)
+        rows = self.projection @ twists.reshape(self.projection.shape[1], self.tree.nv)
         return np.vstack([rows, self.coupling]) if len(self.coupling) else rows
 
     def bias(self, data: Any, q: Array, v: Array) -> Array:
@@ -119,5 +125,6 @@ class ConstraintRows:
             coupled: Errors of the couplings, shape (C,).
         """
         pin.forwardKinematics(self.model, data, q)
-        errors = [closure.current(data) @ closure.error(data) for closure in self.closures]
+        poses = DataPoses(data)
+        errors = [closure.current(poses) @ closure.error(data) for closure in self.closures]
         return np.concatenate([*errors, coupled])

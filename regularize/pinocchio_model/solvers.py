@@ -19,31 +19,15 @@ from regularize.kernel.machine import Machine
 from regularize.kernel.posing import mass_matrix as mass_matrix_of_parts
 from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.closure_rows import DataPoses, Poses
 from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.machine_reading import machine_of, tree_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
+from regularize.pinocchio_model.spanning_tree import SpanningTree
 from regularize.pinocchio_model.split import Split, mass_matrix
+from regularize.pinocchio_model.tree_states import TreeStates, Workspace
 
 #: Acceleration from configuration, velocity and joint forces.
 Acceleration = Callable[..., Array]
-
-
-class Workspace(threading.local):
-    """What Pinocchio writes to while it computes: every thread has its own.
-
-    Args:
-        model: The model.
-    """
-
-    def __init__(self, model: Any) -> None:
-        """Make room when a thread needs it: it grows with the third power of the velocities."""
-        self._model = model
-
-    @cached_property
-    def data(self) -> Any:
-        """The thread's ``pinocchio.Data``."""
-        return self._model.createData()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,31 +35,51 @@ class ConstrainedTree:
     """A spanning tree with the rows that close its loops: what an acceleration is solved from.
 
     Attributes:
-        model: The spanning tree.
+        tree: The spanning tree.
         constraints: The rows.
         style: One of ``robot.STYLES``; see ``styles``.
-        constraint_models: Constraints for Pinocchio's own solvers; empty in the style ``rows``.
         proximal_settings: In the style ``legacy`` the settings that its redundant rows need.
         rank: Number of independent rows at generic configurations.
         massive: Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it.
     """
 
-    model: Any
+    tree: SpanningTree = field(repr=False)
     constraints: ConstraintRows = field(repr=False)
     style: str
-    constraint_models: Any
     proximal_settings: Any
     rank: int
     massive: bool
+    _models: Callable[[Any], Any] = field(repr=False)
+
+    @property
+    def model(self) -> Any:
+        """The tree as a ``pinocchio.Model``."""
+        return self.tree.model
+
+    @property
+    def nq(self) -> int:
+        """Length of configurations."""
+        return self.tree.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of velocities."""
+        return self.tree.nv
+
+    @cached_property
+    def constraint_models(self) -> Any:
+        """Constraints for Pinocchio's own solvers; empty in the style ``rows``."""
+        return self._models(self.model)
 
     @cached_property
     def _workspace(self) -> Workspace:
-        return Workspace(self.model)
+        return Workspace(self.tree)
 
     @cached_property
     def machine(self) -> tuple[Machine, list[int]] | None:
         """What the kernel computes with, and the part of each joint; None where it knows none."""
-        return machine_of(self.model, self.constraints, self.rank, self.massive)
+        tree = tree_of(self.model) if self.tree.changed else self.tree
+        return machine_of(tree, self.constraints, self.rank, self.massive)
 
     @cached_property
     def tables(self) -> Tables | None:
@@ -88,36 +92,11 @@ class ConstrainedTree:
         return None if Kernel is None or self.tables is None else compiled(self.tables)
 
     @cached_property
-    def bodies(self) -> Bodies | None:
-        """The bodies as the compiled kernel knows them; None where it does not."""
-        if self.kernel is None or self.machine is None:
-            return None
-        return Bodies(*self.machine, self.kernel)
-
-    def poses(self, q: Array) -> Poses:
-        """Where the bodies are at a configuration."""
-        if self.bodies is not None:
-            return self.bodies.poses(q)
-        pin.forwardKinematics(self.model, self.data, q)
-        return DataPoses(self.data)
-
-    def between(self, q: Array, first: int, second: int) -> Array:
-        """Twist of a body against another by velocities, about the ground's origin, (6, nv).
-
-        Args:
-            q: Configuration, shape (nq,).
-            first: Joint of the tree before the other body; 0 is the ground.
-            second: Joint before the body.
-        """
-        if self.bodies is not None:
-            return self.bodies.between(q, first, second)
-        model, data, world = self.model, self.data, pin.ReferenceFrame.WORLD
-        pin.computeJointJacobians(model, data, q)
-        one, two = (
-            pin.getJointJacobian(model, data, joint, world) if joint else np.zeros((6, model.nv))
-            for joint in (first, second)
-        )
-        return np.asarray(two - one)
+    def states(self) -> TreeStates:
+        """What is computed of the tree at states."""
+        known = None if self.kernel is None else self.machine
+        bodies = None if known is None else Bodies(*known, self.kernel)
+        return TreeStates(self.tree, self.constraints, self._workspace, bodies)
 
     @property
     def computed_by(self) -> str:
@@ -151,7 +130,7 @@ class ConstrainedTree:
             raise ModelError(f"states are rows of arrays of one length; got {sorted(shapes)}")
         states = zip(q, v, tau, strict=True)
         each = [self._accelerate(*self._given(q=q, v=v, tau=tau)) for q, v, tau in states]
-        return np.array(each).reshape(len(q), self.model.nv)
+        return np.array(each).reshape(len(q), self.nv)
 
     @property
     def data(self) -> Any:
@@ -160,7 +139,7 @@ class ConstrainedTree:
 
     def _given(self, **states: Array) -> tuple[Array, ...]:
         """States by name, checked: arrays of the model's lengths, of finite numbers."""
-        return tuple(state(self.model, name, value) for name, value in states.items())
+        return tuple(state(self, name, value) for name, value in states.items())
 
     def _data_of(self, given: Any) -> Any:
         """The caller's ``pinocchio.Data``, or the thread's own where there is none.
@@ -196,31 +175,32 @@ class ConstrainedTree:
 
 def acceleration_of(tree: ConstrainedTree) -> Acceleration:
     """The acceleration of a tree under its rows, by the solver that suits its style."""
-    model, rows = tree.model, tree.constraints
-    if len(rows) == 0 and tree.massive:
-        return lambda q, v, tau: np.array(pin.aba(model, tree.data, q, v, tau))
-    if tree.style == "legacy" and tree.massive and not len(rows.coupling):
+    rows = tree.constraints
+    if tree.style == "legacy" and tree.massive and len(rows) and not len(rows.coupling):
         return _proximal(tree)
     if tree.rank < len(rows) or not tree.massive:
         return lambda q, v, tau: null_space_acceleration(tree, q, v, tau)
+    if tree.kernel is not None:
+        return lambda q, v, tau: tree.states.terms(q, v).acceleration(tau)
+    if len(rows) == 0:
+        return lambda q, v, tau: np.array(pin.aba(tree.model, tree.data, q, v, tau))
     if tree.style in ("anchors", "slack") and not len(rows.coupling):
         return _cholesky(tree)
 
     def exact(q: Array, v: Array, tau: Array) -> Array:
         data = tree.data
         jacobian, bias = rows.jacobian_and_bias(data, q, v)
-        return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
+        return np.array(pin.forwardDynamics(tree.model, data, q, v, tau, jacobian, bias, 0.0))
 
     return exact
 
 
-def is_massive(model: Any, q: Array) -> bool:
+def is_massive(tree: SpanningTree, q: Array) -> bool:
     """Whether the mass matrix of the tree is regular at a configuration, to 1e-11 of its scale."""
-    found = tree_of(model)
-    if found is None:
-        M = mass_matrix(model, model.createData(), q)
+    if tree.known:
+        M = mass_matrix_of_parts(tree.weighed(), q, tree.armature)
     else:
-        M = mass_matrix_of_parts(found[0], q, np.array(model.armature))
+        M = mass_matrix(tree.model, tree.model.createData(), q)
     scale = np.sqrt(np.abs(np.diag(M)))
     if np.any(scale == 0.0):
         return False
@@ -234,10 +214,9 @@ def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Arra
     For dependent rows and for trees with massless ends, where the mass matrix is singular although
     the mechanism has mass in every direction in which it can move.
     """
-    jacobian, bias = tree.constraints.jacobian_and_bias(tree.data, q, v)
-    force = tau - pin.nonLinearEffects(tree.model, tree.data, q, v)
-    M = mass_matrix(tree.model, tree.data, q)
-    return Split.of(jacobian, tree.rank).response(M, force, -bias)
+    terms = tree.states.terms(q, v)
+    parts = Split.of(terms.jacobian, tree.rank)
+    return parts.response(terms.M, tau - terms.needed, -terms.bias)
 
 
 class Factorisation(threading.local):

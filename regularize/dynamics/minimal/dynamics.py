@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.minimal.kinematics import (
     PartitionedKinematics,
@@ -33,6 +32,7 @@ from regularize.model.graph import actuated_coordinates, coordinate_names
 from regularize.model.massless import no_inertia
 from regularize.model.short_repr import ShortRepr
 from regularize.pinocchio_model.exporting import to_pinocchio
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.massless_motion import idle_motion
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import Choice, NotIndependent, columns_of
@@ -134,7 +134,7 @@ class MinimalDynamics(ShortRepr, PartitionedKinematics):
             ModelError: The motors cannot produce the motion.
         """
         columns = self.known if actuated is None else columns_of(self.names, tuple(actuated))
-        nothing = np.zeros(self.robot.model.nv)
+        nothing = np.zeros(self.robot.nv)
         needed = self.mass_matrix(pose) @ known + self.forces(pose, v, nothing)
         by_motors = pose.transmission[columns].T
         tau = nothing.copy()
@@ -236,7 +236,7 @@ def velocity_names(robot: Robot) -> tuple[str, ...]:
     """Name of the joint coordinate that every velocity of the model belongs to."""
     mechanism = robot.reduction.mechanism
     present = np.any(robot.passive.coordinates.rates, axis=1).tolist()
-    names = [""] * robot.model.nv
+    names = [""] * robot.nv
     every, start = coordinate_names(mechanism), 0
     for joint in mechanism.joints:
         if all(present[start : start + joint.freedoms]):
@@ -244,10 +244,10 @@ def velocity_names(robot: Robot) -> tuple[str, ...]:
                 names[robot.velocity_index(joint.name, freedom)] = every[start + freedom]
         start += joint.freedoms
     # Parts of a joint that is cut in the middle keep the model's own names.
-    for j in range(1, robot.model.njoints):
-        start = robot.model.idx_vs[j]
-        for k in range(robot.model.nvs[j]):
-            names[start + k] = names[start + k] or f"{robot.model.names[j]}[{k}]"
+    for j in range(1, robot.tree.njoints):
+        start = robot.tree.idx_vs[j]
+        for k in range(robot.tree.nvs[j]):
+            names[start + k] = names[start + k] or f"{robot.tree.names[j]}[{k}]"
     return tuple(names)
 
 

@@ -34,7 +34,7 @@ class MinimalCoordinates:
     ) -> None:
         """Close the loops at the reference."""
         self.dynamics, self.explicit = dynamics, explicit
-        nothing = np.zeros(dynamics.robot.model.nv)
+        nothing = np.zeros(dynamics.robot.nv)
         self.forces: JointForces = (lambda t, q, v: nothing) if forces is None else forces
         lossy = dynamics.robot.passive.joints.dissipates
         self._works = forces is not None or bool(dynamics.driven) or lossy
@@ -45,7 +45,7 @@ class MinimalCoordinates:
         self._motions = [dynamics.forced[dynamics.names[c]] for c in self.driven]
         self._offset = dynamics.positions(dynamics.reference, self.driven)
         self._follower = Follower(dynamics)
-        self._flat = dynamics.robot.model.nq == dynamics.robot.model.nv
+        self._flat = dynamics.robot.nq == dynamics.robot.nv
         # Where the integrated and the prescribed coordinates are among the known ones.
         self._free, self._driven = np.array(dynamics.free, int), np.array(dynamics.driven, int)
 

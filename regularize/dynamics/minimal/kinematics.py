@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from regularize.dynamics.minimal.pose import Pose as Pose
@@ -32,6 +31,7 @@ from regularize.manifold.driving import drive
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import ROUNDING
 from regularize.pinocchio_model.constraints import RobotConstraints
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import Choice, choose, columns_of
 
@@ -175,7 +175,7 @@ class PartitionedKinematics:
         q = self.whole.configuration(x)
         jacobian = self.robot.jacobian(q)
         rows, dependent, given, units = self._split
-        transmission = np.zeros((self.robot.model.nv, len(self.known)))
+        transmission = np.zeros((self.robot.nv, len(self.known)))
         transmission[self.known, range(len(self.known))] = 1.0
         if not len(rows):
             return Pose(x, q, transmission, 1.0, np.zeros((0, 0)), 1.0)
@@ -226,7 +226,7 @@ class PartitionedKinematics:
             known = v[self.known]
             return np.asarray(pose.bend @ known @ known)
         rows, dependent, _, _ = self._split
-        b = np.zeros(self.robot.model.nv)
+        b = np.zeros(self.robot.nv)
         b[dependent[0]] = -pose.inverse @ self.robot.bias(pose.q, v)[rows[:, 0]]
         return b
 
@@ -243,7 +243,7 @@ def choice_at(
     Raises:
         SingularConfiguration: Coordinates chosen there would not do elsewhere.
     """
-    expected = robot.model.nv - robot.reduction.mobility
+    expected = robot.nv - robot.reduction.mobility
     choice = choose(robot.jacobian(q) * units, names, columns_of(names, locked), rtol)
     if len(choice.dependent) < expected:
         raise SingularConfiguration(

@@ -81,7 +81,7 @@ class PathMotion:
         """
         path = self.path
         if q is not None and not isinstance(q, Mapping):
-            q = path.robot.coordinates(vector("q", q, path.robot.model.nq))
+            q = path.robot.coordinates(vector("q", q, path.robot.nq))
         s = 0.0 if q is None else path.locate(q)
         at = np.array([s])
         if rates:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
 
 
@@ -24,7 +24,7 @@ class States:
         self._columns: list[int] = []
         self._groups = []
         for joint in robot.joints:
-            start = int(robot.model.idx_vs[joint.index])
+            start = int(robot.tree.idx_vs[joint.index])
             for edge in joint.edges:
                 columns = list(edge.columns)
                 if edge.group and edge.freedoms:
@@ -38,13 +38,13 @@ class States:
         """Configurations of the model, shape (N, nq), from joint coordinates (N, n)."""
         if self._groups:
             return np.array([self.robot.configuration(sample) for sample in q])
-        result = np.zeros((len(q), self.robot.model.nq))
+        result = np.zeros((len(q), self.robot.nq))
         result[:, self._entries] = q[:, self._columns]
         return result
 
     def velocities(self, q: Array, v: Array) -> Array:
         """Velocities of the model, shape (N, nv), from joint velocities at coordinates (N, n)."""
-        result = np.zeros((len(q), self.robot.model.nv))
+        result = np.zeros((len(q), self.robot.nv))
         result[:, self._entries] = v[:, self._columns]
         for edge, start, reverse in self._groups:
             columns = list(edge.columns)
