@@ -243,6 +243,12 @@ def adapters() -> Mapping[str, Adapter]:
     return MappingProxyType(found)
 
 
+def adapter_named(name: str | None) -> Adapter | None:
+    """The format of a name, None where there is none; only other names ask other packages."""
+    builtin = next((adapter for adapter in BUILTIN if adapter.name == name), None)
+    return adapters().get(name or "") if builtin is None else builtin
+
+
 def builtin_of(head: bytes, suffix: str) -> Adapter | None:
     """The one built-in format that both the first bytes and the suffix of a file belong to.
 

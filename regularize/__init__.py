@@ -63,14 +63,13 @@ if TYPE_CHECKING:
     from regularize.statics.reactions import reactions as reactions
     from regularize.statics.self_stress import self_stress as self_stress
 
-    __version__: str
-
 from regularize.displayed import did_you_mean
 from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.errors import ModelError as ModelError
 from regularize.errors import ReadError as ReadError
 from regularize.errors import RegularizeError as RegularizeError
 from regularize.errors import UnknownFormat as UnknownFormat
+from regularize.version import __version__ as __version__
 
 _HOME = {
     "Assembly": "manifold.assembly",
@@ -137,10 +136,6 @@ __all__ = sorted(
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module when it is first asked for."""
-    if name == "__version__":
-        from regularize.version import installed_version  # looks among all that is installed
-
-        return installed_version()
     if name not in _HOME:
         if name.startswith("__"):
             raise AttributeError(f"module 'regularize' has no attribute {name!r}")

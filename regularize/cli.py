@@ -124,9 +124,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     if getattr(arguments, "version", False):
-        from regularize.version import installed_version
+        from regularize.version import __version__
 
-        sys.stdout.write(f"regularize {installed_version()}\n")
+        sys.stdout.write(f"regularize {__version__}\n")
         return 0
     if not hasattr(arguments, "run"):
         with streams.prepared():

@@ -53,7 +53,8 @@ def load(
         if loops is not None:
             options["loops"] = loops
         mechanism = read(source, format=format, **options)
-        if any(body.inertia is None and body.geometry for body in mechanism.bodies):
+        massless = (body for body in mechanism.bodies if body.inertia is None and body.geometry)
+        if any(body.name != mechanism.ground for body in massless):
             from regularize.model.density import with_materials  # files of shapes are opened there
 
             mechanism = with_materials(mechanism)

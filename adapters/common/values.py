@@ -116,11 +116,22 @@ class Value(Located):
         """The entries of a list that is a member of a mapping; none where it is absent."""
         return self.maybe(key, Value.items) or []
 
+    @property
+    def _word(self) -> str | None:
+        """The string that it is; None where it is none."""
+        return self.raw if isinstance(self.raw, str) else None
+
+    @property
+    def _numeral(self) -> Any:
+        """What it is as a number."""
+        return self.raw
+
     def text(self) -> str:
         """A string; in YAML any word."""
-        if not isinstance(self.raw, str):
+        word = self._word
+        if word is None:
             raise self._expected("a string")
-        return self.raw
+        return word
 
     def texts(self) -> list[str]:
         """A list of strings."""
@@ -135,12 +146,12 @@ class Value(Located):
 
     def number(self) -> float:
         """A finite number."""
-        data = self.data
+        given = self._numeral
         try:
-            number = float(data) if isinstance(data, int | float) else math.nan
+            number = float(given) if isinstance(given, int | float) else math.nan
         except OverflowError:
             number = math.nan
-        if isinstance(data, bool) or not math.isfinite(number):
+        if isinstance(given, bool) or not math.isfinite(number):
             raise self._expected("a finite number")
         return number
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -34,23 +34,17 @@ class YamlValue(Value):
         except (yaml.YAMLError, ValueError) as error:
             raise self.error("holds a value that plain YAML does not have") from error
 
-    def text(self) -> str:
-        """Any word."""
-        return str(self.raw.value) if isinstance(self.raw, yaml.ScalarNode) else super().text()
+    @property
+    def _word(self) -> str | None:
+        return str(self.raw.value) if isinstance(self.raw, yaml.ScalarNode) else None
 
-    def number(self) -> float:
-        """A finite number."""
-        written = self.data
-        if not isinstance(written, str):
-            return super().number()
+    @property
+    def _numeral(self) -> Any:
         # YAML 1.1 takes numbers such as 1e-3 for words.
-        try:
-            number = float(written)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise self._expected("a finite number")
-        return number
+        data = self.data
+        with suppress(ValueError):
+            return float(data) if isinstance(data, str) else data
+        return None
 
 
 def read_yaml(path: str, expected: str) -> YamlValue:

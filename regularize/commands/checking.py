@@ -33,7 +33,7 @@ from regularize.render import (
 from regularize.render.summary import SummaryLine
 from regularize.report.batch import in_parallel
 from regularize.report.suppression import Suppression
-from regularize.version import SCHEMAS, installed_version
+from regularize.version import SCHEMAS, __version__
 
 ANALYSIS = (
     *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
@@ -222,7 +222,7 @@ class Checking:
 
 def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Reports under ``reports``, however many; a single one's own entries stand at the top too."""
-    tool = {"name": "regularize", "version": installed_version()}
+    tool = {"name": "regularize", "version": __version__}
     whole = {"schema_version": SCHEMAS["report"], "tool": tool, "reports": reports}
     return {**reports[0], **whole} if len(reports) == 1 else whole
 

@@ -22,7 +22,7 @@ from regularize.reduction.missed_rows import nearest_entry
 from regularize.reduction.reduce import Reduction
 from regularize.report.held_bodies import held_entries
 from regularize.verification.writing import write_verified
-from regularize.version import SCHEMAS, installed_version
+from regularize.version import SCHEMAS, __version__
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
     special = special_lengths(reduction) if reduction.numerical else ()
     return {
         "schema_version": SCHEMAS["reduction"],
-        "tool": {"name": "regularize", "version": installed_version()},
+        "tool": {"name": "regularize", "version": __version__},
         "model": {"name": mechanism.name, "path": mechanism.path, "format": mechanism.format},
         "mobility": {
             "actual": reduction.mobility,

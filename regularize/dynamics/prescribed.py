@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.dynamics.expression import parse
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation
-from regularize.manifold.driving import drive
-from regularize.pinocchio_model.constraints import RobotConstraints
-from regularize.pinocchio_model.robot import Robot
-from regularize.reduction.pivoting import NotIndependent, tied
+
+if TYPE_CHECKING:
+    from regularize.pinocchio_model.robot import Robot
 
 #: A prescribed motion: time to position, velocity and acceleration.
 Prescribed: TypeAlias = Callable[[float], tuple[float, float, float]]
@@ -47,6 +44,8 @@ def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
         ModelError: It is no expression, no table that lasts as long, or gives no finite numbers.
     """
     if isinstance(motion, str):
+        from regularize.dynamics.expression import parse  # loaded where something is driven
+
         found = parse(motion)
     elif callable(motion):
         found = _differentiated(motion)
@@ -169,6 +168,12 @@ class Drives:
             NotIndependent: The motions of some of the joints follow from each other.
             ModelError: The loops do not let them get there.
         """
+        # Loaded where something is driven.
+        from regularize.manifold.continuation import Continuation
+        from regularize.manifold.driving import drive
+        from regularize.pinocchio_model.constraints import RobotConstraints
+        from regularize.reduction.pivoting import NotIndependent, tied
+
         free = robot.split(q).free
         dependent = tied(free[self.velocities], robot.reduction.rtol)
         if dependent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,13 +24,15 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
-from regularize.reduction.descent import Lowest
 from regularize.reduction.facts import Closing
-from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting
+
+if TYPE_CHECKING:
+    from regularize.reduction.descent import Lowest
+    from regularize.reduction.held import Held
 
 #: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
 Ungrouped: TypeAlias = Literal["noise", "undecided", "shaky", "singular"]

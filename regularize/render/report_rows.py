@@ -14,7 +14,7 @@ from regularize.render.references import References
 from regularize.report.analysis import Analysis
 from regularize.report.rules import rule
 from regularize.report.words import LISTED, listed
-from regularize.version import installed_version
+from regularize.version import __version__
 
 #: Kinds of loops that get a table, nearly all of them folded.
 MOST_LOOPS = 10 * loop_view.SHOWN
@@ -239,7 +239,7 @@ def _remedies(report: Analysis) -> Iterator[str]:
 def footer(report: Analysis) -> Iterator[str]:
     """What made the report, and what it rests on."""
     r = report.reduction
-    sentences = [f"regularize {installed_version()}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
+    sentences = [f"regularize {__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
     for text in (view.kinds(report), view.evidence(report)):
         if text:
             sentences.append(text)

@@ -11,7 +11,7 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.report.analysis import Analysis
 from regularize.report.rules import RULES, Rule
 from regularize.report.suppression import Suppressed, fingerprint
-from regularize.version import installed_version
+from regularize.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -35,7 +35,7 @@ def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     index = {rule.code: i for i, rule in enumerate(rules)}
     driver = {
         "name": "regularize",
-        "semanticVersion": installed_version(),
+        "semanticVersion": __version__,
         "rules": [_rule(rule) for rule in rules],
     }
     run = {

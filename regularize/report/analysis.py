@@ -42,7 +42,7 @@ from regularize.statics.cures import cures, freeing
 from regularize.statics.joint_changes import JointChange
 from regularize.statics.per_joint import PerJoint
 from regularize.statics.reactions import Reaction, reactions
-from regularize.version import SCHEMAS, installed_version
+from regularize.version import SCHEMAS, __version__
 
 #: Changes of joint types that are proposed.
 CURES = 3
@@ -242,7 +242,7 @@ class Analysis:
         here = sum(cell.here.rank for cell in r.cells)
         return {
             "schema_version": SCHEMAS["report"],
-            "tool": {"name": "regularize", "version": installed_version()},
+            "tool": {"name": "regularize", "version": __version__},
             "model": {
                 "path": mechanism.path,
                 "format": mechanism.format,
