@@ -26,7 +26,7 @@ from regularize.model.mechanism import Mechanism
 GROUP = "regularize.adapters"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Adapter:
     """One format: how to recognise it, and which functions read and write it.
 
@@ -143,7 +143,7 @@ BUILTIN: tuple[Adapter, ...] = (
         name="json",
         title="The project's own JSON, complete and lossless",
         suffixes=(".json",),
-        reader="regularize.adapters.native.native:read",
+        reader="regularize.adapters.native.read:read",
         patcher="regularize.adapters.native.patch:NativePatcher",
         writer="regularize.adapters.native.native:write",
         sniff=is_native,

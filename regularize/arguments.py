@@ -26,7 +26,7 @@ UNBOUNDED = ("max_step",)
 LENGTHS = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Kind:
     """What values of an argument are like.
 

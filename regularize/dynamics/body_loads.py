@@ -51,7 +51,7 @@ class BodyLoad:
             raise ModelError(f"the axes of a load are 'ground' or 'body'; got {self.axes!r:.60}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BodyLoads:
     """What acts on bodies of a robot.
 

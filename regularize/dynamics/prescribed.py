@@ -109,7 +109,7 @@ def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> 
     return lambda t: (float(spline(t)), float(spline(t, 1)), float(spline(t, 2)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Drives:
     """Coordinates of a model that follow prescribed motions.
 

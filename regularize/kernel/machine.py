@@ -18,7 +18,7 @@ CLOSINGS = ("nothing", "hinge", "screw", "ball", "free", "several")
 _FREEDOMS = {"turn": 1, "circle": 1, "slide": 1, "ball": 3, "free": 6, "plane": 3}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MovingPart:
     """One elementary motion of the tree, and the body behind it.
 
@@ -54,7 +54,7 @@ class MovingPart:
         return _FREEDOMS[self.kind]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Loop:
     """A closure between two parts.
 
@@ -81,7 +81,7 @@ class Loop:
     covectors: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Machine:
     """A tree of parts with closed loops.
 

@@ -14,7 +14,7 @@ from regularize.lie.screw import Array
 GROUPS = {"ball": np.eye(6)[:, 3:], "free": np.eye(6), "plane": np.eye(6)[:, [0, 1, 5]]}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posed:
     """Parts, columns and rows about the origin of the ground, linear parts first.
 

@@ -28,7 +28,7 @@ def names(of: str) -> tuple[str, ...]:
     return tuple(re.findall(r"X\((\w+)", found[1]))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tables:
     """Tables of a machine, as the C code reads them.
 

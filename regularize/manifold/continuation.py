@@ -41,7 +41,7 @@ ASIDE = CONTRACTING
 EASY = 0.05
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Stepped:
     """Configurations after one step of continuation.
 

@@ -48,7 +48,7 @@ class Convergence(IntEnum):
     OPEN = 2  #: It did not converge, which says nothing about whether there is a solution.
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Projected:
     """Configurations after a projection.
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from regularize.pinocchio_model.world_rows import WorldRows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ActuatedTree(ConstrainedTree, ABC):
     """A tree with its rows, some of whose joints are actuated.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from regularize.reduction.numerical import Numerical
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cell:
     """A cell with everything that was derived for it.
 

@@ -11,10 +11,9 @@ import numpy as np
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.connections import DisjointSets
 from regularize.model.cycles import Cycle, minimum_cycle_basis
-from regularize.model.graph import ColumnId, EdgeId
+from regularize.model.graph import EdgeId
 from regularize.reduction.classification import loop_algebra, topological_redundancy
 from regularize.reduction.closing import close_part
 from regularize.reduction.cuts import (
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 Ungrouped: TypeAlias = Literal["noise", "undecided", "shaky", "singular"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part:
     """A biconnected part with its reduced constraints.
 
@@ -204,14 +203,11 @@ def with_rank(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     """The part with the rank of its own loop equations at the configurations of its cell."""
     graph = setting.graph
     cut = {c.edge.index for c in part.cuts}
-    tree = [e for e in part.edges if e not in cut]
-    loops = LoopKinematics(graph, part.edges, tree)
-    if loops.freedoms == mobility.freedoms and 6 * len(loops.chords) == mobility.equations:
+    columns, own = graph.columns(mobility.edges), graph.columns(sorted(part.edges))
+    if len(own) == mobility.freedoms and 6 * len(cut) == mobility.equations:
         return replace(part, rank=mobility.generic.rank)
-    columns = graph.columns(mobility.edges)
-    own = [columns.index(ColumnId(c)) for c in loops.columns]
-    q = mobility.configurations[:, own]
-    loops = sized_loops(graph, q[0], part.edges, tree)
+    q = mobility.configurations[:, [columns.index(column) for column in own]]
+    loops = sized_loops(graph, q[0], part.edges, [e for e in part.edges if e not in cut])
     values = singular_values(loops, q, part.cycles, couplings=False)
     rank = max(decide_rank(s, setting.rtol).rank for s in values)
     return replace(part, rank=rank)
