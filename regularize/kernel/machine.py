@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.screw import Array, cross, inverse, transform
 
 #: How parts move, as in ``tables.h``.
 KINDS = ("turn", "circle", "slide", "ball", "free", "plane")
@@ -221,10 +221,10 @@ def _in_part(loop: Loop, turned: Array) -> Array:
 
 def frame_about(z: Array) -> Array:
     """A frame whose z axis is a unit vector."""
-    x = np.roll(np.eye(3)[int(np.argmax(np.abs(z)))], 1)
+    x = np.eye(3)[(int(np.argmax(np.abs(z))) + 1) % 3]
     x = x - z * (x @ z)
     x = x / np.linalg.norm(x)
-    return transform(np.column_stack([x, np.cross(z, x), z]))
+    return transform(np.column_stack([x, cross(z, x), z]))
 
 
 def _poses(poses: Any) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -38,6 +39,7 @@ def freedoms(part: MovingPart) -> Array:
     return np.concatenate([part.pitch * part.axis, part.axis])[:, None]
 
 
+@lru_cache(maxsize=1)  # several tables of a machine are made from it
 def posed_anyhow(machine: Machine) -> Posed:
     """The machine at joint values without any relation between them; its loops are open."""
     rng = np.random.default_rng(0)

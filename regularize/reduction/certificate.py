@@ -116,11 +116,13 @@ class Certifier:
         """
         loops, ordered = self.setting.loops(self.edges, cuts)
         large = len(loops.chords) > MANY_LOOPS
-        rows: Rows = ReducedLoops(loops, ordered)
+        rows: Rows
         if large:
             from regularize.reduction.short_loops import ShortLoops  # loaded where there are many
 
             rows = ShortLoops(loops, ordered)
+        else:
+            rows = ReducedLoops(loops, ordered)
         sampler = self.setting.sampler
         many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
