@@ -231,12 +231,13 @@ static int eliminate_flat(const Tables *t, Workspace *w, int c, const double *ta
 
 /* The second half of a cluster's solution, and the accelerations that others move against. */
 static void solve_flat_cluster(const Tables *t, Workspace *w, int c) {
-    const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    const int parent = t->cluster_parent[c];
     const double *A = w->acceleration + 3 * parent;
-    for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
-        const double moved = parent ? dot(w->border + 3 * u, A) : 0.0;
-        w->solution[u] = solve_unknown(t, w, u, w->solution[u] - moved);
+    if (parent) {
+        for (int u = begin; u < end; ++u) w->solution[u] -= dot(w->border + 3 * u, A);
     }
+    solve_unknowns_back(t, w, begin, end);
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
         const int b = t->part_list[i];
         if (!t->dense[b]) continue;

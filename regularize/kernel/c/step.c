@@ -146,21 +146,17 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
 
 /* The second half of a cluster's solution, and the accelerations that others move against. */
 static void solve_cluster(const Tables *t, Workspace *w, int c) {
-    const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    const int parent = t->cluster_parent[c];
     const double *A = w->acceleration + 6 * parent;
     if (t->deep[c]) {
         solve_deep(t, w, c);
         return;
     }
-    for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
-        double y = w->solution[u];
-        if (parent) {
-            const double *Y = w->border + 6 * u;
-            y -= dot(Y, A) + dot(Y + 3, A + 3);
-        }
-        if (!t->soft[c]) y = solve_unknown(t, w, u, y);
-        w->solution[u] = y;
+    if (parent) {
+        for (int u = begin; u < end; ++u) w->solution[u] -= dot6(w->border + 6 * u, A);
     }
+    if (!t->soft[c]) solve_unknowns_back(t, w, begin, end);
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
         const int b = t->part_list[i], p = t->parent[b];
         if (!t->dense[b]) continue;
