@@ -153,6 +153,7 @@ class Machine:
         sections = {
             "parent": [0, *(part.parent for part in parts)],
             "kind": [0, *(KINDS.index(part.kind) for part in parts)],
+            "hinge": [False, *(x.kind in ("turn", "circle") and not x.pitch for x in parts)],
             "coordinate": [0, *(part.coordinate for part in parts)],
             "column": column,
             "rate": rate,
