@@ -10,7 +10,7 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, directions
-from regularize.lie.motion_type import MotionType, motion_type
+from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
 from regularize.model.short_repr import ShortRepr
 from regularize.proofs.special import SpecialLengths
@@ -168,7 +168,7 @@ def _loop_report(
     edges = _from_cut(cut, cut.cycle.edges)
     nodes = _from_cut(cut, cut.cycle.nodes)
     algebra = loop_algebra(part.screws, cut.cycle, rtol)
-    motion = in_world(motion_type(algebra, rtol), part.center, part.length)
+    motion = in_world(algebra.type, part.center, part.length)
     T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
     joint_origin = (T_world @ cut.edge.T_parent)[:3, 3]
     point = (
@@ -193,7 +193,7 @@ def _loop_report(
         claim = _claim(part, cut, own / np.linalg.norm(own), moves)
         removed.append(Equation(direction, _residual(direction, error, part.length), why, claim))
     joints = tuple(graph.edges[e].joint.name for e in edges)
-    trivial = removed and len(removed) == 6 - algebra.shape[1]
+    trivial = removed and len(removed) == 6 - algebra.dimension
     return LoopReport(
         name=name,
         component=component,
@@ -233,14 +233,14 @@ def _claim(part: Part, cut: Cut, covector: Array, moves: bool) -> str:
 
 
 def closure_error(reduction: Reduction, cut: Cut, point: Array) -> Array:
-    """Closure error at the cut as a twist about the point, ground axes, shape (6,)."""
+    """GeneratedAlgebra error at the cut as a twist about the point, ground axes, shape (6,)."""
     row, state = reduction.loops.chords.index(cut.edge.index), reduction.reference
     error = screw.log(state.T_world_target[0, row] @ screw.inverse(state.T_world_chord[0, row]))
     return np.concatenate([error[:3] + np.cross(error[3:], point), error[3:]])
 
 
 def _residual(direction: Direction, error: Array, length: float) -> float:
-    """Closure error along a direction: metres where it is linear, else radians."""
+    """GeneratedAlgebra error along a direction: metres where it is linear, else radians."""
     scaled = error if direction.kind == "linear" else np.append(error[:3] / length, error[3:])
     return float(abs(direction.covector @ scaled))
 
@@ -252,11 +252,11 @@ def _about(part: Part, point: Array) -> Array:
     return matrix
 
 
-def _category(part: Part, cut: Cut, algebra: Array) -> str:
+def _category(part: Part, cut: Cut, algebra: GeneratedAlgebra) -> str:
     seen = cut.numerical.shape[1]
     removed = cut.constraints - cut.kept - seen
     if removed:
-        return "trivial" if removed <= 6 - algebra.shape[1] else "exceptional"
+        return "trivial" if removed <= 6 - algebra.dimension else "exceptional"
     if seen:
         return "paradoxical"
     left = part.dimension - part.rank

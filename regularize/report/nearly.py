@@ -14,7 +14,7 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import SLIGHT
-from regularize.lie.motion_type import MotionType, motion_type
+from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
 from regularize.model.cycles import MANY_LOOPS, Cycle
 from regularize.model.graph import Graph
@@ -63,18 +63,18 @@ def nearly_special(
         key = (np.round(np.hstack(screws), 9).tobytes(), tuple(s.shape[1] for s in screws))
         if key in regular:
             continue
-        own = subalgebra.lie_closure(np.hstack(screws), rtol).shape[1]
+        own = GeneratedAlgebra(np.hstack(screws), rtol).dimension
         candidates = _families(screws, own, near, rtol)
         if not candidates:
             regular.add(key)
             continue
-        family = min(candidates, key=lambda f: f.shape[1])
-        offsets = [_offset(s, family) for s in screws]
+        family = min(candidates, key=lambda f: f.dimension)
+        offsets = [_offset(s, family.basis) for s in screws]
         k = int(np.argmax([angle + distance for angle, distance in offsets]))
         found.append(
             NearlySpecial(
                 cycle,
-                in_world(motion_type(family, near), center, length),
+                in_world(family.named(near), center, length),
                 graph.edges[cycle.edges[k]].joint.name,
                 offsets[k][0],
                 offsets[k][1] * length * part.length,
@@ -100,15 +100,17 @@ def _seen(screws: Array, center: Array, length: float) -> Array:
     return np.vstack([np.where(turns, linear / length, linear), screws[3:]])
 
 
-def _families(screws: Sequence[Array], own: int, near: float, rtol: float) -> list[Array]:
+def _families(
+    screws: Sequence[Array], own: int, near: float, rtol: float
+) -> list[GeneratedAlgebra]:
     """Smaller algebras that hold every screw of the loop up to the coarse tolerance.
 
     Those that all joints but one generate exactly come first: they name the one that is off.
     """
     sets = [np.hstack([s for j, s in enumerate(screws) if j != k]) for k in range(len(screws))]
-    algebras = [subalgebra.lie_closure(columns, rtol) for columns in sets]
-    algebras.append(subalgebra.lie_closure(np.hstack(list(screws)), near))
-    return [a for a in algebras if 0 < a.shape[1] < own and _worst(screws, a) <= near]
+    algebras = [GeneratedAlgebra(columns, rtol) for columns in sets]
+    algebras.append(GeneratedAlgebra(np.hstack(list(screws)), near))
+    return [a for a in algebras if 0 < a.dimension < own and _worst(screws, a.basis) <= near]
 
 
 def _worst(screws: Sequence[Array], family: Array) -> float:
