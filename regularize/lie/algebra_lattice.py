@@ -9,6 +9,7 @@ Anything between is left to ``subalgebra``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -216,6 +217,41 @@ def generated_form(columns: Array, rtol: float) -> MotionAlgebra | None:
     try:
         for column in columns.T.tolist():
             found = lattice.join(found, _of_screw(column))
+    except NearTolerance:
+        return None
+    return found
+
+
+def without_each(parts: Sequence[Array], rtol: float) -> list[MotionAlgebra | None]:
+    """What all sets of screws but one generate, for each of them; None where it is not decided.
+
+    Args:
+        parts: The sets, shape (6, k) each.
+        rtol: Tolerance of what is equal.
+    """
+    lattice = AlgebraLattice(rtol * max(1.0, math.sqrt(sum(part.shape[1] for part in parts))))
+
+    def joined(a: MotionAlgebra | None, b: MotionAlgebra | None) -> MotionAlgebra | None:
+        try:
+            return None if a is None or b is None else lattice.join(a, b)
+        except NearTolerance:
+            return None
+
+    forms = [generated_form(part, rtol) for part in parts]
+    before: list[MotionAlgebra | None] = [NOTHING]
+    behind: list[MotionAlgebra | None] = [NOTHING]
+    for first, last in zip(forms[:-1], forms[:0:-1], strict=True):
+        before.append(joined(before[-1], first))
+        behind.append(joined(behind[-1], last))
+    return [joined(a, b) for a, b in zip(before, reversed(behind), strict=True)]
+
+
+def shared_form(screws: Sequence[Array], rtol: float) -> MotionAlgebra | None:
+    """What the multiples of screws, shape (6, 1) each, have in common; None: it is not decided."""
+    lattice, found = AlgebraLattice(rtol), EVERYTHING
+    try:
+        for column in screws:
+            found = lattice.meet(found, _of_screw(column[:, 0].tolist()))
     except NearTolerance:
         return None
     return found
