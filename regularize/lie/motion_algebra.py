@@ -135,14 +135,14 @@ class MotionAlgebra(NamedTuple):
         dimension = algebra.shape[1]
         if dimension in (0, 6):
             return cls(dimension // 2, dimension // 2)
+        if dimension == 1:
+            return cls.of_screw(algebra[:, 0].tolist(), rtol)
         _, s, vt = np.linalg.svd(algebra[3:])
         turns = int(np.sum(s > rtol))
         translations, turning = algebra[:3] @ vt[turns:].T, algebra @ vt[:turns].T
         if turns == 0:
-            if dimension == 3:
-                return cls(0, 3)
-            one, other = translations.T[0].tolist(), translations.T[-1].tolist()
-            return cls(0, dimension, unit(one if dimension == 1 else cross(one, other)))
+            normal = () if dimension == 3 else (unit(cross(*translations.T.tolist())),)
+            return cls(0, dimension, *normal)
         if turns == 1:
             own = cls.of_screw(turning[:, 0].tolist(), 0.0)
             return cls.one_rotation(dimension - 1, own.direction, own.point, own.pitch)

@@ -123,11 +123,14 @@ class MotionSpaces:
 
     def _numbered(self, form: MotionAlgebra) -> SpaceId:
         """Number of an algebra."""
-        rounded = form.rounded(9)
-        found = self._of_form.get(rounded)
+        found = self._of_form.get(form)
         if found is None:
-            found = self._of_form[rounded] = self.number(form.basis())
-            self._forms.setdefault(found, form)
+            rounded = form.rounded(9)
+            found = self._of_form.get(rounded)
+            if found is None:
+                found = self._of_form[rounded] = self.number(form.basis())
+                self._forms.setdefault(found, form)
+            self._of_form[form] = found
         return found
 
     def _done(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
