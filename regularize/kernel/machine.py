@@ -148,6 +148,7 @@ class Machine:
             "closures": len(loops),
             "loop_rows": int(row[-1]),
             "rows": self.rows,
+            "closing_freedoms": sum(loop.screws.shape[1] for loop in loops),
             "state": 2 * self.nv + 1,
         }
         sections = {

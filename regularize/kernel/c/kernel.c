@@ -83,7 +83,7 @@ enum { ENTRIES(PLACE) number_of_entries };
 #define ERRORS {1, rows_size, one_size}
 #define BY_VELOCITY {1, nv_size, nv_size}
 #define FORCES                                                                                     \
-    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closures_size, one_size},                            \
+    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closing_freedoms_size, one_size},                            \
         {WRENCH_NUMBERS, parts_size, one_size}
 
 static const Entry entries[number_of_entries] = {

@@ -91,13 +91,12 @@ static void energies(const Motion *m, const double *q, const double *v, double *
     static const double rest[3] = {0.0, 0.0, 0.0};
     const Tables *t = m->t;
     const Workspace *w = m->w;
-    const int nv = t->size[nv_size];
     energy[0] = energy[1] = 0.0;
     positions(t, m->w, q);
     velocities(t, m->w, v, rest);
     for (int b = 1; b < t->size[parts_size]; ++b) {
         const double *I = t->inertia + 10 * b, *pose = w->pose + 12 * b, *twist = w->twist + 6 * b;
-        const int k = t->column[b], i = t->rate[k];
+        const int k = t->column[b];
         double speed[3], turn[3], swept[3], centre[3];
         rotate_back(pose, twist, speed);
         rotate_back(pose, twist + 3, turn);
@@ -112,11 +111,8 @@ static void energies(const Motion *m, const double *q, const double *v, double *
             const double rate = v[t->rate[c]];
             energy[0] += 0.5 * t->armature[c] * rate * rate;
         }
-        if (m->laws[STIFFNESS * nv + i] != 0.0 && t->own[k]) {
-            const double stretch = q[t->coordinate[b]] - m->laws[REST * nv + i];
-            energy[1] += 0.5 * m->laws[STIFFNESS * nv + i] * stretch * stretch;
-        }
     }
+    energy[1] += energy_of_joints(m, q);
     energy[1] += energy_of_closing(m);
 }
 

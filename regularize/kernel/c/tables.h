@@ -27,7 +27,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses) X(state) X(row_entries) X(row_factors)           \
-    X(gram_numbers) X(gram_rows) X(near_cells)
+    X(gram_numbers) X(gram_rows) X(near_cells) X(closing_freedoms)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
