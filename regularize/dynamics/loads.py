@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pinocchio as pin
 
-from regularize.dynamics.compiled_functions import CalledBack, CompiledForces, CompiledTorque
+from regularize.dynamics.compiled_functions import CalledBack, CompiledForces, CompiledTorque, bits
 from regularize.dynamics.inputs import AppliedForces, JointForces
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array
@@ -93,24 +93,19 @@ def joint_laws(loads: Loads) -> Laws | None:
     plain = False
     for index, _, torque in applied.varying:
         if isinstance(torque, CompiledTorque):
-            joints[6:, index] = _bits(torque.address)
+            joints[6:, index] = bits(torque.address)
         else:
             plain = True
     if isinstance(applied.forces, CompiledForces):
-        functions[:2] = _bits(applied.forces.address)
+        functions[:2] = bits(applied.forces.address)
     else:
         plain = plain or applied.forces is not None
     called = None
     if plain:
         model, of_python = robot.model, partial(applied.of_functions, compiled=False)
         called = CalledBack(of_python, model.nq, model.nv)
-        functions[2:] = _bits(called.address)
+        functions[2:] = bits(called.address)
     return Laws(joints, closing, wrenches, functions, called)
-
-
-def _bits(address: tuple[int, int]) -> Array:
-    """Addresses among numbers: the same bits."""
-    return np.array(address, dtype=np.uint64).view(np.float64)
 
 
 def _within_joints(robot: Robot) -> tuple[Array, Array] | None:

@@ -236,17 +236,22 @@ static int stabilized_dynamics(const Tables *t, Workspace *w, const double *cons
     return accelerate_under(t, w, in, out[0]);
 }
 
-/* The same, and the multipliers of the rows. */
-static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
-                                double *const *out) {
-    if (forward_dynamics(t, w, in, out)) return 1;
+/* Multipliers of the rows (rows,), after accelerate_under(). */
+static void write_multipliers(const Tables *t, Workspace *w, double *multipliers) {
     if (w->doubt[0] == REPLACED && t->size[soft_unknowns_size] == 0) {
-        solve_multipliers(t, w, w->forces, out[1]);
-        return 0;
+        solve_multipliers(t, w, w->forces, multipliers);
+        return;
     }
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (t->soft[c]) take_idle(t, w, c);
     }
-    for (int r = 0; r < t->size[rows_size]; ++r) out[1][r] = -w->solution[t->row_unknown[r]];
+    for (int r = 0; r < t->size[rows_size]; ++r) multipliers[r] = -w->solution[t->row_unknown[r]];
+}
+
+/* Acceleration, and the multipliers of the rows. */
+static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                                double *const *out) {
+    if (forward_dynamics(t, w, in, out)) return 1;
+    write_multipliers(t, w, out[1]);
     return 0;
 }
