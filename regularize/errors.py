@@ -82,7 +82,7 @@ class MissingPinocchio(MissingExtra):
         self.args = (
             f"{what} needs Pinocchio, which is not installed: pip install pin (Linux and macOS; "
             "elsewhere from conda-forge). Reading, checking, cures, fixing, closed forms and, "
-            "where the kernel is compiled, simulation in all coordinates work without it",
+            "where the kernel is compiled, simulation work without it",
         )
 
 

@@ -70,6 +70,8 @@ def test_steps_between_configurations_are_those_of_pinocchio() -> None:
             assert space.integrate(q, step) == pytest.approx(end, abs=1e-12)
             expected = pin.difference(model, q, end)
             assert space.difference(q, end) == pytest.approx(expected, abs=1e-12)
+            both = space.difference(q, np.array([q, end]))
+            assert both == pytest.approx(np.array([0.0 * expected, expected]), abs=1e-12)
             rates = pin.dIntegrate(model, q, step, pin.ArgumentPosition.ARG1)
             assert space.velocity_by_step(step) == pytest.approx(rates, abs=1e-12)
 

@@ -50,7 +50,7 @@ class BodyLoad:
             raise ModelError(f"the axes of a load are 'ground' or 'body'; got {self.axes!r:.60}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BodyLoads:
     """What acts on bodies of a robot.
 
@@ -72,6 +72,9 @@ class BodyLoads:
             ModelError: There is no such body, or a load does not consist of six numbers.
         """
         places, loads = [], []
+        if given:
+            pass  # and all about shapes
+
         for name, load in given.items():
             robot.reduction.mechanism.body(name)
             if name not in robot.places:

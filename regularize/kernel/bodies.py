@@ -88,5 +88,15 @@ class Bodies:
             + (speed * screw.cross(turn, first)).sum(axis=-1)
             + 0.5 * (turn * (second @ turn[..., None])[..., 0]).sum(axis=-1)
         ).sum(axis=-1) + 0.5 * (self._machine.armature * v * v).sum(axis=-1)
-        weighed = mass[:, None] * place + (R @ first[..., None])[..., 0]
-        return kinetic, -(weighed @ self._machine.gravity).sum(axis=-1)
+        moments = _moments(poses, self._masses)
+        return kinetic, -(moments @ self._machine.gravity)
+
+    def moments(self, q: Array) -> Array:
+        """Mass times centre of mass at configurations (..., nq), shape (..., 3)."""
+        return _moments(self._kernel_poses(q), self._masses)
+
+
+def _moments(poses: Array, masses: Array) -> Array:
+    """Mass times centre of mass of bodies at poses (..., B, 4, 4), shape (..., 3)."""
+    about_origin = (poses[..., :3, :3] @ masses[:, 1:4, None])[..., 0]
+    return np.asarray((masses[:, :1] * poses[..., :3, 3] + about_origin).sum(axis=-2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from regularize.lie.screw import Array
 GROUPS = {"ball": np.eye(6)[:, 3:], "free": np.eye(6), "plane": np.eye(6)[:, [0, 1, 5]]}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posed:
     """Parts, columns and rows about the origin of the ground, linear parts first.
 
@@ -115,6 +116,7 @@ def _about_ground(part: MovingPart, pose: Array) -> Array:
     return np.asarray(to_part.T @ part.inertia @ to_part)
 
 
+@lru_cache(maxsize=1)  # several tables of a machine are made from it
 def posed_anyhow(machine: Machine) -> Posed:
     """The machine at joint values without any relation between them; its loops are open."""
     rng = np.random.default_rng(0)

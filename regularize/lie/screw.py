@@ -160,10 +160,10 @@ def exp(twist: Array) -> Array:
 
 
 def rotation_of(quaternion: ArrayLike) -> Array:
-    """The rotation of a unit quaternion x y z w, shape (3, 3)."""
-    x, y, z, w = np.asarray(quaternion, dtype=np.float64)
-    W = cross_matrix(np.array([x, y, z]))
-    return np.asarray(np.eye(3) + 2.0 * (w * W + W @ W))
+    """The rotations of unit quaternions x y z w, shape (..., 3, 3)."""
+    q = np.asarray(quaternion, dtype=np.float64)
+    W = cross_matrix(q[..., :3])
+    return np.asarray(np.eye(3) + 2.0 * (q[..., 3:, None] * W + W @ W))
 
 
 def quaternion_of(R: Array) -> tuple[float, float, float, float]:

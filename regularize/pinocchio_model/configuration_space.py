@@ -8,17 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.kernel.machine import MovingPart
-from regularize.kernel.posing import GROUPS, moved
+from regularize.kernel.posing import GROUPS
 from regularize.lie import screw
 from regularize.lie.screw import Array
 
 #: Which coordinate of a part is one where it is at zero.
 _ONE = {"circle": 0, "ball": 3, "free": 6, "plane": 2}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Alike:
+    """Parts of a kind with several coordinates.
+
+    Attributes:
+        kind: Their kind.
+        places: Indices of their coordinates in q, shape (G, c).
+        rates: Indices of their velocities in v, shape (G, f).
+    """
+
+    kind: str
+    places: NDArray[np.intp]
+    rates: NDArray[np.intp]
 
 
 class ConfigurationSpace:
@@ -32,12 +48,18 @@ class ConfigurationSpace:
 
     def __init__(self, parts: Sequence[MovingPart], nq: int, nv: int) -> None:
         """Tell plain coordinates from others."""
+        self._nq, self._nv, kinds = nq, nv, [*_ONE]
         own = [part for part in parts if not part.follows]
-        plain = [part for part in own if part.coordinates == 1]
+        plain = [part for part in own if part.kind not in kinds]
         self._places: NDArray[np.intp] = np.array([p.coordinate for p in plain], dtype=np.intp)
         self._rates: NDArray[np.intp] = np.array([p.rate for p in plain], dtype=np.intp)
-        self._others = [part for part in own if part.coordinates > 1]
-        self._nq, self._nv = nq, nv
+        self._others = []
+        for kind in kinds:
+            alike = [part for part in own if part.kind == kind]
+            if alike:
+                places = [p.coordinate + np.arange(p.coordinates) for p in alike]
+                rates = [p.rate + np.arange(p.freedoms) for p in alike]
+                self._others.append(_Alike(kind, np.array(places), np.array(rates)))
 
     @property
     def flat(self) -> bool:
@@ -48,33 +70,31 @@ class ConfigurationSpace:
     def neutral(self) -> Array:
         """The configuration in which all joints are at zero, shape (nq,)."""
         q = np.zeros(self._nq)
-        for part in self._others:
-            q[part.coordinate + _ONE[part.kind]] = 1.0
+        for alike in self._others:
+            q[alike.places[:, _ONE[alike.kind]]] = 1.0
         return q
 
     def integrate(self, q: Array, step: Array) -> Array:
         """Where a tangent step (nv,) leads from a configuration, shape (nq,)."""
         result = np.array(q, dtype=np.float64)
         result[self._places] += step[self._rates]
-        for part in self._others:
-            mine = slice(part.coordinate, part.coordinate + part.coordinates)
-            own = step[part.rate : part.rate + part.freedoms]
-            result[mine] = _stepped(part, q[mine], own)
+        for alike in self._others:
+            own = q[alike.places], step[alike.rates]
+            result[alike.places] = _STEPPED[alike.kind](*own)
         return result
 
     def difference(self, start: Array, end: Array) -> Array:
-        """The tangent step that leads from one configuration to another, shape (nv,)."""
-        result = np.zeros(self._nv)
-        result[self._rates] = end[self._places] - start[self._places]
-        for part in self._others:
-            mine = slice(part.rate, part.rate + part.freedoms)
-            if part.kind == "circle":
-                c, s = start[part.coordinate :][:2]
-                x, y = end[part.coordinate :][:2]
-                result[mine] = np.arctan2(c * y - s * x, c * x + s * y)
-                continue
-            twist = screw.log(screw.inverse(moved(part, start)) @ moved(part, end))
-            result[mine] = GROUPS[part.kind].T @ twist
+        """The tangent steps that lead from a configuration to others, shape (..., nv).
+
+        Args:
+            start: Shape (nq,).
+            end: Shape (..., nq).
+        """
+        result = np.zeros((*end.shape[:-1], self._nv))
+        result[..., self._rates] = end[..., self._places] - start[self._places]
+        for alike in self._others:
+            own = start[alike.places], end[..., alike.places]
+            result[..., alike.rates] = _BETWEEN[alike.kind](*own)
         return result
 
     def velocity_by_step(self, step: Array) -> Array:
@@ -85,52 +105,114 @@ class ConfigurationSpace:
         :math:`J(2 x) = (I + \exp(-\mathrm{ad}_x)) \, J(x) / 2`.
         """
         result = np.eye(self._nv)
-        for part in self._others:
-            if part.kind == "circle":
+        for alike in self._others:
+            if alike.kind == "circle":
                 continue
-            mine, group = slice(part.rate, part.rate + part.freedoms), GROUPS[part.kind]
-            twist = group @ step[mine]
-            halvings = max(0, math.frexp(float(np.abs(twist[3:]).max()))[1])
-            minus, total, term = -screw.ad(twist / 2**halvings), np.eye(6), np.eye(6)
-            for k in range(2, 20):  # the rest is rounding
-                term = term @ minus / k
-                total = total + term
-            turned = np.eye(6) + minus @ total
+            group, rates = GROUPS[alike.kind], alike.rates
+            if alike.kind == "ball":
+                result[rates[:, :, None], rates[:, None, :]] = _spin_by_step(step[rates])
+                continue
+            twists, unit = step[rates] @ group.T, np.eye(group.shape[1])
+            halvings = max(0, 3 + math.frexp(float(np.abs(twists[:, 3:]).max()))[1])
+            minus = group.T @ screw.ad(twists / -(2.0**halvings)) @ group
+            total = unit
+            for k in range(11, 1, -1):  # the rest is rounding
+                total = unit + minus @ total / k
+            turned = unit + minus @ total
             for _ in range(halvings):
-                total, turned = 0.5 * (np.eye(6) + turned) @ total, turned @ turned
-            result[mine, mine] = group.T @ total @ group
+                total, turned = 0.5 * (unit + turned) @ total, turned @ turned
+            result[rates[:, :, None], rates[:, None, :]] = total
         return result
 
 
-def _stepped(part: MovingPart, q: Array, step: Array) -> Array:
-    """Coordinates of a part after a tangent step; arguments are its own."""
-    if part.kind == "circle":
-        return _turned(q, step[0])
-    if part.kind == "ball":
-        return _spun(q, step)
-    travelled = screw.exp(GROUPS[part.kind] @ step)[:3, 3]
-    if part.kind == "plane":
-        c, s = q[2:]
-        x, y = travelled[:2]
-        place = [q[0] + c * x - s * y, q[1] + s * x + c * y]
-        return np.concatenate([place, _turned(q[2:], step[2])])
-    turned = _spun(q[3:], step[3:])
-    # Of both quaternions of a rotation the nearer one.
-    turned = turned if turned @ q[3:] >= 0.0 else -turned
-    return np.concatenate([q[:3] + screw.rotation_of(q[3:]) @ travelled, turned])
-
-
-def _turned(q: Array, angle: float) -> Array:
-    """Cosine and sine after a turn."""
-    c, s = np.cos(angle), np.sin(angle)
-    found = np.array([q[0] * c - q[1] * s, q[1] * c + q[0] * s])
-    return np.asarray(found / np.hypot(*found))
+def _turned(q: Array, step: Array) -> Array:
+    """Cosines and sines (..., 2) after turns (..., 1)."""
+    c, s = np.cos(step), np.sin(step)
+    x, y = q[..., :1], q[..., 1:]
+    found = np.concatenate([x * c - y * s, y * c + x * s], axis=-1)
+    return np.asarray(found / np.hypot(found[..., :1], found[..., 1:]))
 
 
 def _spun(q: Array, w: Array) -> Array:
-    """The unit quaternion of a rotation that another one by a rotation vector follows."""
-    half = 0.5 * float(np.sqrt(w @ w))
-    u, c = 0.5 * np.sinc(half / np.pi) * w, np.cos(half)
-    vector = q[3] * u + c * q[:3] + screw.cross(q[:3], u)
-    found = np.append(vector, q[3] * c - q[:3] @ u)
-    return np.asarray(found / np.sqrt(found @ found))
+    """Unit quaternions (G, 4) that rotation vectors (G, 3) follow."""
+    (x, y, z, s), half = q.T, 0.5 * np.sqrt((w * w).sum(axis=1))
+    some = np.where(half > 0.0, half, 1.0)
+    a, b, c = (np.where(half > 0.0, 0.5 * np.sin(half) / some, 0.5)[:, None] * w).T
+    e = np.cos(half)
+    found = np.array(
+        [
+            s * a + e * x + y * c - z * b,
+            s * b + e * y + z * a - x * c,
+            s * c + e * z + x * b - y * a,
+            s * e - x * a - y * b - z * c,
+        ]
+    )
+    return np.asarray(found / np.sqrt((found * found).sum(axis=0))).T
+
+
+def _spin_by_step(w: Array) -> Array:
+    """Angular velocities of balls by rates of rotation vectors (G, 3), shape (G, 3, 3)."""
+    square = (w * w).sum(axis=1)[:, None, None]
+    small, W = square < 1e-6, screw.cross_matrix(w)
+    some = np.where(small, 1.0, square)
+    angle = np.sqrt(some)
+    second = np.where(small, 0.5 - square / 24, (1.0 - np.cos(angle)) / some)
+    third = np.where(small, 1 / 6 - square / 120, (1.0 - np.sin(angle) / angle) / some)
+    return np.asarray(np.eye(3) - second * W + third * (W @ W))
+
+
+def _moved(q: Array, step: Array) -> Array:
+    """Coordinates of free bodies (..., 7) after twists (..., 6)."""
+    travelled = screw.exp(step)[..., :3, 3, None]
+    place = q[..., :3] + (screw.rotation_of(q[..., 3:]) @ travelled)[..., 0]
+    turned = _spun(q[..., 3:], step[..., 3:])
+    # Of both quaternions of a rotation the nearer one.
+    near = (turned * q[..., 3:]).sum(axis=-1, keepdims=True) >= 0.0
+    return np.concatenate([place, np.where(near, turned, -turned)], axis=-1)
+
+
+def _slid(q: Array, step: Array) -> Array:
+    """Coordinates of planar motions (..., 4) after steps (..., 3)."""
+    travelled = screw.exp(step @ GROUPS["plane"].T)
+    x, y, c, s = travelled[..., 0, 3], travelled[..., 1, 3], q[..., 2], q[..., 3]
+    place = q[..., :2] + np.stack([c * x - s * y, s * x + c * y], axis=-1)
+    return np.concatenate([place, _turned(q[..., 2:], step[..., 2:])], axis=-1)
+
+
+def _angle(start: Array, end: Array) -> Array:
+    """Angles between cosines and sines (..., 2), shape (..., 1)."""
+    c, s, x, y = start[..., :1], start[..., 1:], end[..., :1], end[..., 1:]
+    return np.asarray(np.arctan2(c * y - s * x, c * x + s * y))
+
+
+def _rotation_vector(start: Array, end: Array) -> Array:
+    """Rotation vectors between unit quaternions (..., 4), at most half a turn, shape (..., 3)."""
+    one, two = start[..., :3], end[..., :3]
+    vector = start[..., 3:] * two - end[..., 3:] * one - screw.cross(one, two)
+    scalar = (end * start).sum(axis=-1, keepdims=True)
+    size = np.sqrt((vector * vector).sum(axis=-1, keepdims=True))
+    angle = 2.0 * np.arctan2(size, np.abs(scalar))
+    factor = np.where(size > 0.0, angle / np.where(size > 0.0, size, 1.0), 2.0)
+    return np.asarray(np.where(scalar < 0.0, -factor, factor) * vector)
+
+
+def _twist(start: Array, end: Array) -> Array:
+    """Twists between coordinates of free bodies (..., 7), shape (..., 6)."""
+    w, back = _rotation_vector(start[..., 3:], end[..., 3:]), screw.rotation_of(start[..., 3:])
+    travelled = (end[..., :3] - start[..., :3])[..., None, :] @ back
+    v = screw.inverse_left_jacobian(w) @ np.swapaxes(travelled, -1, -2)
+    return np.concatenate([v[..., 0], w], axis=-1)
+
+
+def _planar_step(start: Array, end: Array) -> Array:
+    """Steps between coordinates of planar motions (..., 4), shape (..., 3)."""
+    (x, y), c, s = np.moveaxis((end - start)[..., :2], -1, 0), start[..., 2], start[..., 3]
+    angle, zero = _angle(start[..., 2:], end[..., 2:]), np.zeros(np.shape(x))
+    travelled = np.stack([c * x + s * y, c * y - s * x, zero], axis=-1)
+    w = np.concatenate([np.zeros((*np.shape(x), 2)), angle], axis=-1)
+    v = (screw.inverse_left_jacobian(w) @ travelled[..., None])[..., 0]
+    return np.concatenate([v[..., :2], angle], axis=-1)
+
+
+_STEPPED = {"circle": _turned, "ball": _spun, "free": _moved, "plane": _slid}
+_BETWEEN = {"circle": _angle, "ball": _rotation_vector, "free": _twist, "plane": _planar_step}

@@ -8,8 +8,6 @@ import numpy as np
 
 from regularize.errors import ClosureLost, NotClosed, NotFinite
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation
-from regularize.manifold.driving import drive
 from regularize.manifold.projection import Convergence, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.pinocchio_model.actuated import ActuatedTree
@@ -48,13 +46,17 @@ class RobotConstraints:
         self.robot, self.reference, self.combined = robot, reference, combined
         self.units = np.ones(robot.nv) if units is None else units
         self._space, self._flat = robot.tree.space, robot.tree.space.flat
+        self._last: tuple[bytes, Array] = b"", np.zeros(0)
         self._count = robot.rows if combined is None else len(combined)
 
     def configuration(self, x: Array) -> Array:
         """Configuration of the model, shape (nq,), from one of this constraint set."""
         if self.reference is None:
             return x
-        return self._space.integrate(self.reference, x)
+        key = x.tobytes()
+        if key != self._last[0]:  # errors and rows are asked for one after the other
+            self._last = key, self._space.integrate(self.reference, x)
+        return self._last[1]
 
     def rates(self, x: Array) -> Array:
         """Velocities by rates of the displacement, shape (nv, nv): one but for group joints."""
@@ -141,6 +143,10 @@ def close_loops(robot: ActuatedTree, q: Array, *, hold: Sequence[str] = ()) -> A
 
 def follow(robot: ActuatedTree, q: Array, targets: Mapping[str, float]) -> Array:
     """The configuration that is reached when joints move to given values; see ``Robot.follow``."""
+    # Loaded where joints are led.
+    from regularize.manifold.continuation import Continuation
+    from regularize.manifold.driving import drive
+
     columns = robot.velocity_indices(list(targets))
     now = q[[robot.position_index(int(column)) for column in columns]]
     constraints = RobotConstraints(robot, reference=np.asarray(q, dtype=np.float64))

@@ -9,7 +9,6 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
 from regularize.model.graph import CouplingRow, Graph
-from regularize.pinocchio_model.joint_reading import angle_of
 from regularize.pinocchio_model.spanning_tree import SpanningTree
 from regularize.pinocchio_model.tree import TreeJoint
 
@@ -31,6 +30,8 @@ class ModelCoordinates:
     Attributes:
         columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
             joints; of ball joints the one that is nearest, shape (nv,).
+        backwards: Indices of ball joints and free ones that the tree passes backwards, and their
+            coordinates among those of the mechanism.
         coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n).
         offset: Their right-hand sides, shape (C,).
 
@@ -50,6 +51,11 @@ class ModelCoordinates:
         """Write the map and the couplings as matrices."""
         self.graph, self.tree = graph, tree
         self._neutral = tree.space.neutral
+        self.backwards = [
+            (joint.index, list(joint.edges[0].columns))
+            for joint in joints
+            if joint.reversed and joint.edges[0].group
+        ]
         self._map: Array = np.zeros((tree.nv, graph.freedoms))
         for joint in joints:
             at = tree.idx_vs[joint.index]
@@ -84,11 +90,16 @@ class ModelCoordinates:
         return q
 
     def of_tree(self, q: Array) -> Array:
-        """The mechanism's coordinates that the model has, zero at the cuts, shape (n,)."""
+        """The mechanism's coordinates that the model has, zero at the cuts, shape (..., n).
+
+        Args:
+            q: Configurations, shape (..., nq).
+        """
         step = self.tree.space.difference(self._neutral, np.asarray(q))
         for k, i in self._planar:
-            step[i : i + 3] = q[k], q[k + 1], angle_of(q[k + 2 : k + 4])
-        return np.asarray(self._back @ step + self._start)
+            step[..., i : i + 2] = q[..., k : k + 2]
+            step[..., i + 2] = np.arctan2(q[..., k + 3], q[..., k + 2])
+        return np.asarray(step @ self._back.T + self._start)
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
         """Index in v, a and tau of a joint's freedom.

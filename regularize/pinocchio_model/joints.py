@@ -14,7 +14,7 @@ from regularize.model.graph import Edge
 from regularize.pinocchio_model.library import pin
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Motion:
     """One elementary motion of a joint.
 

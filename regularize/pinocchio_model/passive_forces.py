@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from regularize.kernel.posing import moved
+from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.graph import ColumnId
 from regularize.model.passive_joints import PassiveJoints
@@ -18,7 +20,7 @@ from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.solvers import ConstrainedTree
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PassiveForces:
     """Forces within the joints of a robot.
 
@@ -70,7 +72,13 @@ class PassiveForces:
 
     def _rates(self, q: Array, wanted: Array) -> Array:
         """Rates of joint coordinates by the velocity, of closing joints the wanted, (n, nv)."""
-        rates = self.coordinates.rates.copy()
+        rates, tree = self.coordinates.rates.copy(), self.coordinates.tree
+        for j, columns in self.coordinates.backwards:
+            if np.any(wanted[columns]):
+                # The model has the parent's twist in the parent's axes; rates are in the child's.
+                pose, begin = moved(tree.parts[tree.part_of[j] - 1], q), tree.idx_vs[j]
+                turn = pose[:3, :3] if tree.nvs[j] == 3 else screw.adjoint(pose)
+                rates[columns, begin : begin + len(turn)] @= turn
         for closure, columns in self._closing(wanted):
             between = self.tree.states.between(q, closure.first, closure.second)
             rates[columns] = closure.rates(self.tree.states.poses(q), between)

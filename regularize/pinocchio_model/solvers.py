@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from regularize.arguments import state
+from regularize.arguments import checked_but_states, state
 from regularize.errors import ModelError
 from regularize.kernel.bodies import Bodies
 from regularize.kernel.compiled import Kernel, compiled
@@ -66,6 +66,11 @@ class ConstrainedTree:
         """Length of velocities."""
         return self.tree.nv
 
+    @property
+    def gravity(self) -> Array:
+        """Acceleration of free fall, shape (3,)."""
+        return np.array(self.model.gravity.linear) if self.tree.changed else self.tree.gravity
+
     @cached_property
     def constraint_models(self) -> Any:
         """Constraints for Pinocchio's own solvers; empty in the style ``rows``."""
@@ -97,6 +102,27 @@ class ConstrainedTree:
         known = None if self.kernel is None else self.machine
         bodies = None if known is None else Bodies(*known, self.kernel)
         return TreeStates(self.tree, self.constraints, self._workspace, bodies)
+
+    @cached_property
+    def _driven_kernels(self) -> dict[tuple[int, ...], Any]:
+        return {(): self.kernel}
+
+    @checked_but_states
+    def driven_kernel(self, velocities: Sequence[int]) -> Any:
+        """The compiled kernel with a row for each of some velocities, behind the others.
+
+        A row's multiplier is the force that makes the velocity what it is.
+
+        Returns:
+            None where there is no kernel.
+        """
+        known, rows = self._driven_kernels, tuple(velocities)
+        if rows not in known:
+            tables = None
+            if self.kernel is not None and self.machine is not None:
+                tables = tables_of(self.machine[0].driven(rows))
+            known[rows] = None if tables is None else compiled(tables)
+        return known[rows]
 
     @property
     def computed_by(self) -> str:

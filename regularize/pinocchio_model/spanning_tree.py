@@ -21,7 +21,7 @@ from regularize.pinocchio_model.joints import Motion, joint_model
 from regularize.pinocchio_model.library import pin
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TreeFrame:
     """A frame of the model.
 
@@ -38,7 +38,7 @@ class TreeFrame:
     placement: Array
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SpanningTree:
     """A tree of joints, the first of which is the ground.
 

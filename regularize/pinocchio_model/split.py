@@ -52,7 +52,7 @@ class TreeTerms(NamedTuple):
             return np.full(len(tau), np.nan)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """Singular vectors of the rows at a configuration, cut at their rank.
 

@@ -17,7 +17,7 @@ SINGLE = ("PX", "PY", "PZ", "RX", "RY", "RZ")
 _NOTHING = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tip:
     """A second copy of a body at the end of a cut joint, to be welded to the body itself.
 

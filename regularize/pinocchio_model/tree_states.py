@@ -11,6 +11,7 @@ import numpy as np
 from regularize.kernel.bodies import Bodies
 from regularize.lie.screw import Array
 from regularize.pinocchio_model.closure_rows import DataPoses, Poses
+from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.spanning_tree import SpanningTree
@@ -86,12 +87,46 @@ class TreeStates:
         needed = np.array(pin.nonLinearEffects(model, data, q, v))
         return TreeTerms(mass_matrix(model, data, q), needed, jacobian, bias)
 
-    def energies(self, q: Array, v: Array) -> tuple[float, float]:
-        """Kinetic energy, and the potential energy of gravity, in J."""
+    def coordinates(self, map_: ModelCoordinates, q: Array) -> Array:
+        """The mechanism's joint coordinates, those of the cuts included, shape (N, n).
+
+        Args:
+            map_: Where they are in the tree.
+            q: Configurations, shape (N, nq).
+        """
+        result = map_.of_tree(q)
+        pairs = [(c, list(c.edge.columns)) for c in self._rows.closures if c.edge is not None]
         if self._bodies is not None:
-            kinetic, gravity = self._bodies.energies(q, v)
-            return float(kinetic), float(gravity)
+            poses = np.moveaxis(self._bodies.poses(q), 1, 0)
+            for closure, columns in pairs:
+                result[:, columns] = closure.position(poses)
+            return result
+        for row, each in zip(result, q, strict=True):
+            at = self.poses(each)
+            for closure, columns in pairs:
+                row[columns] = closure.position(at)
+        return result
+
+    def moments(self, q: Array) -> Array:
+        """Mass times centre of mass at configurations (N, nq), shape (N, 3)."""
+        if self._bodies is not None:
+            return self._bodies.moments(q)
+        model, data = self._tree.model, self._workspace.data
+        each = [pin.centerOfMass(model, data, x) * data.mass[0] for x in q]
+        return np.array(each).reshape(-1, 3)
+
+    def energies(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Kinetic energies, and the potential energies of gravity, in J, each of shape (N,).
+
+        Args:
+            q: Configurations, shape (N, nq).
+            v: Velocities, shape (N, nv).
+        """
+        if self._bodies is not None:
+            return self._bodies.energies(q, v)
         model, data = self._tree.model, self._workspace.data
         # Pinocchio's own function leaves the rotors of some types of joints out.
-        kinetic = 0.5 * v @ mass_matrix(model, data, q) @ v
-        return float(kinetic), float(pin.computePotentialEnergy(model, data, q))
+        pairs = zip(q, v, strict=True)
+        kinetic = [0.5 * b @ mass_matrix(model, data, a) @ b for a, b in pairs]
+        gravity = [pin.computePotentialEnergy(model, data, each) for each in q]
+        return np.array(kinetic), np.array(gravity)

@@ -32,7 +32,6 @@ from regularize.model.graph import actuated_coordinates, coordinate_names
 from regularize.model.massless import no_inertia
 from regularize.model.short_repr import ShortRepr
 from regularize.pinocchio_model.exporting import to_pinocchio
-from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.massless_motion import idle_motion
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import Choice, NotIndependent, columns_of
@@ -60,8 +59,7 @@ class MinimalDynamics(ShortRepr, PartitionedKinematics):
 
     def mass_matrix(self, pose: Pose) -> Array:
         """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
-        # Pinocchio's bindings fill in the lower half.
-        M = pin.crba(self.robot.model, self._data, pose.q)
+        M = self.robot.states.terms(pose.q, np.zeros(self.robot.nv)).M
         return np.asarray(pose.transmission.T @ M @ pose.transmission)
 
     def forces(self, pose: Pose, v: Array, tau: Array) -> Array:
@@ -72,9 +70,10 @@ class MinimalDynamics(ShortRepr, PartitionedKinematics):
         return self._forces(pose, v, tau, self.bias(pose, v))
 
     def _forces(self, pose: Pose, v: Array, tau: Array, bias: Array) -> Array:
-        terms = pin.rnea(self.robot.model, self._data, pose.q, v, bias)
+        terms = self.robot.states.terms(pose.q, v)
+        needed = terms.M @ bias + terms.needed
         within = self.robot.passive.springs(pose.q) + self.dissipative(pose, v)
-        return np.asarray(pose.transmission.T @ (terms - tau - within))
+        return np.asarray(pose.transmission.T @ (needed - tau - within))
 
     def dissipative(self, pose: Pose, v: Array) -> Array:
         """Joint forces of damping and friction, shape (nv,)."""
@@ -212,7 +211,6 @@ def minimal_dynamics(
         locked,
         tolerance,
         units,
-        robot.model.createData(),
         slip,
     )
     if motions:

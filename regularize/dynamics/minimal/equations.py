@@ -52,10 +52,10 @@ class MinimalCoordinates:
     @property
     def far(self) -> bool:
         """Whether displacements of group joints come near to where they are no longer unique."""
-        model = self.dynamics.robot.model
-        for j in range(1, model.njoints):
-            if model.nqs[j] != model.nvs[j]:
-                start = model.idx_vs[j] + model.nvs[j] - 3
+        tree = self.dynamics.robot.tree
+        for j in range(1, tree.njoints):
+            if tree.nqs[j] != tree.nvs[j]:
+                start = tree.idx_vs[j] + tree.nvs[j] - 3
                 if float(np.linalg.norm(self._follower.pose.x[start : start + 3])) > FAR:
                     return True
         return False

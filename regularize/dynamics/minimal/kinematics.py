@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from regularize.manifold.driving import drive
 from regularize.manifold.projection import project
 from regularize.manifold.tolerances import ROUNDING
 from regularize.pinocchio_model.constraints import RobotConstraints
-from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
 from regularize.reduction.pivoting import Choice, choose, columns_of
 
@@ -62,7 +61,6 @@ class PartitionedKinematics:
     locked: tuple[str, ...]
     rtol: float
     units: Array = field(repr=False)
-    _data: Any = field(repr=False)
 
     @cached_property
     def known(self) -> list[int]:
@@ -132,7 +130,7 @@ class PartitionedKinematics:
 
     def displacement(self, q: Array) -> Array:
         """Displacement from the reference configuration, shape (nv,)."""
-        return np.asarray(pin.difference(self.robot.model, self.reference, q))
+        return self.robot.tree.space.difference(self.reference, q)
 
     def close(self, displacement: Array) -> Pose:
         """Solve for the dependent coordinates by Newton's method (eq. 16).

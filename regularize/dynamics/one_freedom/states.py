@@ -6,7 +6,6 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
 
 
@@ -58,10 +57,5 @@ class States:
 
     def inertia(self, q: Array, v: Array) -> Array:
         """Twice the kinetic energy, and mass times centre of mass, shape (N, 4)."""
-        model, data = self.robot.model, self.robot.data
-        rows = np.zeros((len(q), 4))
-        for row, a, b in zip(rows, self.configurations(q), self.velocities(q, v), strict=True):
-            row[0] = 2.0 * self.robot.energies(a, b)[0]
-            row[1:] = pin.centerOfMass(model, data, a)
-            row[1:] *= data.mass[0]
-        return rows
+        a, b, states = self.configurations(q), self.velocities(q, v), self.robot.states
+        return np.column_stack([2.0 * states.energies(a, b)[0], states.moments(a)])
