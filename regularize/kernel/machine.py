@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,15 @@ class Machine:
         """Number of rows, couplings included."""
         return sum(len(loop.covectors) for loop in self.loops) + len(self.couplings)
 
+    def driven(self, velocities: Sequence[int]) -> Machine:
+        """The machine with a row for each of some velocities, behind the others."""
+        return replace(
+            self,
+            couplings=np.vstack([self.couplings, np.eye(self.nv)[list(velocities)]]),
+            targets=np.concatenate([self.targets, np.zeros(len(velocities))]),
+            rank=self.rank + len(velocities),
+        )
+
     def columns(self) -> list[int]:
         """First column of each part, the ground included, and the number of all."""
         return [0, 0, *np.cumsum([part.freedoms for part in self.parts]).tolist()]
@@ -148,11 +157,13 @@ class Machine:
             "closures": len(loops),
             "loop_rows": int(row[-1]),
             "rows": self.rows,
+            "closing_freedoms": sum(loop.screws.shape[1] for loop in loops),
             "state": 2 * self.nv + 1,
         }
         sections = {
             "parent": [0, *(part.parent for part in parts)],
             "kind": [0, *(KINDS.index(part.kind) for part in parts)],
+            "hinge": [False, *(x.kind in ("turn", "circle") and not x.pitch for x in parts)],
             "coordinate": [0, *(part.coordinate for part in parts)],
             "column": column,
             "rate": rate,

@@ -168,7 +168,7 @@ def reduce_part(
         rank=0,
         dimension=closed.dimension,
         locked=tuple(locked),
-        trivial=sum(6 - loop_algebra(screws, c, rtol).shape[1] for c in basis),
+        trivial=sum(6 - loop_algebra(screws, c, rtol).dimension for c in basis),
         topological=topological_redundancy(graph, locked, basis, screws, rtol, setting.rng()),
         rtol=tolerance,
         parallelograms=closed.parallelograms,

@@ -12,6 +12,7 @@
 #include "kinematics.c"
 #include "inertia.c"
 #include "loop_rows.c"
+#include "point_rows.c"
 #include "factors.c"
 #include "deep.c"
 #include "plane.c"
@@ -50,12 +51,12 @@ static int part_motions(const Tables *t, Workspace *w, const double *const *in,
     return 0;
 }
 
-/* Shape of an array: a number times a size, by another size. */
+/* Shape of an array: a number times a size, by another size; 0 times where it has any length. */
 typedef struct {
     int times, rows, columns;
 } Shape;
 
-#define MOST_ARRAYS 8
+#define MOST_ARRAYS 9
 
 typedef struct {
     const char *name;
@@ -83,8 +84,8 @@ enum { ENTRIES(PLACE) number_of_entries };
 #define ERRORS {1, rows_size, one_size}
 #define BY_VELOCITY {1, nv_size, nv_size}
 #define FORCES                                                                                     \
-    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closures_size, one_size},                            \
-        {WRENCH_NUMBERS, parts_size, one_size}
+    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closing_freedoms_size, one_size},                            \
+        {WRENCH_NUMBERS, parts_size, one_size}, {0, one_size, one_size}
 
 static const Entry entries[number_of_entries] = {
     {"part_poses", part_poses, 1, 1, {CONFIGURATION}, {{12, parts_size, one_size}}},
@@ -117,17 +118,17 @@ static const Entry entries[number_of_entries] = {
      {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
     {"close_motion", close_motion, 3, 2, {CONFIGURATION, VELOCITY, SINGLE(2)},
      {CONFIGURATION, VELOCITY}},
-    {"march", march, 8, 6,
+    {"march", march, 9, 6,
      {CONFIGURATION, VELOCITY, SINGLE(STANDING), FORCES, SINGLE(STAGES * METHOD_ROWS),
       SINGLE(OPTIONS)},
      {CONFIGURATION, VELOCITY, SINGLE(STANDING), CONFIGURATION, {STAGES, state_size, one_size},
       {2, state_size, one_size}}},
-    {"step_terms", step_terms, 8, 1,
+    {"step_terms", step_terms, 9, 1,
      {CONFIGURATION, {2, state_size, one_size}, {STAGES, state_size, one_size}, SINGLE(STANDING),
       FORCES, SINGLE(DENSE_OPTIONS)},
      {{TERMS + 1, state_size, one_size}}},
-    {"motion_between", motion_between, 8, 3,
+    {"motion_between", motion_between, 9, 4,
      {CONFIGURATION, {TERMS + 1, state_size, one_size}, SINGLE(1), SINGLE(STANDING), FORCES,
       SINGLE(OPTIONS)},
-     {CONFIGURATION, VELOCITY, SINGLE(2)}},
+     {CONFIGURATION, VELOCITY, SINGLE(2), ERRORS}},
 };
