@@ -9,6 +9,15 @@
 #define restrict __restrict
 #endif
 
+/* Functions whose constant arguments are worth code of their own. */
+#if defined(_MSC_VER)
+#define UNROLLED static __forceinline
+#elif defined(__GNUC__)
+#define UNROLLED static inline __attribute__((always_inline))
+#else
+#define UNROLLED static inline
+#endif
+
 static inline double dot(const double *a, const double *b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }

@@ -21,9 +21,9 @@ typedef struct {
 
 /* Take from the entries of a block's unknowns a, b, ... with so many below what those before them make
  * of them, by the entries L of the block. */
-static inline void take_before(const int width, int count, double (*l)[WIDEST],
-                               const double *restrict a, double *restrict b, double *restrict c,
-                               double *restrict d, double *restrict e) {
+UNROLLED void take_before(const int width, int count, double (*l)[WIDEST],
+                          const double *restrict a, double *restrict b, double *restrict c,
+                          double *restrict d, double *restrict e) {
     if (width == 1) return;
     for (int j = 0; j < count; ++j) {
         b[j] -= l[0][1] * a[j];
@@ -34,10 +34,10 @@ static inline void take_before(const int width, int count, double (*l)[WIDEST],
 }
 
 /* Take multiples of so many of them from those of another one. */
-static inline void take_block(const int width, int count, const double *l, const double *restrict a,
-                              const double *restrict b, const double *restrict c,
-                              const double *restrict d, const double *restrict e,
-                              double *restrict other) {
+UNROLLED void take_block(const int width, int count, const double *l, const double *restrict a,
+                         const double *restrict b, const double *restrict c,
+                         const double *restrict d, const double *restrict e,
+                         double *restrict other) {
     for (int j = 0; j < count; ++j) {
         double change = l[0] * a[j];
         if (width > 1) change += l[1] * b[j];
@@ -50,8 +50,8 @@ static inline void take_block(const int width, int count, const double *l, const
 
 /* The pivot of an unknown of a block, and what its entries with those before it become; loops of
  * constant lengths one by one, as compilers leave nested ones. */
-static inline double pivot_of(const int r, double *const *row, double (*l)[WIDEST],
-                              const double *inverse) {
+UNROLLED double pivot_of(const int r, double *const *row, double (*l)[WIDEST],
+                         const double *inverse) {
     double pivot = row[r][r], x[WIDEST];
     if (r > 0) x[0] = row[0][r];
     if (r > 1) x[1] = row[1][r] - l[0][1] * x[0];
@@ -66,8 +66,8 @@ static inline double pivot_of(const int r, double *const *row, double (*l)[WIDES
 
 /* Eliminate the unknowns of a block, so many: put the inverses of their pivots in their places, and
  * take what they make of them from the entries of those below. */
-static inline void eliminate_block(const Factors *pattern, double *entry, int u, const int width,
-                                   double *pivot) {
+UNROLLED void eliminate_block(const Factors *pattern, double *entry, int u, const int width,
+                              double *pivot) {
     const int *start = pattern->start + u, *below = pattern->below + start[width - 1] + 1 - width;
     const int end = start[width] - start[width - 1] - 1 + width;
     double *row[WIDEST], inverse[WIDEST], l[WIDEST][WIDEST], factor[WIDEST] = {0};
@@ -136,8 +136,8 @@ enum { NONE, SMALL, LOST, REPLACED };
 
 /* The first half of the solution of the unknowns of a block, with a border of so many columns; the
  * unknown behind them. */
-static inline int solve_block_forth(const Tables *t, Workspace *w, int u, const int width,
-                                    const int columns) {
+UNROLLED int solve_block_forth(const Tables *t, Workspace *w, int u, const int width,
+                               const int columns) {
     const int *start = t->start + u, *below = t->below + start[width - 1] + 1 - width;
     const int end = start[width] - start[width - 1] - 1 + width;
     double *restrict solution = w->solution, *border = w->border, *mine = border + columns * u;
@@ -204,7 +204,7 @@ static inline int factorise(const Tables *t, Workspace *w, int c, const int colu
 }
 
 /* The second half of the solution of the unknowns of a block. */
-static inline void solve_block_back(const Tables *t, Workspace *w, int u, const int width) {
+UNROLLED void solve_block_back(const Tables *t, Workspace *w, int u, const int width) {
     const int *start = t->start + u, *below = t->below + start[width - 1] + 1 - width;
     const int end = start[width] - start[width - 1] - 1 + width;
     double *restrict solution = w->solution, y[WIDEST];
