@@ -19,6 +19,7 @@
 #include "loop_rows.c"
 #include "point_rows.c"
 #include "factors.c"
+#include "soft.c"
 #include "deep.c"
 #include "plane.c"
 #include "step.c"

@@ -7,6 +7,11 @@ typedef struct {
     const int *h, *j, *update, *stiff, *body, *row, *constant;
 } Reading;
 
+/* Joint force of a column. */
+static inline double force_of(const Tables *t, int k, const double *tau) {
+    return t->own[k] ? tau[t->rate[k]] : 0.0;
+}
+
 /* Twist of a closure's row frame point x as a point of what column k of part b moves. */
 static inline void twist_at(const Workspace *w, int b, int k, const double *x, double *twist) {
     double arm[3];

@@ -35,11 +35,6 @@ static inline void load_before(const Tables *t, Workspace *w, int b, int unknown
     for (int i = 0; i < 6; ++i) F[i] = f[i];
 }
 
-/* Joint force of a column. */
-static inline double force_of(const Tables *t, int k, const double *tau) {
-    return t->own[k] ? tau[t->rate[k]] : 0.0;
-}
-
 /* Entries of inertia at the column of hinge b, and its right-hand side. */
 static inline void load_hinge(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
                               Reading *at) {
