@@ -36,12 +36,20 @@ static inline void axis(const double *pose, int i, double *out) {
     out[0] = pose[i], out[1] = pose[3 + i], out[2] = pose[6 + i];
 }
 
-/* Lever from the origin of a part's parent to its placement, and the rotation of that: the parent's
- * own where it is placed straight. */
+/* Lever from the origin of a part's parent to its placement, and the rotation of that, which may be
+ * there already. */
 static inline const double *begin_pose(const Tables *t, const Workspace *w, int b, double *lever,
                                        double *turned) {
     const double *parent = w->pose + 12 * t->parent[b], *placement = t->placement + 12 * b;
-    rotate(parent, placement + 9, lever);
+    if (t->parent[b] == 0) {
+        copy(placement + 9, lever);
+        return placement;
+    }
+    if (t->hinge[b] == 2) {
+        lever[0] = lever[1] = lever[2] = 0.0;
+    } else {
+        rotate(parent, placement + 9, lever);
+    }
     if (placement[0] == 1.0 && placement[4] == 1.0 && placement[8] == 1.0) return parent;
     multiply(parent, placement, turned);
     return turned;
@@ -144,15 +152,23 @@ static inline void carry_hinge(const Tables *t, Workspace *w, int b, const doubl
     const double *V = w->twist + 6 * p, *A = w->drift + 6 * p, *d = w->lever + 3 * b;
     const double rate = t->pace[k] * rates[t->rate[k]], *axis = w->motion + 6 * k + 3;
     double *restrict v = w->twist + 6 * b, *restrict a = w->drift + 6 * b, own[3], swept[3];
-    cross(V + 3, d, swept);
     scale(rate, axis, own);
-    sum(V, swept, v);
+    if (p == 0) {
+        v[0] = v[1] = v[2] = a[3] = a[4] = a[5] = 0.0;
+        copy(own, v + 3);
+        copy(A, a);
+        return;
+    }
+    copy(V, v);
     sum(V + 3, own, v + 3);
     copy(A, a);
     copy(A + 3, a + 3);
+    add_cross(V + 3, own, a + 3);
+    if (t->hinge[b] == 2) return;
+    cross(V + 3, d, swept);
+    add(swept, v);
     add_cross(A + 3, d, a);
     add_cross(V + 3, swept, a);
-    add_cross(V + 3, own, a + 3);
 }
 
 /* The same of any part.
