@@ -5,6 +5,11 @@
  * with arrays whose shapes stand in the list of entries below, and returns 0, or 1 where the state needs another way
  * of computing.
  */
+#if defined(__GNUC__) && !defined(__clang__)
+/* Vectors have three numbers: what two at once save is less than what bringing them together takes. */
+#pragma GCC optimize("no-tree-slp-vectorize")
+#endif
+
 #include "tables.h"
 
 #include "algebra.h"
@@ -14,6 +19,7 @@
 #include "loop_rows.c"
 #include "point_rows.c"
 #include "factors.c"
+#include "soft.c"
 #include "deep.c"
 #include "plane.c"
 #include "step.c"

@@ -31,7 +31,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
- *   hinge: 1 where a part only turns about a point of its parent
+ *   hinge: 1 where a part only turns about a point of its parent, 2 where that is its origin
  *   column: first column of each part, and one number more at the end
  *   rate: place in v of each column; own: 1 where the column's acceleration is that of v itself, 0
  *   where the column follows another one (a mimic joint), by a coupling row
