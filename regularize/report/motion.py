@@ -135,7 +135,7 @@ def _generated(columns: Array, known: dict[bytes, MotionType]) -> MotionType:
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
     if key not in known:
-        known[key] = motion_type(subalgebra.lie_closure(basis, TOLERANCE), TOLERANCE)
+        known[key] = motion_type(subalgebra.lie_closure(columns, TOLERANCE), TOLERANCE)
     return known[key]
 
 
