@@ -30,7 +30,7 @@ from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.rank import decide_rank
-from regularize.reduction.setting import Setting
+from regularize.reduction.setting import Setting, portion
 
 #: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
 Ungrouped: TypeAlias = Literal["noise", "undecided", "shaky", "singular"]
@@ -154,6 +154,7 @@ def reduce_part(
         lock=lock,
         parallelograms=parallelograms,
         rng=setting.rng(),
+        progress=portion(setting.progress, 0.0, 0.4),
     )
     locked = sorted(closed.propagation.lock(basis)) if tolerance else []
     part = Part(
