@@ -22,7 +22,7 @@ from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import ColumnId, NodeId
-from regularize.reduction.many_loops import LoopRanks
+from regularize.reduction.many_loops import each_configuration
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
@@ -272,12 +272,10 @@ def _random_velocities(
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
     shape = (loops.freedoms, min(6, cell.actual))
     found = []
-    state = loops.state(q)
-    for i in range(len(q)):
-        factors = LoopRanks(loops, cycles, state[i : i + 1], reduction.rtol).factors
-        if factors is None:
+    for each in each_configuration(loops, q, cycles, reduction.rtol):
+        if each.factors is None:
             return None
-        velocities, _ = np.linalg.qr(factors.allowed(rng.normal(size=shape)))
+        velocities, _ = np.linalg.qr(each.factors.allowed(rng.normal(size=shape)))
         found.append(velocities * loops.units[:, None])
     return np.array(found)
 
