@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ParamSpec, TypeVar
@@ -26,7 +26,7 @@ UNBOUNDED = ("max_step",)
 LENGTHS = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Kind:
     """What values of an argument are like.
 
@@ -306,18 +306,24 @@ def checked_but_states(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def _checked(method: Callable[P, T], lengths: Mapping[str, str]) -> Callable[P, T]:
-    parameters = inspect.signature(method).parameters
-    kinds = kinds_of(method)
-    states = [(name, k) for k, name in enumerate(parameters) if name in lengths]
-    others = [
-        (name, k, kinds[name], parameters[name].default)
-        for k, name in enumerate(parameters)
-        if name in kinds and name not in LENGTHS
-    ]
     where = method.__qualname__
+
+    @cache
+    def known() -> tuple[list[tuple[str, int]], list[tuple[str, int, Kind, Any]]]:
+        """States and other arguments: found at the first call, since few methods are called."""
+        parameters = inspect.signature(method).parameters
+        kinds = kinds_of(method)
+        states = [(name, k) for k, name in enumerate(parameters) if name in lengths]
+        others = [
+            (name, k, kinds[name], parameters[name].default)
+            for k, name in enumerate(parameters)
+            if name in kinds and name not in LENGTHS
+        ]
+        return states, others
 
     @wraps(method)
     def called(*arguments: P.args, **options: P.kwargs) -> T:
+        states, others = known()
         given: list[Any] = list(arguments)
         named: dict[str, Any] = options
         for name, k in states:

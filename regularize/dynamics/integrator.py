@@ -46,7 +46,7 @@ class StepTooSmall(RegularizeError):
         )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Integrator:
     """Integrates a robot's motion.
 

@@ -16,7 +16,7 @@ from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Loads:
     """Joint forces over time, configuration and velocity.
 
@@ -49,7 +49,7 @@ class Loads:
         return np.asarray(self.working(t, q, v) + self.springs(q))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Laws:
     """Joint forces as the kernel computes them; see ``loads.c``.
 

@@ -34,7 +34,7 @@ _METHOD = np.concatenate([A.ravel(), B, E5, E3])
 _DENSE = np.concatenate([A_EXTRA.ravel(), D.ravel()])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Marched:
     """Where steps have led, and the last one of them. Arrays are as ``motion.c`` writes them.
 

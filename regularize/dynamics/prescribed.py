@@ -11,18 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.dynamics.compiled_functions import CompiledMotion, compiled_or_own
-from regularize.dynamics.expression import Expression, parse
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation
-from regularize.manifold.driving import drive
-from regularize.pinocchio_model.constraints import RobotConstraints
-from regularize.pinocchio_model.robot import Robot
-from regularize.reduction.pivoting import NotIndependent, tied
 
 if TYPE_CHECKING:
     from scipy import LowLevelCallable
     from scipy.interpolate import CubicSpline
+
+    from regularize.pinocchio_model.robot import Robot
 
 #: A prescribed motion: time to position, velocity and acceleration.
 Prescribed: TypeAlias = Callable[[float], tuple[float, float, float]]
@@ -54,6 +50,8 @@ def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
     Raises:
         ModelError: It is no expression, no table that lasts as long, or gives no finite numbers.
     """
+    from regularize.dynamics.expression import Expression, parse  # where something is driven
+
     what = f"the motion of joint {joint!r}"
     given = compiled_or_own(motion, what, partial(CompiledMotion, what=what))
     if isinstance(given, str):
@@ -153,7 +151,7 @@ def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> 
     return Spline(CubicSpline(times, values))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Drives:
     """Coordinates of a model that follow prescribed motions.
 
@@ -212,6 +210,12 @@ class Drives:
             NotIndependent: The motions of some of the joints follow from each other.
             ModelError: The loops do not let them get there.
         """
+        # Loaded where something is driven.
+        from regularize.manifold.continuation import Continuation
+        from regularize.manifold.driving import drive
+        from regularize.pinocchio_model.constraints import RobotConstraints
+        from regularize.reduction.pivoting import NotIndependent, tied
+
         free = robot.split(q).free
         dependent = tied(free[self.velocities], robot.reduction.rtol)
         if dependent:

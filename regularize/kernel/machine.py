@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.screw import Array, cross, inverse, transform
 
 #: How parts move, as in ``tables.h``.
 KINDS = ("turn", "circle", "slide", "ball", "free", "plane")
@@ -18,7 +18,7 @@ CLOSINGS = ("nothing", "hinge", "screw", "ball", "free", "several")
 _FREEDOMS = {"turn": 1, "circle": 1, "slide": 1, "ball": 3, "free": 6, "plane": 3}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MovingPart:
     """One elementary motion of the tree, and the body behind it.
 
@@ -54,7 +54,7 @@ class MovingPart:
         return _FREEDOMS[self.kind]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Loop:
     """A closure between two parts.
 
@@ -81,7 +81,7 @@ class Loop:
     covectors: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Machine:
     """A tree of parts with closed loops.
 
@@ -163,6 +163,7 @@ class Machine:
         sections = {
             "parent": [0, *(part.parent for part in parts)],
             "kind": [0, *(KINDS.index(part.kind) for part in parts)],
+            "hinge": [False, *(x.kind in ("turn", "circle") and not x.pitch for x in parts)],
             "coordinate": [0, *(part.coordinate for part in parts)],
             "column": column,
             "rate": rate,
@@ -231,10 +232,10 @@ def _in_part(loop: Loop, turned: Array) -> Array:
 
 def frame_about(z: Array) -> Array:
     """A frame whose z axis is a unit vector."""
-    x = np.roll(np.eye(3)[int(np.argmax(np.abs(z)))], 1)
+    x = np.eye(3)[(int(np.argmax(np.abs(z))) + 1) % 3]
     x = x - z * (x @ z)
     x = x / np.linalg.norm(x)
-    return transform(np.column_stack([x, np.cross(z, x), z]))
+    return transform(np.column_stack([x, cross(z, x), z]))
 
 
 def _poses(poses: Any) -> Array:

@@ -78,7 +78,8 @@ def directions(space: Array) -> list[Direction]:
         space: Columns of covectors, lengths scaled to order one, shape (6, k).
     """
     basis = subalgebra.span(space, TOLERANCE)
-    return list(_directions(np.round(basis @ basis.T, 12).tobytes()))
+    # Adding zero turns -0.0 into 0.0, which has other bytes.
+    return list(_directions((np.round(basis @ basis.T, 12) + 0.0).tobytes()))
 
 
 @lru_cache  # mechanisms repeat themselves

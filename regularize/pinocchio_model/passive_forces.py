@@ -19,7 +19,7 @@ from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.rows import ClosureRows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PassiveForces:
     """Forces within the joints of a robot.
 

@@ -23,7 +23,7 @@ from regularize.model.joint_motion import body_jacobian, joint_position, motion
 from regularize.reduction.cuts import Cut
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClosureRows:
     """One closed loop of the model.
 

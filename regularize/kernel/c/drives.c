@@ -188,6 +188,7 @@ static int are_astray(const Motion *m, const double *q, const double *v) {
 static void ask_of_rows(const Motion *m) {
     double *wanted = m->w->wanted, *of_drives = wanted + m->t->size[rows_size] - drives_of(m);
     fill(0.0, m->t->size[rows_size], wanted);
+    m->w->given[0] = 0.0; /* nothing of the loops */
     for (int k = 0; k < drives_of(m); ++k) of_drives[k] = -m->w->driven[3 * k + 2];
 }
 

@@ -12,6 +12,7 @@
 #include "kinematics.c"
 #include "inertia.c"
 #include "loop_rows.c"
+#include "point_rows.c"
 #include "factors.c"
 #include "deep.c"
 #include "plane.c"

@@ -9,25 +9,13 @@
 #include "algebra.h"
 #include "tables.h"
 
-/* Whether a part only turns about a point of its parent. */
-static inline int is_hinge(const Tables *t, int b) {
-    return t->kind[b] <= CIRCLE && t->pitch[b] == 0.0;
-}
-
 /* Turn about z of what follows: the rotation placed, its first two columns mixed. */
-static inline void turn(const double *R, double c, double s, double *out) {
+static inline void turn(const double *R, double c, double s, double *restrict out) {
     for (int i = 0; i < 9; i += 3) {
         out[i] = R[i] * c + R[i + 1] * s;
         out[i + 1] = R[i + 1] * c - R[i] * s;
         out[i + 2] = R[i + 2];
     }
-}
-
-/* Move the origin of a pose along its own axes. */
-static inline void advance(double *pose, const double *by) {
-    double step[3];
-    rotate(pose, by, step);
-    add(step, pose + 9);
 }
 
 /* Cosine and sine that an unbounded part turns by. */
@@ -39,26 +27,23 @@ static inline void circle(const Tables *t, int b, const double *q, double *c, do
     }
 }
 
-/* Pose of part b after its parent's. */
+/* Pose of part b after its parent's, and the lever between their origins. */
 static inline void place_part(const Tables *t, Workspace *w, int b, const double *configuration) {
     const double *parent = w->pose + 12 * t->parent[b], *q = configuration + t->coordinate[b];
-    double placed[12], R[9], *pose = w->pose + 12 * b, c, s, value;
-    const double *placement = t->placement + 12 * b;
-    if (placement[0] == 1.0 && placement[4] == 1.0 && placement[8] == 1.0) {
-        for (int i = 0; i < 9; ++i) placed[i] = parent[i];
-        rotate(parent, placement + 9, placed + 9);
-        add(parent + 9, placed + 9);
-    } else {
-        compose(parent, placement, placed);
+    const double *placement = t->placement + 12 * b, *placed = parent;
+    double *restrict pose = w->pose + 12 * b, *restrict lever = w->lever + 3 * b;
+    double turned[9], R[9], c, s, value;
+    rotate(parent, placement + 9, lever);
+    if (placement[0] != 1.0 || placement[4] != 1.0 || placement[8] != 1.0) {
+        multiply(parent, placement, turned);
+        placed = turned;
     }
-    copy(placed + 9, pose + 9);
     switch (t->kind[b]) {
     case TURN:
         value = t->scaling[b] * q[0] + t->offset[b];
         turn(placed, cos(value), sin(value), pose);
-        if (t->pitch[b] != 0.0) {
-            for (int i = 0; i < 3; ++i) pose[9 + i] += t->pitch[b] * value * placed[3 * i + 2];
-        }
+        if (t->hinge[b]) break;
+        for (int i = 0; i < 3; ++i) lever[i] += t->pitch[b] * value * placed[3 * i + 2];
         break;
     case CIRCLE:
         circle(t, b, q, &c, &s);
@@ -67,23 +52,23 @@ static inline void place_part(const Tables *t, Workspace *w, int b, const double
     case SLIDE:
         value = t->scaling[b] * q[0] + t->offset[b];
         for (int i = 0; i < 9; ++i) pose[i] = placed[i];
-        for (int i = 0; i < 3; ++i) pose[9 + i] += value * placed[3 * i + 2];
+        for (int i = 0; i < 3; ++i) lever[i] += value * placed[3 * i + 2];
         break;
     case BALL:
         quaternion(q, R);
         multiply(placed, R, pose);
         break;
     case FREE:
-        advance(placed, q);
-        copy(placed + 9, pose + 9);
+        for (int i = 0; i < 3; ++i) lever[i] += dot(placed + 3 * i, q);
         quaternion(q + 3, R);
         multiply(placed, R, pose);
         break;
     case PLANE:
-        for (int i = 0; i < 3; ++i) pose[9 + i] += placed[3 * i] * q[0] + placed[3 * i + 1] * q[1];
+        for (int i = 0; i < 3; ++i) lever[i] += placed[3 * i] * q[0] + placed[3 * i + 1] * q[1];
         turn(placed, q[2], q[3], pose);
         break;
     }
+    for (int i = 0; i < 3; ++i) pose[9 + i] = parent[9 + i] + lever[i];
 }
 
 /* Axis i of a part's frame. */
@@ -95,10 +80,14 @@ static inline void axis(const double *pose, int i, double *out) {
 static inline void move_part(const Tables *t, Workspace *w, int b) {
     const double *pose = w->pose + 12 * b;
     double *J = w->motion + 6 * t->column[b];
+    if (t->hinge[b]) {
+        J[0] = J[1] = J[2] = 0.0;
+        axis(pose, 2, J + 3);
+        return;
+    }
     fill(0.0, 6 * (t->column[b + 1] - t->column[b]), J);
     switch (t->kind[b]) {
     case TURN:
-    case CIRCLE:
         axis(pose, 2, J + 3);
         for (int i = 0; i < 3; ++i) J[i] = t->pitch[b] * J[3 + i];
         break;
@@ -117,10 +106,15 @@ static inline void move_part(const Tables *t, Workspace *w, int b) {
     }
 }
 
-/* Poses of all parts, and the twists of all columns. */
-static void positions(const Tables *t, Workspace *w, const double *q) {
+/* The pose of the ground. */
+static inline void place_ground(Workspace *w) {
     static const double ground[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     for (int i = 0; i < 12; ++i) w->pose[i] = ground[i];
+}
+
+/* Poses of all parts, and the twists of all columns. */
+static void positions(const Tables *t, Workspace *w, const double *q) {
+    place_ground(w);
     for (int b = 1; b < t->size[parts_size]; ++b) {
         place_part(t, w, b, q);
         move_part(t, w, b);
@@ -145,11 +139,11 @@ static inline void relative_twist(const Tables *t, const Workspace *w, int b, co
 static inline void carry_part(const Tables *t, Workspace *w, int b, const double *rates) {
     const int p = t->parent[b];
     const double *V = w->twist + 6 * p, *A = w->drift + 6 * p;
-    double d[3], own[6], swept[3];
+    const double *d = w->lever + 3 * b;
+    double own[6], swept[3];
     double *restrict v = w->twist + 6 * b, *restrict a = w->drift + 6 * b;
-    subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
     cross(V + 3, d, swept);
-    if (is_hinge(t, b)) {
+    if (t->hinge[b]) {
         const int k = t->column[b];
         const double rate = t->pace[k] * rates[t->rate[k]], *axis = w->motion + 6 * k + 3;
         for (int i = 0; i < 3; ++i) {
@@ -176,13 +170,16 @@ static inline void carry_part(const Tables *t, Workspace *w, int b, const double
     add_cross(V + 3, own + 3, a + 3);
 }
 
-/* Twists of all parts and their accelerations while no column accelerates.
- *
- * The ground accelerates as given, shape (3,): against gravity where that acts. */
-static void velocities(const Tables *t, Workspace *w, const double *rates, const double *ground) {
+/* The ground accelerates as given, shape (3,): against gravity where that acts. */
+static inline void move_ground(Workspace *w, const double *ground) {
     fill(0.0, 6, w->twist);
     fill(0.0, 6, w->drift);
     copy(ground, w->drift);
+}
+
+/* Twists of all parts and their accelerations while no column accelerates. */
+static void velocities(const Tables *t, Workspace *w, const double *rates, const double *ground) {
+    move_ground(w, ground);
     for (int b = 1; b < t->size[parts_size]; ++b) carry_part(t, w, b, rates);
 }
 
@@ -192,11 +189,10 @@ static void accelerations_beyond(const Tables *t, Workspace *w, const double *ra
     fill(0.0, 6, w->acceleration);
     for (int b = 1; b < t->size[parts_size]; ++b) {
         const int p = t->parent[b];
-        double d[3], own[6], *a = w->acceleration + 6 * b;
-        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+        double own[6], *a = w->acceleration + 6 * b;
         relative_twist(t, w, b, rates, own);
         for (int i = 0; i < 6; ++i) a[i] = w->acceleration[6 * p + i] + own[i];
-        add_cross(w->acceleration + 6 * p + 3, d, a);
+        add_cross(w->acceleration + 6 * p + 3, w->lever + 3 * b, a);
     }
 }
 

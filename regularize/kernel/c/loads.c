@@ -68,12 +68,10 @@ static int apply_loads(const Motion *m, const double *q, const double *v, double
     if (load_closing(m, power)) return 1;
     for (int b = t->size[parts_size] - 1; b > 0; --b) {
         const int p = t->parent[b];
-        double d[3];
         for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
             tau[t->rate[k]] += t->pace[k] * work(w->wrench + 6 * b, w->motion + 6 * k);
         }
-        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
-        add_wrench(w->wrench + 6 * b, d, w->wrench + 6 * p);
+        add_wrench(w->wrench + 6 * b, w->lever + 3 * b, w->wrench + 6 * p);
     }
     return 0;
 }

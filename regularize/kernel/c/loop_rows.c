@@ -58,16 +58,16 @@ static inline void turn_covectors(const Tables *t, Workspace *w, int c) {
     }
 }
 
-/* Rows of a closure: covectors in ground axes, right-hand sides, and the point x that they refer to.
+/* Rate of the velocity of a closure's second part against the first at a point that the latter
+ * carries, in its axes, while no column accelerates.
  *
  * In a frame that moves with the first part, the relative velocity u = v2 - v1 at its origin and
  * the relative rate have the rates a2 - a1 - (O1 + O2) x u and alpha2 - alpha1 - O1 x O2. */
-static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
+static inline void rate_at_rest(const Tables *t, const Workspace *w, int c, const double *x,
+                                double *rate) {
     const int one = t->first[c], two = t->second[c];
     const double *O1 = w->twist + 6 * one + 3, *O2 = w->twist + 6 * two + 3;
-    double v1[3], a1[3], v2[3], rate[6], u[3], both[3];
-    row_point(t, w, c, x);
-    turn_covectors(t, w, c);
+    double v1[3], a1[3], v2[3], u[3], both[3];
     motion_at(w, one, x, v1, a1);
     motion_at(w, two, x, v2, rate);
     subtract(v1, v2, u);
@@ -78,6 +78,14 @@ static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
     }
     add_cross(both, u, rate);
     add_cross(O2, O1, rate + 3);
+}
+
+/* Rows of a closure: covectors in ground axes, right-hand sides, and the point x that they refer to. */
+static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
+    double rate[6];
+    row_point(t, w, c, x);
+    turn_covectors(t, w, c);
+    rate_at_rest(t, w, c, x, rate);
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
         const double *g = w->covectors + 6 * r;
         w->row_side[r] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];

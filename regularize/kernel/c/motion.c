@@ -73,7 +73,7 @@ static int accelerate_state(const Motion *m, double time, int stage, const doubl
         if (t->size[soft_unknowns_size]) {
             solve_multipliers(t, w, w->forces, w->multiplier);
         } else {
-            write_multipliers(t, w, w->multiplier);
+            find_multipliers(t, w, w->multiplier);
         }
         *power += power_of_drives(m, v);
     }

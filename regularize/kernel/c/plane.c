@@ -168,6 +168,19 @@ static inline void load_flat_way(const Tables *t, Workspace *w, int c, int b, do
     }
 }
 
+/* The same of two forces through the point x with the plane's axes, of some size. */
+static inline void load_flat_forces(const Tables *t, Workspace *w, int c, int b, double size,
+                                    const double *x, Reading *at) {
+    for (; b != t->last_common[c]; b = t->parent[b]) {
+        const double *origin = w->pose + 4 * b + 2, dx = x[0] - origin[0], dy = x[1] - origin[1];
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+            const double *J = w->motion + 3 * k;
+            w->entry[*at->j++] = size * (J[0] - J[2] * dy);
+            w->entry[*at->j++] = size * (J[1] + J[2] * dx);
+        }
+    }
+}
+
 /* Velocity and acceleration of a part at a point, while no column accelerates. */
 static inline void flat_motion_at(const Workspace *w, int b, const double *x, double *v, double *a) {
     const double *V = w->twist + 3 * b, *A = w->drift + 2 * b, *origin = w->pose + 4 * b + 2;
@@ -181,12 +194,23 @@ static inline void load_flat_closure(const Tables *t, Workspace *w, int c, Readi
     const int one = t->first[c], two = t->second[c];
     const double *pose = w->pose + 4 * one, both = w->twist[3 * one + 2] + w->twist[3 * two + 2];
     double x[2], v1[2], v2[2], a1[2], a2[2];
-    turn_flat(pose, t->flat_point + 2 * c, x);
+    turn_flat(pose, (t->forces[c] < 0 ? t->flat_point : t->flat_first) + 2 * c, x);
     x[0] += pose[2], x[1] += pose[3];
     flat_motion_at(w, one, x, v1, a1);
     flat_motion_at(w, two, x, v2, a2);
     const double rate[2] = {a2[0] - a1[0] + both * (v2[1] - v1[1]),
                             a2[1] - a1[1] - both * (v2[0] - v1[0])};
+    if (t->forces[c] == 2) {
+        const int r = t->row[c];
+        const double size = t->point_row[3 * r];
+        double wanted[6];
+        change_wanted(t, w, c, wanted);
+        w->solution[t->row_unknown[r]] = -size * rate[0] - wanted[0];
+        w->solution[t->row_unknown[r + 1]] = -size * rate[1] - wanted[1];
+        load_flat_forces(t, w, c, two, size, x, at);
+        load_flat_forces(t, w, c, one, -size, x, at);
+        return;
+    }
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
         double *g = w->covectors + 3 * r;
         turn_flat(pose, t->flat_covector + 3 * r, g);
@@ -231,12 +255,13 @@ static int eliminate_flat(const Tables *t, Workspace *w, int c, const double *ta
 
 /* The second half of a cluster's solution, and the accelerations that others move against. */
 static void solve_flat_cluster(const Tables *t, Workspace *w, int c) {
-    const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    const int parent = t->cluster_parent[c];
     const double *A = w->acceleration + 3 * parent;
-    for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
-        const double moved = parent ? dot(w->border + 3 * u, A) : 0.0;
-        w->solution[u] = solve_unknown(t, w, u, w->solution[u] - moved);
+    if (parent) {
+        for (int u = begin; u < end; ++u) w->solution[u] -= dot(w->border + 3 * u, A);
     }
+    solve_unknowns_back(t, w, begin, end);
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
         const int b = t->part_list[i];
         if (!t->dense[b]) continue;
