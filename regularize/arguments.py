@@ -6,10 +6,10 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -305,25 +305,32 @@ def checked_but_states(method: Callable[P, T]) -> Callable[P, T]:
     return _checked(method, {})
 
 
+#: States of a method, and its other arguments: names, places, kinds and defaults.
+_Wanted: TypeAlias = tuple[list[tuple[str, int]], list[tuple[str, int, Kind, Any]]]
+
+
+def _wanted(method: Callable[..., Any], lengths: Mapping[str, str]) -> _Wanted:
+    parameters = inspect.signature(method).parameters
+    kinds = kinds_of(method)
+    states = [(name, k) for k, name in enumerate(parameters) if name in lengths]
+    others = [
+        (name, k, kinds[name], parameters[name].default)
+        for k, name in enumerate(parameters)
+        if name in kinds and name not in LENGTHS
+    ]
+    return states, others
+
+
 def _checked(method: Callable[P, T], lengths: Mapping[str, str]) -> Callable[P, T]:
     where = method.__qualname__
-
-    @cache
-    def known() -> tuple[list[tuple[str, int]], list[tuple[str, int, Kind, Any]]]:
-        """States and other arguments: found at the first call, since few methods are called."""
-        parameters = inspect.signature(method).parameters
-        kinds = kinds_of(method)
-        states = [(name, k) for k, name in enumerate(parameters) if name in lengths]
-        others = [
-            (name, k, kinds[name], parameters[name].default)
-            for k, name in enumerate(parameters)
-            if name in kinds and name not in LENGTHS
-        ]
-        return states, others
+    wanted: _Wanted | None = None
 
     @wraps(method)
     def called(*arguments: P.args, **options: P.kwargs) -> T:
-        states, others = known()
+        nonlocal wanted
+        if wanted is None:  # few methods of a robot are ever called
+            wanted = _wanted(method, lengths)
+        states, others = wanted
         given: list[Any] = list(arguments)
         named: dict[str, Any] = options
         for name, k in states:

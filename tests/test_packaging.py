@@ -75,7 +75,8 @@ def test_a_check_loads_no_library_that_only_few_mechanisms_need() -> None:
         *("scipy", "networkx", "pinocchio", "trimesh", "numpy.ma", "yaml", "difflib", "email"),
         *("concurrent.futures", "importlib.metadata", "zipfile", "logging", "tempfile"),
         *("regularize.proofs.verifier", "regularize.adapters.urdf.objects"),
-        *("regularize.model.solids", "regularize.reduction.alike"),
+        *("regularize.model.solids", "regularize.reduction.alike", "regularize.adapters.sdf"),
+        *("regularize.reduction.many_loops", "regularize.reduction.axis_relations"),
     }
     model = Path(__file__).parents[1] / "assets" / "planar_fourbar.urdf"
     code = f"from regularize.cli import main; main(['check', {str(model)!r}])"

@@ -15,7 +15,6 @@ import numpy as np
 from regularize.dynamics.all_coordinates import CORRECTED, DEPENDENT, AllCoordinates
 from regularize.dynamics.compiled_functions import CalledBack, MotionCalledBack
 from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, D
-from regularize.dynamics.drive_numbers import drive_numbers
 from regularize.dynamics.loads import Laws, joint_laws
 from regularize.dynamics.recording import Counters, Sample
 from regularize.lie.screw import Array
@@ -123,7 +122,12 @@ class Marching:
         options = [0.0, 0.0, rtol, atol, max_step, conserve and not driven]
         options += [passive.dissipates or driven, loads.slip or passive.slip, equations.closed]
         options += [robot.tolerances.singular, LEAP, DEPENDENT, CORRECTED, TOLERATED]
-        made = cls(kernel, laws, drive_numbers(drives), options)
+        motions: tuple[Array, list[MotionCalledBack]] = np.zeros(1), []  # their count
+        if driven:
+            from regularize.dynamics.drive_numbers import drive_numbers  # with their expressions
+
+            motions = drive_numbers(drives)
+        made = cls(kernel, laws, motions, options)
         made.careful = equations.careful
         return made
 

@@ -6,7 +6,7 @@ What computes them is loaded by the method that is called: a simulation needs no
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -309,11 +309,14 @@ class ActuatedTree(ConstrainedTree, ABC):
             found = kernel.stabilized_derivatives(q, v, tau, terms.residual, factors)
         else:
             found = kernel.dynamics_derivatives(q, v, tau)
-        if found is None:
-            return None
+        return None if found is None else self._derivatives(found)
+
+    @cached_property
+    def _derivatives(self) -> Callable[[Array], AccelerationDerivatives]:
+        """What makes derivatives of the kernel's numbers; looked up once, for it is quick."""
         from regularize.pinocchio_model.derivatives import AccelerationDerivatives
 
-        return AccelerationDerivatives.of(found)
+        return AccelerationDerivatives.of
 
     @checked
     def to_c(self, path: str | Path) -> Path:

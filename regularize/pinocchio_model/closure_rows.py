@@ -125,29 +125,18 @@ class ClosureRows:
         return edge.screws[:, 0], _coordinate_of(edge.screws[:, 0])
 
     def joint_pose(self, poses: Poses) -> Array:
-        """Relative pose of the two joint frames, parent to child, shape (..., 4, 4)."""
+        """Relative pose of the two joint frames, parent to child, shape (4, 4)."""
         first = poses[self.first] @ self.first_frame
         second = poses[self.second] @ self.second_frame
         parent, child = (first, second) if self.sign > 0 else (second, first)
         return np.asarray(screw.inverse(parent) @ child)
 
     def position(self, poses: Poses) -> Array:
-        """Coordinates of the joint, shape (..., f).
-
-        Args:
-            poses: Where the bodies are, each of shape (..., 4, 4).
-        """
-        pose, edge, single = self.joint_pose(poses), self.edge, self._single
-        if edge is not None and edge.group:
-            return joint_position(edge, pose)
-        each = pose.reshape(-1, 4, 4)
-        if edge is None:
-            found = np.zeros((len(each), 0))
-        elif single is not None:
-            found = np.array([[single[1](T)] for T in each])
-        else:
-            found = np.array([joint_position(edge, T) for T in each])
-        return found.reshape(*pose.shape[:-2], -1 if found.size else 0)
+        """Coordinates of the joint, shape (f,)."""
+        pose = self.joint_pose(poses)
+        if self._single is not None:
+            return np.array([self._single[1](pose)])
+        return np.zeros(0) if self.edge is None else joint_position(self.edge, pose)
 
     def rates(self, poses: Poses, between: Array) -> Array:
         """Rates of the joint's coordinates by velocities that keep the loop closed, (f, nv).

@@ -1,6 +1,6 @@
 """Pinocchio itself, loaded when something of it is first used.
 
-Models, their rows and simulations by the compiled kernel do without it.
+Trees, their rows, and what the compiled kernel computes of them do without it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Closed-loop mechanisms in Pinocchio, with independent loop constraints.
 
-The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model``; the kept rows
-of the cuts become constraints. Everything is computed by Pinocchio from the model.
+The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model`` where one is
+asked for; the kept rows of the cuts become constraints. The compiled kernel computes, and Pinocchio
+where the kernel cannot.
 """
 
 from __future__ import annotations

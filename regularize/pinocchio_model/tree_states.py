@@ -95,12 +95,11 @@ class TreeStates:
             q: Configurations, shape (N, nq).
         """
         result = map_.of_tree(q)
-        pairs = [(c, list(c.edge.columns)) for c in self._rows.closures if c.edge is not None]
-        if self._bodies is not None:
-            poses = np.moveaxis(self._bodies.poses(q), 1, 0)
-            for closure, columns in pairs:
-                result[:, columns] = closure.position(poses)
+        found = None if self._bodies is None else self._bodies.kernel.closing_coordinates(q)
+        if found is not None:
+            result[:, self._rows.closing_columns] = found
             return result
+        pairs = [(c, list(c.edge.columns)) for c in self._rows.closures if c.edge is not None]
         for row, each in zip(result, q, strict=True):
             at = self.poses(each)
             for closure, columns in pairs:
