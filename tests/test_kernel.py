@@ -23,7 +23,7 @@ from regularize.kernel.elimination import tables_of
 from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
 from regularize.model.mechanism import joint_in_world, mechanism_of
-from regularize.pinocchio_model.machine_reading import machine_of
+from regularize.pinocchio_model.machine_reading import machine_of, tree_of
 from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
 
@@ -69,9 +69,8 @@ def every_joint() -> pin.Model:
 
 def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     model = every_joint()
-    found = machine_of(
-        model, ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0)), 0, True
-    )
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     tables = tables_of(found[0]) if found else None
     assert tables is not None and compiled(tables) is not None
     monkeypatch.setattr(compiled_module, "Kernel", None)
@@ -89,8 +88,8 @@ def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> 
 def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None:
     model = every_joint()
     data = model.createData()
-    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(model, rows, 0, True)
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     machine, part_of = found
     kernel = compiled(tables_of(machine))
@@ -121,9 +120,8 @@ def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None
 @cache
 def tables_of_every_joint() -> Tables:
     model = every_joint()
-    found = machine_of(
-        model, ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0)), 0, True
-    )
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     return tables_of(found[0])
 
@@ -260,8 +258,8 @@ def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:
     model = every_joint()
     model.armature = np.linspace(0.0, 0.3, model.nv)
     data = model.createData()
-    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(model, rows, 0, True)
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     kernel = compiled(tables_of(found[0]))
     rng = np.random.default_rng(3)
@@ -280,8 +278,8 @@ def test_mimic_joints_and_couplings_are_rows() -> None:
         model.addJoint(parent, pin.JointModelRZ(), place, f"j{k}")
         model.appendBodyToJoint(k + 1, pin.Inertia.Random(), pin.SE3.Random())
     model = pin.transformJointIntoMimic(model, 3, 4, -2.0, 0.3)
-    rows = ConstraintRows(model, [], np.array([[1.0, 3.0, 0.0]]), np.zeros(1))
-    found = machine_of(model, rows, 1, True)
+    rows = ConstraintRows(tree_of(model), [], np.array([[1.0, 3.0, 0.0]]), np.zeros(1))
+    found = machine_of(rows.tree, rows, 1, True)
     assert found is not None
     kernel = compiled(tables_of(found[0]))
     rng = np.random.default_rng(6)
