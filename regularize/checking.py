@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from regularize.door import opened
@@ -12,6 +12,7 @@ from regularize.lie import subalgebra
 from regularize.lie.directions import SLIGHT
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import CONFIGURATIONS, on_branch
+from regularize.reduction.setting import portion
 from regularize.report.analysis import Analysis
 from regularize.solving import reduce
 from regularize.statics.per_joint import PerJoint
@@ -53,6 +54,7 @@ def check(
     branch: int | None = None,
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Report:
     """Analyse the loops of a mechanism and say what was found.
 
@@ -70,6 +72,7 @@ def check(
             the pose.
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
+        progress: Called now and then with the fraction done.
 
     Raises:
         ModelError: There is no such component; a tolerance or stiffness is no positive number.
@@ -82,6 +85,7 @@ def check(
         keep_cuts=keep_cuts,
         configurations=configurations,
         seed=seed,
+        progress=portion(progress, 0.0, 0.7),
     )
     return Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
 

@@ -6,6 +6,7 @@ import ctypes
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from scipy import LowLevelCallable
 from test_marching import compare, compiled, fourbar, moved, on_a_base, push, with_inertia
@@ -191,6 +192,10 @@ def test_what_acts_in_joints_of_several_freedoms(
         still = np.zeros(robot.model.nv)
         motions.append(compare(robot, monkeypatch, v=still, slip=0.2, times=times))
     closing, within = motions
+    (closure,), data = closing.robot.constraints.closures, closing.robot.data
+    pin.forwardKinematics(closing.robot.model, data, closing.q[-1])
+    columns = closing.robot.constraints.closing_columns
+    assert closing.coordinates[-1, columns] == pytest.approx(closure.position(data), abs=1e-14)
     assert len(calls) > 1 and closing.energy_drift < 1e-9 and within.energy_drift < 1e-9
     assert closing.coordinates == pytest.approx(within.coordinates, abs=1e-7)
 

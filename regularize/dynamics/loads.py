@@ -125,8 +125,7 @@ def _within_joints(robot: Robot) -> tuple[Array, Array] | None:
         begin = int(robot.model.idx_vs[joint.index])
         freedoms = sum(edge.freedoms for edge in joint.edges)
         laws[5, begin : begin + freedoms] = -1.0 if joint.reversed else 1.0
-    edges = [closure.edge for closure in robot.constraints.closures]
-    closed = [column for edge in edges if edge is not None for column in edge.columns]
+    closed = robot.constraints.closing_columns
     closing = np.vstack([amounts, joints.rest_position])[:, closed]
     amounts[:, closed] = 0.0
     for column in np.flatnonzero(amounts.any(axis=0)).tolist():

@@ -163,7 +163,7 @@ class Machine:
         sections = {
             "parent": [0, *(part.parent for part in parts)],
             "kind": [0, *(KINDS.index(part.kind) for part in parts)],
-            "hinge": [False, *(x.kind in ("turn", "circle") and not x.pitch for x in parts)],
+            "hinge": [0, *(_hinge(part) for part in parts)],
             "coordinate": [0, *(part.coordinate for part in parts)],
             "column": column,
             "rate": rate,
@@ -204,6 +204,13 @@ class Machine:
             "target": self.targets,
         }
         return sizes, sections
+
+
+def _hinge(part: MovingPart) -> int:
+    """Whether a part only turns about a point of its parent, and is that the parent's origin."""
+    if part.kind not in ("turn", "circle") or part.pitch:
+        return 0
+    return 1 if part.placement[:3, 3].any() else 2
 
 
 def _to_z(part: MovingPart) -> Array:

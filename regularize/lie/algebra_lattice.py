@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -216,7 +217,7 @@ def generated_form(columns: Array, rtol: float) -> MotionAlgebra | None:
     lattice, found = AlgebraLattice(rtol * max(1.0, math.sqrt(columns.shape[1]))), NOTHING
     try:
         for column in columns.T.tolist():
-            found = lattice.join(found, _of_screw(column))
+            found = lattice.join(found, _of_screw(*column))
     except NearTolerance:
         return None
     return found
@@ -251,7 +252,7 @@ def shared_form(screws: Sequence[Array], rtol: float) -> MotionAlgebra | None:
     lattice, found = AlgebraLattice(rtol), EVERYTHING
     try:
         for column in screws:
-            found = lattice.meet(found, _of_screw(column[:, 0].tolist()))
+            found = lattice.meet(found, _of_screw(*column[:, 0].tolist()))
     except NearTolerance:
         return None
     return found
@@ -266,7 +267,7 @@ def form_of(basis: Array, rtol: float) -> MotionAlgebra | None:
     """
     try:
         if basis.shape[1] == 1:
-            return _of_screw(basis[:, 0].tolist())
+            return _of_screw(*basis[:, 0].tolist())
         form = MotionAlgebra.of(basis, rtol)
         if form is None or np.linalg.norm(residual(_near(form).basis(), basis)) > _ROUNDING:
             return None
@@ -275,7 +276,8 @@ def form_of(basis: Array, rtol: float) -> MotionAlgebra | None:
     return form
 
 
-def _of_screw(column: list[float]) -> MotionAlgebra:
+@lru_cache(maxsize=1024)  # a joint is in several loops, and in many of their chains
+def _of_screw(*column: float) -> MotionAlgebra:
     """The multiples of a screw of order one."""
     turn, slide = math.hypot(*column[3:]), math.hypot(*column[:3])
     if _ROUNDING < turn < 0.4 or not 0.4 < max(turn, slide) < 4.0:

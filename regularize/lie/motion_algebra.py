@@ -9,6 +9,7 @@ another.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -107,7 +108,7 @@ class MotionAlgebra(NamedTuple):
         )
 
     @classmethod
-    def of_screw(cls, column: list[float], least: float) -> MotionAlgebra:
+    def of_screw(cls, column: Sequence[float], least: float) -> MotionAlgebra:
         """The multiples of a screw that is not zero.
 
         Args:

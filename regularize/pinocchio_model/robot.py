@@ -323,6 +323,10 @@ class Robot(ActuatedTree):
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
         result = self._coordinates.of_tree(q)
+        found = None if self.kernel is None else self.kernel.closing_coordinates(q)
+        if found is not None:
+            result[self.constraints.closing_columns] = found
+            return result
         pin.forwardKinematics(self.model, self.data, q)
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:

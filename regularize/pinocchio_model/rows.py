@@ -194,6 +194,11 @@ class ConstraintRows:
         self.coupling, self.targets = coupling, targets
         self._no_acceleration = np.zeros(model.nv)
 
+    @cached_property
+    def closing_columns(self) -> list[int]:
+        """Coordinates of the mechanism that closing joints have, one after the other."""
+        return [column for each in self.closures if each.edge for column in each.edge.columns]
+
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.projection) + len(self.coupling)

@@ -85,6 +85,7 @@ def _reduced(
     certify = Certifier(setting, edges, configurations)
     for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol) if _closed(setting, edges) else ():
         parts = [reduce_part(setting, block, tolerance) for block in blocks]
+        setting.done(0.4)
         figure = None if memory is None else memory.figure(setting, edges, parts)
         before = None if memory is None else memory.recall(setting, figure)
         if before is None:
@@ -94,6 +95,7 @@ def _reduced(
             mobility = _mobility(setting, edges, parts, visited)
         else:
             mobility, first = before.mobility, before.certificate
+        setting.done(0.8)
         parts = [with_rank(setting, part, mobility) for part in parts]
         if any(part.dimension < part.rank for part in parts):
             continue

@@ -27,7 +27,7 @@ from regularize.reduction.facts import Closing
 from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.rank import decide_rank
-from regularize.reduction.setting import Setting
+from regularize.reduction.setting import Setting, portion
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
@@ -155,6 +155,7 @@ def reduce_part(
         lock=lock,
         parallelograms=parallelograms,
         rng=setting.rng(),
+        progress=portion(setting.progress, 0.0, 0.4),
     )
     locked = sorted(closed.propagation.lock(basis)) if tolerance else []
     part = Part(

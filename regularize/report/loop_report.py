@@ -182,7 +182,7 @@ def _loop_report(
     found = np.linalg.svd(joint_rows.T @ space, compute_uv=False)
     singular[: len(found)] = found[: len(singular)]
     to_point = _about(part, point)
-    from_point = np.linalg.inv(to_point)
+    from_point = 2.0 * np.eye(6) - to_point
     # Any covector that ignores the joint's freedoms may be shown for a kept one, up to removed
     # ones; taking them at the joint itself gives the simplest words.
     free = from_point.T @ cut.freedoms

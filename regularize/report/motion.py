@@ -134,7 +134,7 @@ def _generated(columns: Array, known: dict[bytes, MotionType]) -> MotionType:
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
     if key not in known:
-        known[key] = motion_type(subalgebra.lie_closure(basis, TOLERANCE), TOLERANCE)
+        known[key] = motion_type(subalgebra.lie_closure(columns, TOLERANCE), TOLERANCE)
     return known[key]
 
 
@@ -268,17 +268,15 @@ def _random_velocities(
 
     None where many loops by themselves do not tell the velocities of all.
     """
-    from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
+    from regularize.reduction.many_loops import each_configuration  # loaded where there are many
 
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
     shape = (loops.freedoms, min(6, cell.actual))
     found = []
-    state = loops.state(q)
-    for i in range(len(q)):
-        factors = LoopRanks(loops, cycles, state[i : i + 1], reduction.rtol).factors
-        if factors is None:
+    for each in each_configuration(loops, q, cycles, reduction.rtol):
+        if each.factors is None:
             return None
-        velocities, _ = np.linalg.qr(factors.allowed(rng.normal(size=shape)))
+        velocities, _ = np.linalg.qr(each.factors.allowed(rng.normal(size=shape)))
         found.append(velocities * loops.units[:, None])
     return np.array(found)
 

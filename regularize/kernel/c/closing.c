@@ -31,10 +31,11 @@ static int close_state(const Tables *t, Workspace *w, const double *limits, int 
     return 0;
 }
 
-/* The nearest configuration with closed loops, and the velocity without what opens them. */
+/* The nearest configuration with closed loops, and the velocity without what opens them; behind the
+ * limits, how many of the last rows are those of driven velocities. */
 static int close_motion(const Tables *t, Workspace *w, const double *const *in,
                         double *const *out) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
     for (int i = 0; i < t->size[nv_size]; ++i) out[1][i] = in[1][i];
-    return close_state(t, w, in[2], 0, 0, out[0], out[1]);
+    return close_state(t, w, in[2], 0, (int)in[2][2], out[0], out[1]);
 }

@@ -5,50 +5,6 @@
 #include "spatial.h"
 #include "tables.h"
 
-/* A closing joint at a state: the frame of its child, the twists of its freedoms there, and how far
- * springs are from rest. */
-typedef struct {
-    int count;
-    double child[12], twist[36], stretch[6];
-} Closing;
-
-/* Screw of a closing joint with one freedom in its frame as the kernel has it. */
-static void closing_screw_of(const Tables *t, int i, double *screw) {
-    const double *own = t->closing_screws + 6 * t->closing_screw[i];
-    for (int k = 0; k < 6; ++k) screw[k] = t->closing[i] == HINGE ? 0.0 : own[k];
-    if (t->closing[i] == HINGE) screw[5] = sqrt(dot(own + 3, own + 3));
-}
-
-/* A closing joint after positions(); 1 where its coordinates are not found. */
-static int look_at_closing(const Motion *m, int i, Closing *closing) {
-    const Tables *t = m->t;
-    const int begin = t->closing_screw[i], count = t->closing_screw[i + 1] - begin;
-    const double *rest = m->closing + CLOSING_REST * t->size[closing_freedoms_size] + begin;
-    const double *screws = t->closing_screws + 6 * begin;
-    double first[12], second[12], pose[12], motion[12], twist[6] = {0};
-    compose(m->w->pose + 12 * t->first[i], t->first_frame + 12 * i, first);
-    compose(m->w->pose + 12 * t->second[i], t->second_frame + 12 * i, second);
-    between(t->sign[i] > 0 ? first : second, t->sign[i] > 0 ? second : first, pose);
-    for (int k = 0; k < 12; ++k) closing->child[k] = t->sign[i] > 0 ? second[k] : first[k];
-    closing->count = count;
-    if (t->closing[i] == SEVERAL) {
-        Coordinates found;
-        if (count > MOST_CLOSING || nearest_motion(screws, count, pose, motion, &found)) return 1;
-        for (int k = 0; k < 6 * count; ++k) closing->twist[k] = found.twist[k];
-        for (int k = 0; k < count; ++k) closing->stretch[k] = found.value[k] - rest[k];
-    } else if (count == 1) {
-        closing_screw_of(t, i, closing->twist);
-        closing->stretch[0] = nearest(closing->twist, pose) - rest[0];
-    } else {
-        for (int k = 0; k < count; ++k) add_times(rest[k], screws + 6 * k, 6, twist);
-        if (t->closing[i] == CLOSING_BALL) fill(0.0, 3, pose + 9);
-        stretch_of_group(pose, twist, motion);
-        for (int k = 0; k < 6 * count; ++k) closing->twist[k] = screws[k];
-        for (int k = 0; k < count; ++k) closing->stretch[k] = work(screws + 6 * k, motion);
-    }
-    return 0;
-}
-
 /* Whether something acts in a closing joint: damping, dry friction or springs; the latter alone. */
 static int acts(const Motion *m, int i, int springs) {
     const Tables *t = m->t;
@@ -62,6 +18,11 @@ static int acts(const Motion *m, int i, int springs) {
     return found;
 }
 
+/* Where the springs of closing joints rest. */
+static const double *rests_of_closing(const Motion *m) {
+    return m->closing + CLOSING_REST * m->t->size[closing_freedoms_size];
+}
+
 /* Energy in the springs of closing joints, after positions(); not a number where that is not found. */
 static double energy_of_closing(const Motion *m) {
     const double *stiffness = m->closing + CLOSING_STIFFNESS * m->t->size[closing_freedoms_size];
@@ -69,7 +30,7 @@ static double energy_of_closing(const Motion *m) {
     for (int i = 0; i < m->t->size[closures_size]; ++i) {
         Closing closing;
         if (!acts(m, i, 1)) continue;
-        if (look_at_closing(m, i, &closing)) return NAN;
+        if (look_at_closing(m->t, m->w, i, rests_of_closing(m), &closing)) return NAN;
         for (int k = 0; k < closing.count; ++k) {
             const double stretch = closing.stretch[k];
             energy += 0.5 * stiffness[m->t->closing_screw[i] + k] * stretch * stretch;
@@ -99,7 +60,7 @@ static int load_one_closing(const Motion *m, int i, double *power) {
     const double *law = m->closing + t->closing_screw[i];
     Closing at;
     double moved[6], twist[6], W[6] = {0}, ground[6], d[3], force[6];
-    if (look_at_closing(m, i, &at)) return 1;
+    if (look_at_closing(t, w, i, rests_of_closing(m), &at)) return 1;
     rate_between(t, w, i, at.child + 9, moved);
     rotate_back(at.child, moved, twist);
     rotate_back(at.child, moved + 3, twist + 3);

@@ -16,15 +16,6 @@ typedef struct {
     double pose[12];
 } TreeJoint;
 
-/* How far a rotation, or a motion of six freedoms, is from where springs rest: the twist from there,
- * in the moved frame. Rest is a twist from zero. */
-static void stretch_of_group(const double *pose, const double *rest, double *stretch) {
-    double rested[12], moved[12];
-    exponential(rest, rested);
-    between(rested, pose, moved);
-    logarithm(moved, stretch);
-}
-
 /* Look at the joint of a part; 0 where nothing acts in it, or no springs where only these count. */
 static int look_at_joint(const Motion *m, int b, int springs, const double *configuration,
                          TreeJoint *joint) {

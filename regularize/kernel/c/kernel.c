@@ -5,6 +5,11 @@
  * with arrays whose shapes stand in the list of entries below, and returns 0, or 1 where the state needs another way
  * of computing.
  */
+#if defined(__GNUC__) && !defined(__clang__)
+/* Vectors have three numbers: what two at once save is less than what bringing them together takes. */
+#pragma GCC optimize("no-tree-slp-vectorize")
+#endif
+
 #include "tables.h"
 
 #include "algebra.h"
@@ -14,6 +19,7 @@
 #include "loop_rows.c"
 #include "point_rows.c"
 #include "factors.c"
+#include "soft.c"
 #include "deep.c"
 #include "plane.c"
 #include "step.c"
@@ -27,6 +33,7 @@
 #include "shortest_deep.c"
 #include "projection.c"
 #include "inverse.c"
+#include "closing_joints.c"
 #include "motion.c"
 #include "between.c"
 
@@ -70,7 +77,7 @@ typedef struct {
     X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)                      \
     X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
     X(residual) X(newton_step) X(project) X(project_velocity) X(inverse_terms) X(force_changes)    \
-    X(row_changes) X(actuated_derivatives) X(close_motion)     \
+    X(row_changes) X(actuated_derivatives) X(close_motion) X(closing_coordinates)     \
     X(march) X(step_terms) X(motion_between)
 
 #define PLACE(name) entry_##name,
@@ -116,8 +123,10 @@ static const Entry entries[number_of_entries] = {
     {"actuated_derivatives", actuated_derivatives, 4, 5,
      {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY},
      {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
-    {"close_motion", close_motion, 3, 2, {CONFIGURATION, VELOCITY, SINGLE(2)},
+    {"close_motion", close_motion, 3, 2, {CONFIGURATION, VELOCITY, SINGLE(3)},
      {CONFIGURATION, VELOCITY}},
+    {"closing_coordinates", closing_coordinates, 1, 1, {CONFIGURATION},
+     {{1, closing_freedoms_size, one_size}}},
     {"march", march, 9, 6,
      {CONFIGURATION, VELOCITY, SINGLE(STANDING), FORCES, SINGLE(STAGES * METHOD_ROWS),
       SINGLE(OPTIONS)},

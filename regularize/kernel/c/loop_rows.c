@@ -7,6 +7,11 @@ typedef struct {
     const int *h, *j, *update, *stiff, *body, *row, *constant;
 } Reading;
 
+/* Joint force of a column. */
+static inline double force_of(const Tables *t, int k, const double *tau) {
+    return t->own[k] ? tau[t->rate[k]] : 0.0;
+}
+
 /* Twist of a closure's row frame point x as a point of what column k of part b moves. */
 static inline void twist_at(const Workspace *w, int b, int k, const double *x, double *twist) {
     double arm[3];
@@ -37,7 +42,8 @@ static inline void motion_at(const Workspace *w, int b, const double *x, double 
     double arm[3], swept[3];
     subtract(x, w->pose + 12 * b + 9, arm);
     cross(V + 3, arm, swept);
-    for (int i = 0; i < 3; ++i) v[i] = V[i] + swept[i], a[i] = A[i];
+    sum(V, swept, v);
+    copy(A, a);
     add_cross(A + 3, arm, a);
     add_cross(V + 3, swept, a);
 }
@@ -71,11 +77,9 @@ static inline void rate_at_rest(const Tables *t, const Workspace *w, int c, cons
     motion_at(w, one, x, v1, a1);
     motion_at(w, two, x, v2, rate);
     subtract(v1, v2, u);
-    for (int i = 0; i < 3; ++i) {
-        both[i] = O1[i] + O2[i];
-        rate[i] -= a1[i];
-        rate[3 + i] = w->drift[6 * two + 3 + i] - w->drift[6 * one + 3 + i];
-    }
+    sum(O1, O2, both);
+    add_scaled(-1.0, a1, rate);
+    subtract(w->drift + 6 * two + 3, w->drift + 6 * one + 3, rate + 3);
     add_cross(both, u, rate);
     add_cross(O2, O1, rate + 3);
 }

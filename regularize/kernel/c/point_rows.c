@@ -76,7 +76,9 @@ static inline void load_point_way(const Tables *t, Workspace *w, int c, int b, c
             cross(J + 3, arm, v);
             if (!t->hinge[b]) add(J, v);
             if (whole) {
-                for (int i = 0; i < 3; ++i) w->entry[*at->j++] = size * v[i];
+                w->entry[*at->j++] = size * v[0];
+                w->entry[*at->j++] = size * v[1];
+                w->entry[*at->j++] = size * v[2];
             } else {
                 for (int r = begin; r < couples; ++r) {
                     w->entry[*at->j++] = sign * dot(w->covectors + 6 * r, v);

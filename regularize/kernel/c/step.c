@@ -20,7 +20,7 @@ static inline void load_before(const Tables *t, Workspace *w, int b, int unknown
     for (; t->inner[b]; b = t->parent[b]) {
         const int p = t->parent[b];
         const double *I = w->motion + 6 * t->column[p];
-        add_cross(w->lever + 3 * b, f, f + 3);
+        if (t->hinge[b] != 2) add_cross(w->lever + 3 * b, f, f + 3);
         if (t->hinge[p]) {
             w->entry[*at->h++] = dot(I + 3, f + 3);
             continue;
@@ -33,11 +33,6 @@ static inline void load_before(const Tables *t, Workspace *w, int b, int unknown
     double *F = w->border + 6 * unknown;
     add_cross(w->lever + 3 * b, f, f + 3);
     for (int i = 0; i < 6; ++i) F[i] = f[i];
-}
-
-/* Joint force of a column. */
-static inline double force_of(const Tables *t, int k, const double *tau) {
-    return t->own[k] ? tau[t->rate[k]] : 0.0;
 }
 
 /* Entries of inertia at the column of hinge b, and its right-hand side. */
@@ -82,6 +77,11 @@ static void load_columns(const Tables *t, Workspace *w, int b, const double *tau
 static void hand_on(const Tables *t, Workspace *w, int b) {
     const int p = t->parent[b];
     const double *d = w->lever + 3 * b;
+    if (t->hinge[b] == 2 && t->inner[b] && !t->dense[b]) {
+        add_to(w->rigid + 10 * b, 10, w->rigid + 10 * p);
+        add_to(w->wrench + 6 * b, 6, w->wrench + 6 * p);
+        return;
+    }
     add_wrench(w->wrench + 6 * b, d, w->wrench + 6 * p);
     if (t->inner[b]) {
         add_rigid(w->rigid + 10 * b, d, w->rigid + 10 * p);
@@ -209,9 +209,13 @@ static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
     place_ground(w);
     move_ground(w, against);
     for (int b = 1; b < t->size[parts_size]; ++b) {
-        place_part(t, w, b, in[0]);
-        move_part(t, w, b);
-        carry_part(t, w, b, in[1]);
+        if (t->hinge[b]) {
+            place_hinge(t, w, b, in[0]);
+            carry_hinge(t, w, b, in[1]);
+        } else {
+            place_part(t, w, b, in[0]);
+            carry_part(t, w, b, in[1]);
+        }
         load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }

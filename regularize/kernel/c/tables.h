@@ -31,7 +31,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
- *   hinge: 1 where a part only turns about a point of its parent
+ *   hinge: 1 where a part only turns about a point of its parent, 2 where that is its origin
  *   column: first column of each part, and one number more at the end
  *   rate: place in v of each column; own: 1 where the column's acceleration is that of v itself, 0
  *   where the column follows another one (a mimic joint), by a coupling row
@@ -166,7 +166,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(given, 1, one) X(doubt, 1, one)              \
     X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
     X(ended, 1, state) X(stage, 1, state) X(slope, 16, state) X(row_entry, 1, row_entries)         \
-    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(driven, 3, rows) X(near_cell, 1, near_cells)
+    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(driven, 3, rows) X(near_cell, 1, near_cells) \
+    X(freedom, 1, closing_freedoms)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, HINGE, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
