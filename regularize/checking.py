@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Executor, as_completed
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from regularize.door import opened
 from regularize.errors import RegularizeError
@@ -13,9 +12,13 @@ from regularize.lie import subalgebra
 from regularize.lie.directions import SLIGHT
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import CONFIGURATIONS, on_branch
+from regularize.reduction.setting import portion
 from regularize.report.analysis import Analysis
 from regularize.solving import reduce
 from regularize.statics.per_joint import PerJoint
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 class Report(Analysis):
@@ -51,6 +54,7 @@ def check(
     branch: int | None = None,
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Report:
     """Analyse the loops of a mechanism and say what was found.
 
@@ -68,6 +72,7 @@ def check(
             the pose.
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
+        progress: Called now and then with the fraction done.
 
     Raises:
         ModelError: There is no such component; a tolerance or stiffness is no positive number.
@@ -80,6 +85,7 @@ def check(
         keep_cuts=keep_cuts,
         configurations=configurations,
         seed=seed,
+        progress=portion(progress, 0.0, 0.7),
     )
     return Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
 
@@ -102,6 +108,8 @@ def check_each(
         for source in sources:
             yield source, _checked(source, options)
         return
+    from concurrent.futures import as_completed  # where there is an executor
+
     running = {executor.submit(_checked, source, options): source for source in sources}
     for future in as_completed(running):
         yield running[future], future.result()

@@ -117,6 +117,17 @@ def test_scaled_cells_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     assert together.certificate.travelled == pytest.approx(alone.certificate.travelled, rel=0.3)
 
 
+def test_slides_of_scaled_cells_go_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = mechanisms.slider_crank()
+    large = mechanisms.moved(mechanisms.scaled(cell, 7.0), screw.transform(None, (3, -2, 1)))
+    together, taken = walks(monkeypatch, beside(cell, large))
+    assert taken == 1 and together.certificate.worst < 1e-9
+    one, other = together.cells
+    slides = [together.graph.edges[e].joint.kind == "prismatic" for e in one.edges]
+    spread = np.ptp(other.configurations, axis=0) / np.ptp(one.configurations, axis=0)
+    np.testing.assert_allclose(spread, np.where(slides, 7.0, 1.0), rtol=1e-9)
+
+
 @pytest.mark.parametrize("off", [1e-9, 1e-4])
 def test_cells_that_differ_are_walked_each(off: float, monkeypatch: pytest.MonkeyPatch) -> None:
     cell = mechanisms.bennett()

@@ -162,3 +162,12 @@ def test_a_model_of_welds_alone_is_checked(tmp_path: Path) -> None:
         '<parent link="a"/><child link="b"/></joint></robot>'
     )
     assert rg.check(path).as_dict()["mobility"]["actual"] == 0
+
+
+def test_a_check_tells_how_far_it_is_and_never_goes_back(assets: Path) -> None:
+    """Parts that are tried once more, and cells one after the other."""
+    seen: list[float] = []
+    mechanism = rg.load(assets / "double_sarrus.urdf")
+    report = rg.check(mechanism, progress=seen.append)
+    assert len(seen) > 4 and seen == sorted(set(seen)) and seen[0] > 0.0 and seen[-1] <= 1.0
+    assert report.reduction.kept == rg.check(mechanism).reduction.kept

@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,31 @@ def test_progress_at_a_terminal_changes_nothing_that_is_said(
     main(["check", fourbar, str(other), "--output", "concise"])
     assert piped.out and not piped.err
     assert capsys.readouterr().out == piped.out
+
+
+def test_a_bar_shows_how_far_a_check_is_that_takes_long(
+    fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a terminal, and on standard error alone."""
+
+    class AtOnce(threading.Timer):
+        def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+            assert seconds == 2.0
+            super().__init__(0.0, function)
+
+        def start(self) -> None:
+            super().start()
+            self.join()
+
+    main(["check", fourbar, "--output", "concise"])
+    piped = capsys.readouterr()
+    monkeypatch.setattr("regularize.commands.late_bar.threading.Timer", AtOnce)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    main(["check", fourbar, "--output", "concise"])
+    shown = capsys.readouterr()
+    assert shown.out == piped.out and not piped.err
+    assert "checking" in shown.err
 
 
 def test_width_of_the_terminal(

@@ -105,9 +105,9 @@ def test_a_rigid_loop_stays_rigid_wherever_its_frames_lie(sizes: float) -> None:
 
 def test_slides_have_no_place_and_hinges_have() -> None:
     slide, hinges = screw.prismatic((1, 0, 0)), [(0, 0, 0), (0, 4, 0)]
-    center, size = _place([slide[:, None]])
+    center, size = _place(slide[:, None])
     assert (center.tolist(), size) == ([0, 0, 0], 1.0)
-    center, size = _place([screw.revolute((0, 0, 1), at)[:, None] for at in hinges])
+    center, size = _place(np.column_stack([screw.revolute((0, 0, 1), at) for at in hinges]))
     assert (center.tolist(), size) == ([0, 2, 0], 2.0)
 
 

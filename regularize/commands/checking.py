@@ -6,8 +6,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from regularize.commands.configuration import (
     known_before,
 )
 from regularize.commands.files import load_model
+from regularize.commands.late_bar import LateBar
 from regularize.commands.outputs import WouldBeLost
 from regularize.commands.verify import write_proof
 from regularize.displayed import displayed
@@ -107,21 +109,18 @@ class Checking:
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
         """Check all models; progress goes to standard error."""
-        entries: Iterable[tuple[int, Outcome]] = in_parallel(
-            self.one, self.failed, paths, self.arguments.jobs
-        )
-        if not self.single and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import track
-
-            console = Console(stderr=True)
-            entries = track(entries, "checking", total=len(paths), console=console, transient=True)
-        found = []
-        for index, outcome in entries:
-            if self.streams and outcome.line.error is None:
-                sys.stdout.write(_line(outcome.data))
-                sys.stdout.flush()
-            found.append((index, outcome))
+        found: list[tuple[int, Outcome]] = []
+        jobs = self.arguments.jobs
+        with LateBar("checking") as bar:
+            # What goes to other processes cannot tell how far it is.
+            alone = self.single and (jobs or 1) == 1
+            work = partial(self.one, progress=bar) if alone else self.one
+            for index, outcome in in_parallel(work, self.failed, paths, jobs):
+                if self.streams and outcome.line.error is None:
+                    sys.stdout.write(_line(outcome.data))
+                    sys.stdout.flush()
+                found.append((index, outcome))
+                bar(len(found) / len(paths))
         return [outcome for _, outcome in sorted(found, key=lambda entry: entry[0])]
 
     @property
@@ -133,7 +132,7 @@ class Checking:
         """The outcome of a model that cannot be read."""
         return Outcome(SummaryLine(displayed(path), displayed(reason)), 2, files=(path,))
 
-    def one(self, path: str) -> Outcome:
+    def one(self, path: str, progress: Callable[[float], None] | None = None) -> Outcome:
         """Check one model."""
         chosen = {
             name: getattr(self.arguments, name)
@@ -141,7 +140,9 @@ class Checking:
             if getattr(self.arguments, name) is not None
         }
         try:
-            report = check(load_model(path, self.arguments, quiet=True), **chosen)
+            report = check(
+                load_model(path, self.arguments, quiet=True), progress=progress, **chosen
+            )
             if self.arguments.proof is not None:
                 write_proof(report.reduction, self.arguments.proof)
         except WouldBeLost:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from regularize.kernel.readiness import Readiness
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Pattern:
     """Where the entries of factors are, and where they go.
 

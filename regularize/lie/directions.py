@@ -77,8 +77,10 @@ def directions(space: Array) -> list[Direction]:
     Args:
         space: Columns of covectors, lengths scaled to order one, shape (6, k).
     """
-    basis = subalgebra.span(space, TOLERANCE)
-    return list(_directions(np.round(basis @ basis.T, 12).tobytes()))
+    off = np.abs(space.T @ space - np.eye(space.shape[1])).max(initial=0.0)
+    basis = space if off < TOLERANCE**3 else subalgebra.span(space, TOLERANCE)
+    # Adding zero turns -0.0 into 0.0, which has other bytes.
+    return list(_directions((np.round(basis @ basis.T, 12) + 0.0).tobytes()))
 
 
 @lru_cache  # mechanisms repeat themselves

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from regularize.lie import screw
+from regularize.lie.algebra_lattice import generated_form
+from regularize.lie.motion_algebra import MotionAlgebra, Vector
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import RTOL
+from regularize.lie.subalgebra import RTOL, lie_closure
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,69 +43,81 @@ class MotionType:
         }
 
 
+#: Names by independent directions of rotation and of translation; without pitch and with it.
+_NAMES = {
+    (0, 0): ("immobile", ""),
+    (0, 1): ("translation", ""),
+    (0, 2): ("translations in a plane", ""),
+    (0, 3): ("spatial translations", ""),
+    (1, 0): ("revolute", "helical"),
+    (1, 1): ("cylindrical", ""),
+    (1, 2): ("planar", "planar with pitch"),
+    (1, 3): ("Schoenflies", ""),
+    (3, 0): ("spherical", ""),
+    (3, 3): ("full", ""),
+}
+
+
 def motion_type(algebra: Array, rtol: float = RTOL) -> MotionType:
-    """Name a subalgebra by its class under rigid motions (Hervé 1978).
+    """Name a subalgebra by its class under rigid motions (Hervé 1978)."""
+    form = MotionAlgebra.of(algebra, rtol)
+    return MotionType("no subalgebra", algebra.shape[1]) if form is None else _named(form, rtol)
 
-    The class follows from the dimension, from the number of independent directions of rotation
-    and from the translations that the algebra contains.
+
+def _named(form: MotionAlgebra, rtol: float) -> MotionType:
+    """The name of an algebra; a pitch within the tolerance is none."""
+    turns, slides, e, point, pitch = form
+    without, with_pitch = _NAMES[turns, slides]
+    pitched = bool(with_pitch) and abs(pitch) > rtol
+    directed = turns == 1 or (turns == 0 and slides in (1, 2))
+    placed = (turns, slides) in ((1, 0), (1, 1), (3, 0))
+    return MotionType(
+        with_pitch if pitched else without,
+        form.dimension,
+        _oriented(e) if directed else None,
+        np.array(point) if placed else None,
+        pitch if pitched else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedAlgebra:
+    """The motion algebra that screws generate.
+
+    Args:
+        columns: The screws, of order one, shape (6, k).
+        rtol: Tolerance of what is equal.
     """
-    dimension = algebra.shape[1]
-    _, s, vt = np.linalg.svd(algebra[3:])
-    s = np.concatenate([s, np.zeros(dimension)])[:dimension]
-    rotations = int(np.sum(s > rtol))
-    translations = algebra[:3] @ vt[rotations:].T
-    turning = algebra @ vt[:rotations].T
-    if dimension == 6:
-        return MotionType("full", 6)
-    if rotations == 0:
-        return _translational(translations)
-    if rotations == 1:
-        return _about_one_direction(turning[:, 0], translations, rtol)
-    if dimension == 3 and rotations == 3:
-        return MotionType("spherical", 3, point=_center(turning))
-    return MotionType("no subalgebra", dimension)
+
+    columns: Array
+    rtol: float = RTOL
+
+    @cached_property
+    def _form(self) -> MotionAlgebra | None:
+        return generated_form(self.columns, self.rtol)
+
+    @property
+    def dimension(self) -> int:
+        """0 to 6."""
+        return int(self.basis.shape[1]) if self._form is None else self._form.dimension
+
+    @cached_property
+    def basis(self) -> Array:
+        """Orthonormal basis, shape (6, d)."""
+        return lie_closure(self.columns, self.rtol) if self._form is None else self._form.basis()
+
+    @cached_property
+    def type(self) -> MotionType:
+        """Its name, and what fixes it in space."""
+        return self.named(self.rtol)
+
+    def named(self, rtol: float) -> MotionType:
+        """Its name where rotations and pitches within another tolerance are none."""
+        return motion_type(self.basis, rtol) if self._form is None else _named(self._form, rtol)
 
 
-def _translational(translations: Array) -> MotionType:
-    dimension = translations.shape[1]
-    if dimension == 1:
-        return MotionType("translation", 1, _oriented(translations[:, 0]))
-    if dimension == 2:
-        normal = np.cross(translations[:, 0], translations[:, 1])
-        return MotionType("translations in a plane", 2, _oriented(normal))
-    return MotionType("immobile" if dimension == 0 else "spatial translations", dimension)
-
-
-def _about_one_direction(turning: Array, translations: Array, rtol: float) -> MotionType:
-    """Algebras whose rotations all have one direction, e."""
-    e, point, pitch = screw.axis_of(turning)
-    sign = 1.0 if _oriented(e) @ e > 0.0 else -1.0
-    e = sign * e
-    count = translations.shape[1]
-    if count == 3:
-        return MotionType("Schoenflies", 4, e)
-    if count == 2:
-        # The pitch is that of the screw along the normal; in-plane translations absorb the rest.
-        if pitch is None or abs(pitch) <= rtol:
-            return MotionType("planar", 3, e)
-        return MotionType("planar with pitch", 3, e, pitch=pitch)
-    if count == 1:
-        return MotionType("cylindrical", 2, e, point)
-    if pitch is None or abs(pitch) <= rtol:
-        return MotionType("revolute", 1, e, point)
-    return MotionType("helical", 1, e, point, pitch)
-
-
-def _center(turning: Array) -> Array:
-    """The point p with v = p × ω for all columns."""
-    v, w = turning[:3], turning[3:]
-    rows = np.vstack([-screw.cross_matrix(column) for column in w.T])
-    point, *_ = np.linalg.lstsq(rows, v.T.reshape(-1), rcond=None)
-    return np.asarray(point)
-
-
-def _oriented(vector: Array) -> Array:
+def _oriented(vector: Vector) -> Array:
     """The unit vector with its largest component positive, so that names do not flip."""
-    e = screw.unit(vector)
-    leading = int(np.argmax(np.abs(e) > np.max(np.abs(e)) - 1e-6))
-    return e if e[leading] > 0 else -e
+    sizes = [abs(x) for x in vector]
+    leading = next(x for x in vector if abs(x) > max(sizes) - 1e-6)
+    return np.array(vector) if leading > 0 else -np.array(vector)

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import REGULAR
 
 Indices = NDArray[np.intp]
-
-#: Smallest over largest pivot above which a quick decomposition loses no more than half the
-#: digits: the condition of the system itself is then below about a thousand.
-REGULAR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +102,15 @@ class BlockRows:
             triangles.append(R)
         return BlockRows(self.shape, blocks), triangles, good
 
+    @cached_property
+    def _pattern(self) -> tuple[Indices, Indices, Indices]:
+        """Entries sorted by rows: their places among the blocks', their columns, ends of rows."""
+        places = [np.broadcast_arrays(b.rows[..., None], b.columns[:, None]) for b in self.blocks]
+        rows, columns = (np.concatenate([p[k].ravel() for p in places]) for k in range(2))
+        order = np.lexsort((columns, rows))
+        ends = np.searchsorted(rows[order], np.arange(self.shape[0] + 1))
+        return order, columns[order], ends
+
     def factors(self, configuration: int) -> GramFactors | None:
         """Sparse factors of the Gram matrix of rows, or None where rows are nearly dependent."""
         if not self.blocks:
@@ -111,14 +118,9 @@ class BlockRows:
         from scipy.sparse import csr_array  # loaded where there are many loops
         from scipy.sparse.linalg import splu
 
-        rows = np.concatenate(
-            [np.broadcast_to(b.rows[..., None], b.values.shape[1:]).ravel() for b in self.blocks]
-        )
-        columns = np.concatenate(
-            [np.broadcast_to(b.columns[:, None], b.values.shape[1:]).ravel() for b in self.blocks]
-        )
-        values = np.concatenate([b.values[configuration].ravel() for b in self.blocks])
-        matrix = csr_array((values, (rows, columns)), shape=self.shape)
+        order, columns, ends = self._pattern
+        values = np.concatenate([b.values[configuration].ravel() for b in self.blocks])[order]
+        matrix = csr_array((values, columns, ends), shape=self.shape)
         try:
             lower = splu(
                 (matrix @ matrix.T).tocsc(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 import numpy as np
 
@@ -48,7 +49,12 @@ def sized_loops(
         tree: Those that form the spanning tree; by default the graph's own.
         length: Length to divide by in place of the size, in metres.
     """
-    every = graph.every_edge if edges is None else edges
-    loops = LoopKinematics(graph, every, graph.tree if tree is None else tree)
+    every = tuple(graph.every_edge if edges is None else edges)
+    loops = _loops(graph, every, graph.tree if tree is None else tuple(tree))
     center, size = center_and_length(loops, q if len(q) == loops.freedoms else q[loops.columns])
     return loops.measured(size if length is None else length, center)
+
+
+@lru_cache(maxsize=4)  # one analysis asks for the same ones again and again
+def _loops(graph: Graph, edges: tuple[EdgeId, ...], tree: Collection[EdgeId]) -> LoopKinematics:
+    return LoopKinematics(graph, edges, tree)

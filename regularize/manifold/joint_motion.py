@@ -53,7 +53,7 @@ class JointMotions:
         carried = np.zeros((len(q), self._freedoms, 4, 4))
         for k, (columns, places, screws) in enumerate(self._rows):
             own = screws.motions(q[:, columns])
-            before = moved[:, places]
+            before = screw.IDENTITY if k == 0 else moved[:, places]
             carried[:, columns] = before
             moved[:, places] = own if k == 0 else before @ own
         for (columns, basis, _), places in zip(self._groups, self._places, strict=True):
@@ -111,7 +111,7 @@ class OneScrew:
         first, along = screw.hat(unit), np.zeros((len(screws), 4, 4))
         pitch = np.add.reduce(v * w, axis=1)[:, None]
         along[:, :3, 3] = np.where(rate[:, None] > 0.0, pitch * w, v)
-        self._powers = first, first @ first, along
+        self._powers = first, first @ first, along if along.any() else None
 
     def motions(self, q: Array) -> Array:
         """Transforms for coordinates (N, k), shape (N, k, 4, 4)."""
@@ -120,7 +120,8 @@ class OneScrew:
         sine = np.sin(angle)
         result = sine * first
         result += (1.0 - np.cos(angle)) * second
-        result += (angle - sine) * along
+        if along is not None:
+            result += (angle - sine) * along
         result += screw.IDENTITY
         return result
 

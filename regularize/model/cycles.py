@@ -91,7 +91,9 @@ def candidate_cycles(
     for root in sorted(branch):
         most = len(block) if through_hubs else len(incident[root])
         paths = _shortest_paths(root, chains, incident, (longest + 1) // 2, most)
-        for i in {i for node in paths for i in incident[node]}:
+        # A chain within reach has an end elsewhere than at the body with the most chains.
+        fullest = max(paths, key=lambda node: len(incident[node]))
+        for i in {i for node in paths if node != fullest for i in incident[node]}:
             start, end, edges = chains[i]
             if start == end or start not in paths or end not in paths:
                 continue
@@ -170,9 +172,9 @@ def contract(graph: Graph, block: Sequence[EdgeId]) -> list[NodeChain]:
     """Chains (start, end, edges) between the branch nodes of a block."""
     allowed = set(block)
     degree = {n: [e for e in graph.adjacency[n] if e in allowed] for n in nodes_of(graph, block)}
-    branch = [n for n, edges in degree.items() if len(edges) != 2]
+    branch = dict.fromkeys(n for n, edges in degree.items() if len(edges) != 2)
     if not branch:
-        branch = [min(degree)]
+        branch = {min(degree): None}
     used: set[EdgeId] = set()
     chains = []
     for start in branch:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -147,15 +148,23 @@ class Mechanism:
 
     def body(self, name: str) -> Body:
         """The body of that name; raises ``ModelError`` naming the bodies there are."""
-        return _find("body", name, self.bodies)
+        return _find("body", name, self._bodies)
 
     def joint(self, name: str) -> Joint:
         """The joint of that name; raises ``ModelError`` naming the joints there are."""
-        return _find("joint", name, self.joints)
+        return _find("joint", name, self._joints)
 
     def motion(self, name: str) -> PrescribedMotion:
         """The motion of that name; raises ``ModelError`` naming the motions there are."""
-        return _find("motion", name, self.motions)
+        return _find("motion", name, {motion.name: motion for motion in reversed(self.motions)})
+
+    @cached_property
+    def _bodies(self) -> dict[str, Body]:
+        return {body.name: body for body in self.bodies}
+
+    @cached_property
+    def _joints(self) -> dict[str, Joint]:
+        return {joint.name: joint for joint in self.joints}
 
     @property
     def freedoms(self) -> int:
@@ -227,12 +236,12 @@ def unique_names(what: str, names: Sequence[str]) -> dict[str, int]:
 Named = TypeVar("Named", Body, Joint, PrescribedMotion)
 
 
-def _find(what: str, name: str, entries: Sequence[Named]) -> Named:
+def _find(what: str, name: str, entries: Mapping[str, Named]) -> Named:
     if not isinstance(name, str):
         raise TypeError(f"the name of a {what} is a string; got {name!r:.60}")
-    for wanted in (name, displayed_name(name)):
-        for entry in entries:
-            if entry.name == wanted:
-                return entry
-    known = did_you_mean(name, [entry.name for entry in entries])
+    if name in entries:
+        return entries[name]
+    if (displayed := displayed_name(name)) in entries:
+        return entries[displayed]
+    known = did_you_mean(name, [*entries])
     raise ModelError(f"there is no {what} {name!r}{known}")

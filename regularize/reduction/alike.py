@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +25,12 @@ from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId, NodeId
 from regularize.reduction.certificate import Certificate
 from regularize.reduction.cuts import ReducedLoops
-from regularize.reduction.descent import Lowest
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Setting
+
+if TYPE_CHECKING:
+    from regularize.reduction.descent import Lowest
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +106,11 @@ class Figure:
         turns = np.kron(np.eye(2), turn)
         if not np.abs(self.screws @ turns - other.screws).max(initial=0.0) <= off:
             return False
-        if (self.manifold or self.slides.any()) and not self._same_measures(other, off):
+        if self.manifold and not self._same_measures(other, off):
             return False
+        own_length, length = self.loops.length / self.size, other.loops.length / other.size
+        if self.slides.any() and abs(own_length - length) > off:
+            return False  # units of slides do not grow with the cell
         rows = zip(self.rows, other.rows, strict=True)
         return all(_outside(turns.T @ mine, theirs) <= EXACT.singular for mine, theirs in rows)
 
@@ -124,8 +130,7 @@ class Figure:
         sizes = abs(self.size - other.size), abs(self.loops.length - other.loops.length)
         alike = max(sizes) <= off * self.size
         alike &= bool(np.abs(self.loops.coupling - other.loops.coupling).max(initial=0.0) <= off)
-        far = np.abs(self.q - other.q).max(initial=0.0) > off
-        return alike and not (self.manifold and far)
+        return alike and bool(np.abs(self.q - other.q).max(initial=0.0) <= off)
 
 
 def _outside(space: Array, columns: Array) -> float:
@@ -156,15 +161,10 @@ class Walked:
 
 
 class AlikeCells:
-    """What is known of the cells of a mechanism, of one of all that are alike.
+    """What is known of the cells of a mechanism, of one of all that are alike."""
 
-    Args:
-        setting: The assembled mechanism and the options.
-    """
-
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self) -> None:
         """Begin with none."""
-        self._alone = len(setting.graph.cells) < 2
         self._known: dict[tuple[object, ...], list[Walked]] = {}
 
     def figure(
@@ -172,7 +172,7 @@ class AlikeCells:
     ) -> Figure | None:
         """What a cell is recognised by; None where none can be alike, or walks say less of it."""
         many = sum(len(part.cuts) for part in parts) > MANY_LOOPS
-        return None if self._alone or many else Figure.of(setting, edges, parts)
+        return None if many else Figure.of(setting, edges, parts)
 
     def remember(
         self,
@@ -206,8 +206,10 @@ def _carried(setting: Setting, known: Walked, figure: Figure) -> Walked | None:
     """What is known of a cell said of another; None where its configurations are not closed."""
     loops, mobility, certificate = figure.loops, known.mobility, known.certificate
 
+    ratio = loops.units / known.figure.loops.units
+
     def at(q: Array) -> Array:
-        return read_only(figure.q + (q - known.figure.q))
+        return read_only(figure.q + ratio * (q - known.figure.q))
 
     q = at(mobility.configurations)
     state, home = loops.state(q), loops.state(figure.q)

@@ -11,26 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.batches import CHUNK, in_parts
-from regularize.manifold.block_rows import BlockRows
-from regularize.manifold.constraints import ConstraintSet
 from regularize.manifold.continuation import Continuation, random_walks
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.least_norm import least_norm
 from regularize.manifold.tolerances import Tolerances
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.descent import Lowest
 from regularize.reduction.setting import Sampler, Setting
-from regularize.reduction.short_loops import ShortLoops
 
-Rows: TypeAlias = ReducedLoops | ShortLoops
+if TYPE_CHECKING:
+    from regularize.manifold.block_rows import BlockRows
+    from regularize.manifold.constraints import ConstraintSet
+    from regularize.reduction.descent import Lowest
+    from regularize.reduction.short_loops import ShortLoops
+
+Rows: TypeAlias = "ReducedLoops | ShortLoops"
 
 #: Steps of each walker.
 STEPS = 2
@@ -114,14 +116,23 @@ class Certifier:
         """
         loops, ordered = self.setting.loops(self.edges, cuts)
         large = len(loops.chords) > MANY_LOOPS
-        rows = (ShortLoops if large else ReducedLoops)(loops, ordered)
+        rows: Rows
+        if large:
+            from regularize.reduction.short_loops import ShortLoops  # loaded where there are many
+
+            rows = ShortLoops(loops, ordered)
+        else:
+            rows = ReducedLoops(loops, ordered)
         sampler = self.setting.sampler
         many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
         visited = self._walked(loops, rows, CONFIGURATIONS if many else self.configurations, rng)
-        worst, found = _closure_error(loops, visited), np.zeros((0, loops.freedoms))
+        worst, farthest = self._seen(loops, visited)
+        found = np.zeros((0, loops.freedoms))
         if many and sampler is not None and self._small(worst):
             found = self._solved(loops, visited, sampler)
+            _, way = self._seen(loops, found)
+            farthest = np.maximum(farthest, way)
             for start in range(0, len(found), CHUNK):
                 part = found[start : start + CHUNK]
                 worst = max(worst, _velocity_error(rows, part, self.setting.tolerances, rng))
@@ -129,27 +140,35 @@ class Certifier:
             if missing > 0:
                 more = self._walked(loops, rows, missing, rng)
                 visited = np.concatenate([visited, more], axis=1)
-                worst = max(worst, _closure_error(loops, more))
+                error, way = self._seen(loops, more)
+                worst, farthest = max(worst, error), np.maximum(farthest, way)
         checked = _count(visited) + len(found) if self.configurations > 0 else 0
         everywhere = np.concatenate([visited.reshape(_count(visited), loops.freedoms), found])
-        distinct, travelled = self._spread(loops, everywhere) if checked else (0, (0.0, 0.0))
+        distinct = self._distinct(loops, everywhere) if checked else 0
+        travelled = (float(farthest[0]), float(farthest[1])) if checked else (0.0, 0.0)
         holds = self._small(worst)
         return visited, Certificate(checked, worst, holds, len(found), distinct, travelled)
 
-    def _spread(self, loops: LoopKinematics, q: Array) -> tuple[int, tuple[float, float]]:
-        """Number of different configurations, and how far they are from the assembled one."""
+    def _distinct(self, loops: LoopKinematics, q: Array) -> int:
+        """Number of different configurations."""
         start, tolerances = self.setting.assembly.q[loops.columns], self.setting.tolerances
         steps = (q - start) / loops.units
         steps[np.max(np.abs(steps), axis=1, initial=0.0) <= tolerances.apart] = 0.0
         # Zeros of either sign are the same.
-        distinct = len({row.tobytes() for row in np.round(steps / tolerances.same) + 0.0})
-        home = loops.state(start)
+        return len({row.tobytes() for row in np.round(steps / tolerances.same) + 0.0})
 
-        def ways(part: Array) -> Array:
-            return loops.displacements(home, loops.state(part))
+    def _seen(self, loops: LoopKinematics, visited: Array) -> tuple[float, Array]:
+        """Largest closure error, and the ways of joints and turns of bodies, shape (2,)."""
+        home = loops.state(self.setting.assembly.q[loops.columns])
 
-        farthest = in_parts(ways, q).max(axis=0)
-        return distinct, (float(farthest[0]), float(farthest[1]))
+        def each(q: Array) -> Array:
+            state = loops.state(q)
+            return np.column_stack([_errors(loops, state), loops.displacements(home, state)])
+
+        most = in_parts(each, visited.reshape(_count(visited), loops.freedoms)).max(
+            axis=0, initial=0.0
+        )
+        return float(most[0]), most[1:]
 
     def _small(self, worst: float) -> bool:
         # Up to this multiple of the tolerance it is the file's rounding.
@@ -162,7 +181,7 @@ class Certifier:
         walkers = max(4, -(-count // STEPS))
         start = self.setting.assembly.q[loops.columns]
         # Sparse rows are asked for no more than what steps of a walk need.
-        continuation = Continuation(cast(ConstraintSet, rows), self.setting.tolerances)
+        continuation = Continuation(cast("ConstraintSet", rows), self.setting.tolerances)
         sizes = [min(CHUNK, walkers - first) for first in range(0, walkers, CHUNK)]
         parts = [random_walks(continuation, start, walkers=n, steps=STEPS, rng=rng) for n in sizes]
         return np.concatenate(parts, axis=1)
@@ -182,11 +201,9 @@ def _count(visited: Array) -> int:
     return int(np.prod(visited.shape[:-1]))
 
 
-def _closure_error(loops: LoopKinematics, visited: Array) -> float:
-    """Largest error of all closure equations."""
-    q = visited.reshape(_count(visited), loops.freedoms)
-    errors = in_parts(lambda part: loops.residual(loops.state(part)), q)
-    return float(np.max(np.abs(errors), initial=0.0))
+def _errors(loops: LoopKinematics, state: State) -> Array:
+    """Largest error of all closure equations at N configurations, shape (N,)."""
+    return np.asarray(np.abs(loops.residual(state)).max(axis=1, initial=0.0))
 
 
 def _velocity_error(
@@ -196,10 +213,10 @@ def _velocity_error(
     loops = rows.loops
     state = loops.state(q)
     kept: Array | BlockRows
-    if isinstance(rows, ShortLoops):
-        kept = rows.residual_jacobian(rows.state(q)) * loops.units
-    else:
+    if isinstance(rows, ReducedLoops):
         kept = rows.residual_jacobian(state) * loops.units
+    else:
+        kept = rows.residual_jacobian(rows.state(q)) * loops.units
     velocities = rng.normal(size=q.shape)
     velocities -= least_norm(kept, (kept @ velocities[..., None])[..., 0], tolerances.singular)
     rates = (loops.jacobian(state) * loops.units) @ velocities[..., None]

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.screw import Array
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph
 
 
-def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> Array:
+def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
     """Motion algebra of a loop: the Lie closure of all its screws."""
-    return subalgebra.lie_closure(np.hstack([screws[e] for e in cycle.edges]), rtol)
+    return GeneratedAlgebra(np.hstack([screws[e] for e in cycle.edges]), rtol)
 
 
 def topological_redundancy(
@@ -46,7 +47,7 @@ def topological_redundancy(
     edges = sorted({e for cycle in rigid for e in cycle.edges})
     algebras: dict[EdgeId, Array] = dict.fromkeys(edges, subalgebra.FULL)
     for cycle in rigid:
-        algebra = loop_algebra(screws, cycle, rtol)
+        algebra = loop_algebra(screws, cycle, rtol).basis
         for e in cycle.edges:
             algebras[e] = subalgebra.intersection(algebras[e], algebra, rtol)
     columns = {}

@@ -79,6 +79,7 @@ def close_part(
     lock: bool = False,
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
     rng: np.random.Generator,
+    progress: Callable[[float], None] | None = None,
 ) -> ClosedPart:
     """Close all loops of a biconnected part with as few rows as the search finds.
 
@@ -95,6 +96,7 @@ def close_part(
         lock: Whether joints that closed loops lock are rigid for the loops that follow.
         parallelograms: Loops of four hinges that are taken for parallelograms.
         rng: Source of the random orders.
+        progress: Called with the fraction of the loops that are closed.
     """
 
     def nothing_closed() -> Propagation:
@@ -104,7 +106,9 @@ def close_part(
         return close_at(nothing_closed(), block, cuts)
     best: ClosedPart | None = None
     for cycles, greedy in orders(graph, block, basis, rng):
-        part = close_in_order(nothing_closed(), cycles, preference, greedy=greedy, lock=lock)
+        part = close_in_order(
+            nothing_closed(), cycles, preference, greedy=greedy, lock=lock, progress=progress
+        )
         if part is not None and (best is None or part.dimension < best.dimension):
             best = part
         if best is not None and (enough is None or best.dimension <= enough):
@@ -140,6 +144,7 @@ def close_in_order(
     *,
     greedy: bool,
     lock: bool = False,
+    progress: Callable[[float], None] | None = None,
 ) -> ClosedPart | None:
     """Close the cycles one by one; None where at some point none closes exactly one loop."""
     closings: list[Closing] = []
@@ -159,6 +164,8 @@ def close_in_order(
         )
         closings.append(closing)
         propagation.close(closing.cycle)
+        if progress is not None:
+            progress(len(closings) / (len(closings) + len(waiting)))
         if lock:
             propagation.lock([c.cycle for c in closings])
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.algebra_lattice import shared_form
 from regularize.lie.screw import Array
 from regularize.model.graph import EdgeId, Graph, NodeId
 from regularize.reduction.part import Part
@@ -122,6 +123,10 @@ def _elsewhere(reduction: Reduction, part: Part) -> list[dict[EdgeId, Array]]:
 
 def _common(spaces: list[Array], rtol: float) -> Array | None:
     """The one rotation that some screw spaces have in common, shape (6,), or None."""
+    if all(space.shape[1] == 1 for space in spaces):
+        known = shared_form(spaces, rtol)
+        if known is not None and known.turns == 0:
+            return None
     common = subalgebra.FULL
     for space in spaces:
         common = subalgebra.intersection(common, subalgebra.span(space), rtol)

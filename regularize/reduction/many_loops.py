@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId
 
 Key = TypeVar("Key")
+#: Coordinates that a loop passes, and their signs.
+Passed: TypeAlias = tuple[list[int], list[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,7 @@ class LoopRanks:
         state: Their state at the configuration.
         rtol: Relative tolerance of ranks.
         couplings: Whether couplings count as equations.
+        passed: Coordinates and signs of every loop, where they are known.
 
     Attributes:
         smallest: Size of the smallest loop in metres.
@@ -67,12 +70,13 @@ class LoopRanks:
         rtol: float,
         *,
         couplings: bool = True,
+        passed: Sequence[Passed] | None = None,
     ) -> None:
         """Decompose the equations of every loop."""
         self.loops, self.cycles, self.rtol = loops, cycles, rtol
         self._coupled = len(loops.coupling) if couplings else 0
         screws = loops.scaled(state.screws[0])
-        passed = [columns_of(loops, _directed(loops, cycle)) for cycle in cycles]
+        passed = _passed(loops, cycles) if passed is None else passed
         own, self.smallest = self._own_measures(state)
         self.own: list[OwnRows] = []
         for chosen in alike([len(columns) for columns, _ in passed]):
@@ -156,10 +160,13 @@ class LoopRanks:
         if self.ranks is None:
             return found
         for own in self.own:
-            for which, left in zip(own.chosen, own.left, strict=True):
-                states = np.linalg.qr(left[:, self.ranks[which] :])[0]
-                for e, sign in _directed(self.loops, self.cycles[which]) if states.size else ():
-                    found.setdefault(e, []).append(-sign * states)
+            ranks = self.ranks[own.chosen]
+            for rank in np.unique(ranks[ranks < 6]):
+                chosen = own.chosen[ranks == rank]
+                states = np.linalg.qr(own.left[ranks == rank, :, rank:])[0]
+                for which, own_states in zip(chosen, states, strict=True):
+                    for e, sign in _directed(self.loops, self.cycles[which]):
+                        found.setdefault(e, []).append(-sign * own_states)
         return found
 
 
@@ -167,8 +174,8 @@ def each_configuration(
     loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], rtol: float
 ) -> list[LoopRanks]:
     """What the loops say one by one at configurations (N, n)."""
-    state = loops.state(q)
-    return [LoopRanks(loops, cycles, state[i : i + 1], rtol) for i in range(len(q))]
+    state, passed = loops.state(q), _passed(loops, cycles)
+    return [LoopRanks(loops, cycles, state[i : i + 1], rtol, passed=passed) for i in range(len(q))]
 
 
 def alike(keys: Sequence[Key]) -> list[NDArray[np.intp]]:
@@ -177,6 +184,10 @@ def alike(keys: Sequence[Key]) -> list[NDArray[np.intp]]:
     for i, key in enumerate(keys):
         found.setdefault(key, []).append(i)
     return [np.array(chosen) for chosen in found.values()]
+
+
+def _passed(loops: LoopKinematics, cycles: Sequence[Cycle]) -> list[Passed]:
+    return [columns_of(loops, _directed(loops, cycle)) for cycle in cycles]
 
 
 def _directed(loops: LoopKinematics, cycle: Cycle) -> list[tuple[EdgeId, int]]:

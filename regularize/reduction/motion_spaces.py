@@ -1,7 +1,8 @@
 """A store of subspaces of se(3) in which equal ones are one and no operation is done twice.
 
 Mechanisms repeat themselves: the links of a planar loop all share one algebra. Every subspace gets
-a number, and sums, intersections, Lie closures and saturations of numbers are remembered.
+a number, and sums, intersections, Lie closures and saturations of numbers are remembered. Where
+both are algebras their canonical forms tell the result, singular values where these do not decide.
 """
 
 from __future__ import annotations
@@ -12,6 +13,14 @@ from typing import NewType, TypeAlias
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.algebra_lattice import (
+    EVERYTHING,
+    NOTHING,
+    AlgebraLattice,
+    NearTolerance,
+    form_of,
+)
+from regularize.lie.motion_algebra import MotionAlgebra
 from regularize.lie.screw import Array, read_only
 from regularize.manifold.tolerances import EXACT
 
@@ -37,8 +46,12 @@ class MotionSpaces:
         self._bases: list[Array] = [subalgebra.ZERO, subalgebra.FULL]
         self._numbers: dict[bytes, SpaceId] = {}
         self._memory: dict[tuple[Operation, SpaceId, SpaceId], SpaceId] = {}
-        #: Algebras of three dimensions, those met last first.
-        self._algebras: list[SpaceId] = []
+        self._lattice = AlgebraLattice(rtol)
+        self._forms: dict[SpaceId, MotionAlgebra | None] = {
+            self.ZERO: NOTHING,
+            self.FULL: EVERYTHING,
+        }
+        self._of_form: dict[MotionAlgebra, SpaceId] = {}
 
     def number(self, basis: Array) -> SpaceId:
         """Number of the subspace with this orthonormal basis."""
@@ -102,44 +115,51 @@ class MotionSpaces:
         outside = subalgebra.residual(other, one) if one.shape[1] <= other.shape[1] else one
         return bool(np.linalg.norm(outside) <= EXACT.closed)
 
+    def _form(self, number: SpaceId) -> MotionAlgebra | None:
+        """Canonical form of a subspace that is an algebra."""
+        if number not in self._forms:
+            self._forms[number] = form_of(self._bases[number], self.rtol)
+        return self._forms[number]
+
+    def _numbered(self, form: MotionAlgebra) -> SpaceId:
+        """Number of an algebra."""
+        found = self._of_form.get(form)
+        if found is None:
+            rounded = form.rounded(9)
+            found = self._of_form.get(rounded)
+            if found is None:
+                found = self._of_form[rounded] = self.number(form.basis())
+                self._forms.setdefault(found, form)
+            self._of_form[form] = found
+        return found
+
     def _done(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
-        """The result of an operation; where one space lies in the other there is little to do."""
+        """The result of an operation; singular values are the last means."""
+        known = self._by_forms(operation, a, b)
+        if known is not None:
+            return known
         if operation in (closure_of_sum, subalgebra.sum_, subalgebra.intersection):
             smaller = operation is subalgebra.intersection
             if self._within(a, b):
                 return a if smaller else b
             if self._within(b, a):
                 return b if smaller else a
-        generates = operation in (closure_of_sum, subalgebra.saturation)
-        if generates and (known := self._generated(a, b)) is not None:
-            return known
-        found = self.number(operation(self._bases[a], self._bases[b], self.rtol))
-        if operation is closure_of_sum and self.dimension(found) == 3:
-            self._algebras = [found, *(other for other in self._algebras[:3] if other != found)]
-        return found
+        return self.number(operation(self._bases[a], self._bases[b], self.rtol))
 
-    def _generated(self, a: SpaceId, b: SpaceId) -> SpaceId | None:
-        """The algebra of three dimensions met before that two screws generate, if they do.
-
-        With two screws it contains their brackets. Where these are clearly independent of the
-        first, they make up all of it, as closure and as saturation.
-        """
-        if self.dimension(a) != 1 or self.dimension(b) != 1:
+    def _by_forms(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId | None:
+        """The result where canonical forms tell it."""
+        if operation not in _ON_FORMS:
             return None
-        one, other = self._bases[a][:, 0], self._bases[b][:, 0]
-        across = screw.bracket(other, one)
-        size = float(np.linalg.norm(across))
-        if size < 100.0 * self.rtol:
+        one, other = self._form(a), self._form(b)
+        if one is None or other is None:
             return None
-        across /= size
-        three = np.stack([one, across, screw.bracket(other, across)], axis=1)
-        for number in self._algebras:
-            algebra = self._bases[number]
-            inside = algebra.T @ three
-            off = max(np.linalg.norm(x - algebra @ (algebra.T @ x)) for x in (one, other))
-            if off <= EXACT.closed and abs(np.linalg.det(inside)) > 0.1:
-                return number
-        return None
+        try:
+            found = _ON_FORMS[operation](self._lattice, one, other)
+        except NearTolerance:
+            return None
+        if found is one or found is other:
+            return a if found is one else b
+        return self._numbered(found)
 
     def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
         symmetric = operation not in (subalgebra.saturation, brackets)
@@ -184,3 +204,12 @@ def brackets(space: Array, group: Array, rtol: float) -> Array:
     """The span of the brackets of two spaces' elements."""
     pairs = [screw.bracket(a, b) for a in group.T for b in space.T]
     return subalgebra.span(np.array(pairs).T, rtol)
+
+
+#: What does to canonical forms as the operations do to bases.
+_ON_FORMS: dict[Operation, Callable[..., MotionAlgebra]] = {
+    closure_of_sum: AlgebraLattice.join,
+    subalgebra.sum_: AlgebraLattice.add,
+    subalgebra.intersection: AlgebraLattice.meet,
+    subalgebra.saturation: AlgebraLattice.saturate,
+}

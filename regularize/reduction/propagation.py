@@ -78,7 +78,7 @@ class Propagation:
 
     def fact(self, i: NodeId, j: NodeId) -> Fact | None:
         """What is known of the relative motion of two bodies."""
-        return self._facts.get((min(i, j), max(i, j)))
+        return self._facts.get((i, j))
 
     def of_joint(self, index: EdgeId) -> Fact:
         """What a joint says of its bodies."""
@@ -101,7 +101,7 @@ class Propagation:
         old = self._facts.get(pair)
         new = fact if old is None else self.both(old, fact)
         if old is None or new.space != old.space:
-            self._facts[pair] = new
+            self._facts[i, j] = self._facts[j, i] = new
             self._neighbours.setdefault(i, set()).add(j)
             self._neighbours.setdefault(j, set()).add(i)
             queue.append(pair)
@@ -271,15 +271,14 @@ class Propagation:
             if across.space == MotionSpaces.FULL:
                 continue
             for k in self._neighbours[i] & self._neighbours[j]:
-                to_i, to_j = self._known(i, k), self._known(j, k)
-                for x, beyond in ((i, to_j), (j, to_i)):
-                    known = self._known(x, k).space
+                to_i, to_j = self._facts[i, k], self._facts[j, k]
+                for x, own, beyond in ((i, to_i, to_j), (j, to_j, to_i)):
+                    known = own.space
+                    if known in (across.space, beyond.space):
+                        continue
                     around = self.spaces.join(across.space, beyond.space)
                     if self.spaces.meet(known, around) != known:
                         self._tighten(self.path((x, k), across, beyond), queue)
-
-    def _known(self, i: NodeId, j: NodeId) -> Fact:
-        return self._facts[min(i, j), max(i, j)]
 
     def lock(self, cycles: Sequence[Cycle]) -> frozenset[EdgeId]:
         """Joints of closed cycles that can never move, with all that follows from their locking."""

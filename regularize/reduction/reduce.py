@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,13 +30,15 @@ from regularize.model.named_columns import table_html
 from regularize.reduction.cell import reduce_cells
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut
-from regularize.reduction.held import Held
 from regularize.reduction.margins import condition
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.numerical import Numerical
 from regularize.reduction.part import Part
 from regularize.reduction.prescribed import prescribed_cuts
-from regularize.reduction.setting import Sampler, Setting
+from regularize.reduction.setting import Progress, Sampler, Setting, forward
+
+if TYPE_CHECKING:
+    from regularize.reduction.held import Held
+    from regularize.reduction.numerical import Numerical
 
 __all__ = ["CONFIGURATIONS", "Certificate", "Part", "Reduction", "reduce"]
 
@@ -284,6 +287,7 @@ def reduce(
     seed: int = 0,
     sampler: Sampler | None = None,
     groups: bool = True,
+    progress: Progress | None = None,
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
@@ -303,6 +307,7 @@ def reduce(
         sampler: Where many configurations come from, where they need not be walked to.
         groups: Whether linear relations of joints may hold bodies in groups of motions that no leg
             confines them to, and parallelograms are told from other loops; see ``held``.
+        progress: Called now and then with the fraction done.
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
@@ -315,7 +320,10 @@ def reduce(
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
     assembly = assemble(graph, seed=seed)
     prescribed = prescribed_cuts(graph, keep_cuts, cuts)
-    setting = Setting(graph, assembly, prescribed, rtol, length_scale, seed, sampler, groups)
+    setting = Setting(
+        *(graph, assembly, prescribed, rtol, length_scale, seed, sampler, groups),
+        progress=None if progress is None else forward(progress),
+    )
     cells = reduce_cells(setting, numerical=numerical, configurations=configurations)
     certificates = [cell.certificate for cell in cells if cell.parts]
     # What can never move has one configuration, and says nothing of how many the others have.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import TypeAlias
 
 import numpy as np
@@ -21,9 +22,29 @@ from regularize.reduction.cuts import Cut
 #: Closed configurations of some loops on the branch of given ones, where they can be had without a
 #: walk: from the loops, configurations (k, n), a number, a tolerance of ranks and random numbers.
 Sampler: TypeAlias = Callable[[LoopKinematics, Array, int, float, np.random.Generator], Array]
+#: Called now and then with the fraction that is done.
+Progress: TypeAlias = Callable[[float], None]
 
 
-@dataclass(frozen=True, eq=False)
+def portion(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """What tells of all how far a part is that goes from one fraction to another."""
+    return progress and (lambda fraction: progress(start + (end - start) * fraction))
+
+
+def forward(progress: Progress) -> Progress:
+    """The same without the ways back where something is tried once more."""
+    furthest = 0.0
+
+    def onwards(fraction: float) -> None:
+        nonlocal furthest
+        if fraction > furthest:
+            furthest = fraction
+            progress(fraction)
+
+    return onwards
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Setting:
     """What the reduction of every part starts from.
 
@@ -37,6 +58,7 @@ class Setting:
         sampler: Where many configurations come from, or None to walk to all of them.
         groups: Whether bodies may be held in groups by rows of their own.
         noise: Errors of the closure equations that cannot be told from zero, lengths scaled.
+        progress: Called now and then with the fraction done.
     """
 
     graph: Graph
@@ -48,6 +70,7 @@ class Setting:
     sampler: Sampler | None = None
     groups: bool = True
     noise: float = ROUNDING
+    progress: Progress | None = None
 
     @cached_property
     def whole(self) -> LoopKinematics:
@@ -69,10 +92,24 @@ class Setting:
         loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
         noise = noise_of(loops, self.assembly.q[loops.columns])
         rtol = max(self.rtol, Tolerances.of(self.rtol, noise).closed)
-        found = replace(self, noise=noise, rtol=rtol)
+        found = replace(self, noise=noise, rtol=rtol, progress=self._progress_of(edges))
         # What follows from the graph and the pose alone is the same for all cells.
         vars(found).update(whole=self.whole, reference=self.reference)
         return found
+
+    def _progress_of(self, edges: Sequence[EdgeId]) -> Progress | None:
+        """What tells how far a cell is; it takes its share of the edges of all."""
+        if self.progress is None:
+            return None
+        cells = self.graph.cells
+        every = sum(map(len, cells))
+        before = sum(map(len, takewhile(lambda cell: cell is not edges, cells)))
+        return portion(self.progress, before / every, (before + len(edges)) / every)
+
+    def done(self, fraction: float) -> None:
+        """Tell whoever wants to know how far it is."""
+        if self.progress is not None:
+            self.progress(fraction)
 
     def rng(self) -> np.random.Generator:
         """A fresh generator: every part sees the same random numbers whatever came before."""
@@ -103,9 +140,18 @@ class Setting:
     ) -> tuple[LoopKinematics, list[Cut]]:
         """Kinematics of some edges with the given cuts as chords, and the cuts in its order."""
         cut_at = {cut.edge.index: cut for cut in cuts}
-        tree = [e for e in edges if e not in cut_at]
-        loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
+        key = tuple(edges), frozenset(cut_at)
+        loops = self._known.get(key)
+        if loops is None:
+            tree = [e for e in edges if e not in cut_at]
+            loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
+            self._known[key] = loops
         return loops, [cut_at[chord] for chord in loops.chords]
+
+    @cached_property
+    def _known(self) -> dict[tuple[tuple[EdgeId, ...], frozenset[EdgeId]], LoopKinematics]:
+        """Kinematics by edges and chords, which the parts of an analysis ask for again."""
+        return {}
 
     def preference(self, e: EdgeId) -> tuple[int, ...]:
         """Sort key of a cut among those that keep equally few rows.

@@ -104,9 +104,10 @@ class ShortLoops:
         self._coupled = start
         self._T_parent = np.array([graph.edges[e].T_parent for e in loops.edges])
         self._back = screw.inverse(np.array([graph.edges[e].T_child for e in loops.edges]))
-        self._screws = np.zeros((loops.freedoms, 6))
-        for e in loops.edges:
-            self._screws[loops.local(e)] = graph.edges[e].screws.T
+        joints = [graph.edges[e] for e in loops.edges]
+        self._edge_of_column = np.repeat(np.arange(len(joints)), [e.freedoms for e in joints])
+        screws = np.hstack([e.screws for e in joints]).T
+        self._parts = screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
 
     @property
     def units(self) -> Array:
@@ -122,22 +123,33 @@ class ShortLoops:
         moved, carried = self.loops.motions.poses(q)
         across = self._T_parent @ moved @ self._back
         back = screw.inverse(across)
+        own = self._on_parents(carried)
         around, twists = [], []
         for shape in self._shapes:
             pose = np.tile(np.eye(4), (len(q), len(shape.edges), 1, 1))
-            screws, first = [], 0
+            screws = np.empty((len(q), len(shape.edges), 6, shape.columns.shape[1]))
+            first = 0
             for j, count in enumerate(shape.counts):
-                edges, onward = shape.edges[:, j], shape.onward[:, j]
-                after = pose @ np.where(onward[:, None, None], across[:, edges], back[:, edges])
-                parent = np.where(onward[:, None, None], pose, after) @ self._T_parent[edges]
-                sign = np.where(onward, 1.0, -1.0)[:, None]
-                for column in shape.columns[:, first : first + count].T:
-                    frame = screw.adjoint(parent @ carried[:, column])
-                    screws.append(sign * (frame @ self._screws[column][..., None])[..., 0])
+                edges, onward = shape.edges[:, j], shape.onward[:, j, None, None]
+                after = pose @ np.where(onward, across[:, edges], back[:, edges])
+                parent = np.where(onward, pose, after)
+                sign = np.where(onward[..., 0], 1.0, -1.0)
+                for i in range(first, first + count):
+                    turned = parent[..., :3, :3] @ own[:, shape.columns[:, i]]
+                    w = sign * turned[..., 1]
+                    screws[..., :3, i] = sign * turned[..., 0] + screw.cross(parent[..., :3, 3], w)
+                    screws[..., 3:, i] = w
                 pose, first = after, first + count
             around.append(pose)
-            twists.append(np.stack(screws, axis=-1))
+            twists.append(screws)
         return ShortLoopsState(q, tuple(around), tuple(twists))
+
+    def _on_parents(self, carried: Array) -> Array:
+        """Linear and angular part of every screw in its parent's frame, shape (N, n, 3, 2)."""
+        frames = self._T_parent[self._edge_of_column] @ carried
+        turned = np.asarray(frames[..., :3, :3] @ self._parts)
+        turned[..., 0] += screw.cross(frames[..., :3, 3], turned[..., 1])
+        return turned
 
     def residual(self, state: ShortLoopsState) -> Array:
         """Kept components of the closure errors as twists, then the couplings', shape (N, m)."""

@@ -14,9 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from regularize.lie import subalgebra
 from regularize.lie.directions import TOLERANCE
-from regularize.lie.motion_type import MotionType, motion_type
+from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
 from regularize.model.graph import EdgeId, Graph
 from regularize.reduction.cuts import Cut
@@ -54,11 +53,11 @@ def causes(
     """
     for chains in _partitions(edges):
         algebras = [_algebra(part, chain, rtol) for chain in chains]
-        if max(np.max(np.abs(covector @ a), initial=0.0) for a in algebras) < TOLERANCE:
+        if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < TOLERANCE:
             return tuple(
                 FixingChain(
                     tuple(dict.fromkeys(graph.edges[e].joint.name for e in chain)),
-                    motion_type(algebra, rtol),
+                    algebra.type,
                 )
                 for chain, algebra in zip(chains, algebras, strict=True)
             )
@@ -66,9 +65,9 @@ def causes(
 
 
 @lru_cache(maxsize=32)  # all directions of a cut are looked for in the same chains
-def _algebra(part: Part, chain: tuple[EdgeId, ...], rtol: float) -> Array:
+def _algebra(part: Part, chain: tuple[EdgeId, ...], rtol: float) -> GeneratedAlgebra:
     """The motion algebra of some joints of a part in a row."""
-    return subalgebra.lie_closure(np.hstack([part.screws[e] for e in chain]), rtol)
+    return GeneratedAlgebra(np.hstack([part.screws[e] for e in chain]), rtol)
 
 
 def _partitions(edges: tuple[EdgeId, ...]) -> Iterator[tuple[tuple[EdgeId, ...], ...]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, directions
-from regularize.lie.motion_type import MotionType, motion_type
+from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
+from regularize.model.graph import EdgeId
 from regularize.model.short_repr import ShortRepr
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.classification import loop_algebra
@@ -168,7 +170,7 @@ def _loop_report(
     edges = _from_cut(cut, cut.cycle.edges)
     nodes = _from_cut(cut, cut.cycle.nodes)
     algebra = loop_algebra(part.screws, cut.cycle, rtol)
-    motion = in_world(motion_type(algebra, rtol), part.center, part.length)
+    motion = in_world(algebra.type, part.center, part.length)
     T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
     joint_origin = (T_world @ cut.edge.T_parent)[:3, 3]
     point = (
@@ -180,20 +182,23 @@ def _loop_report(
     found = np.linalg.svd(joint_rows.T @ space, compute_uv=False)
     singular[: len(found)] = found[: len(singular)]
     to_point = _about(part, point)
+    from_point = 2.0 * np.eye(6) - to_point
     # Any covector that ignores the joint's freedoms may be shown for a kept one, up to removed
     # ones; taking them at the joint itself gives the simplest words.
-    free = np.linalg.inv(to_point).T @ cut.freedoms
+    free = from_point.T @ cut.freedoms
     never = subalgebra.span(to_point @ np.hstack([cut.removed, cut.thinned, cut.numerical]))
     kept = subalgebra.complement(np.hstack([subalgebra.span(free), never]))
     error = closure_error(reduction, cut, point)
-    removed = []
+    removed, steps = [], _steps(part, cut, moves)
     for direction in directions(never):
-        own = np.linalg.solve(to_point, direction.covector)
-        why = causes(graph, part, cut, edges[:-1], own / np.linalg.norm(own), rtol)
-        claim = _claim(part, cut, own / np.linalg.norm(own), moves)
+        own = screw.unit(from_point @ direction.covector)
+        why = causes(graph, part, cut, edges[:-1], own, rtol)
+        claim = next(
+            (step for step, known in steps if subalgebra.contains(known, own[:, None])), ""
+        )
         removed.append(Equation(direction, _residual(direction, error, part.length), why, claim))
     joints = tuple(graph.edges[e].joint.name for e in edges)
-    trivial = removed and len(removed) == 6 - algebra.shape[1]
+    trivial = removed and len(removed) == 6 - algebra.dimension
     return LoopReport(
         name=name,
         component=component,
@@ -220,23 +225,30 @@ def _loop_report(
     )
 
 
-def _claim(part: Part, cut: Cut, covector: Array, moves: bool) -> str:
-    """The step of a proof that says of a covector of the part that it is not needed."""
+def _steps(part: Part, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
+    """Steps of a proof, and of which covectors of the part each says that they are not needed."""
     if not part.proved:
-        return ""
-    steps = [("cut", cut.removed), ("rigid", cut.thinned), ("motion", cut.numerical)]
-    for rule, covectors in steps if moves else steps[:-1]:
-        known = subalgebra.span(np.hstack([cut.removed, covectors]))
-        if subalgebra.contains(known, covector[:, None]):
-            return f"{rule} {cut.edge.name}"
-    return ""
+        return []
+    steps = [("cut", cut.removed[:, :0]), ("rigid", cut.thinned), ("motion", cut.numerical)]
+    return [
+        (f"{rule} {cut.edge.name}", subalgebra.span(np.hstack([cut.removed, covectors])))
+        for rule, covectors in (steps if moves else steps[:-1])
+        if rule == "cut" or covectors.shape[1]
+    ]
 
 
 def closure_error(reduction: Reduction, cut: Cut, point: Array) -> Array:
     """Closure error at the cut as a twist about the point, ground axes, shape (6,)."""
-    row, state = reduction.loops.chords.index(cut.edge.index), reduction.reference
-    error = screw.log(state.T_world_target[0, row] @ screw.inverse(state.T_world_chord[0, row]))
-    return np.concatenate([error[:3] + np.cross(error[3:], point), error[3:]])
+    error = _closure_twists(reduction)[cut.edge.index]
+    return np.concatenate([error[:3] + screw.cross(error[3:], point), error[3:]])
+
+
+@lru_cache(maxsize=1)  # of all cuts at once
+def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
+    """Closure errors at all chords as twists about the origin."""
+    state = reduction.reference
+    errors = screw.log(state.T_world_target[0] @ screw.inverse(state.T_world_chord[0]))
+    return dict(zip(reduction.loops.chords, errors, strict=True))
 
 
 def _residual(direction: Direction, error: Array, length: float) -> float:
@@ -252,11 +264,11 @@ def _about(part: Part, point: Array) -> Array:
     return matrix
 
 
-def _category(part: Part, cut: Cut, algebra: Array) -> str:
+def _category(part: Part, cut: Cut, algebra: GeneratedAlgebra) -> str:
     seen = cut.numerical.shape[1]
     removed = cut.constraints - cut.kept - seen
     if removed:
-        return "trivial" if removed <= 6 - algebra.shape[1] else "exceptional"
+        return "trivial" if removed <= 6 - algebra.dimension else "exceptional"
     if seen:
         return "paradoxical"
     left = part.dimension - part.rank

@@ -7,7 +7,7 @@ stays on one revolute screw, its coupler fills the planar algebra.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import ColumnId, NodeId
-from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
@@ -108,28 +107,48 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
     held = floating(reduction)
     shaky = reduction.finite_mobility != reduction.mobility
-    algebras: dict[NodeId, Array] = {}
+    types: dict[NodeId, MotionType] = {}
+    known: dict[bytes, MotionType] = {}
     found: dict[NodeId, BodyMotion] = {}
     twists = _twists(reduction, scaled, blocks)
-    for node in graph.every_node:
-        if not graph.members[node] or node == graph.ground:
-            continue
-        own = twists[node]
-        size = max(float(np.max(np.abs(own), initial=0.0)), 1e-300)
-        freedoms = np.max(np.linalg.matrix_rank(own, tol=TOLERANCE * size))
-        columns = np.concatenate(list(own), axis=1)
+    nodes = [node for node in graph.every_node if graph.members[node] and node != graph.ground]
+    freedoms = _freedoms({node: twists[node] for node in nodes})
+    for node in nodes:
+        columns = np.concatenate(list(twists[node]), axis=1)
         if np.max(np.abs(columns), initial=0.0) < TOLERANCE:
             columns = columns[:, :0]
-        algebra = subalgebra.lie_closure(columns, TOLERANCE)
-        algebras[node] = algebra
-        motion = in_world(motion_type(algebra, TOLERANCE), center, length)
+        types[node] = _generated(columns, known)
+        motion = in_world(types[node], center, length)
         if shaky and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
             motion = replace(motion, point=np.round(motion.point / length, 6) * length)
         floats = any(e in held for e in graph.adjacency[node])
-        found[node] = BodyMotion(graph.nodes[node], int(freedoms), motion, floats=floats)
-    resting = {n for n, algebra in algebras.items() if algebra.shape[1] == 0} | {graph.ground}
+        found[node] = BodyMotion(graph.nodes[node], freedoms[node], motion, floats=floats)
+    resting = {n for n, motion in types.items() if motion.dimension == 0} | {graph.ground}
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
+
+
+def _generated(columns: Array, known: dict[bytes, MotionType]) -> MotionType:
+    """The motion algebra of twists, which that of a body before may have been."""
+    basis = subalgebra.span(columns, TOLERANCE)
+    # Adding zero turns -0.0 into 0.0, which has other bytes.
+    key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
+    if key not in known:
+        known[key] = motion_type(subalgebra.lie_closure(columns, TOLERANCE), TOLERANCE)
+    return known[key]
+
+
+def _freedoms(twists: Mapping[NodeId, Array]) -> dict[NodeId, int]:
+    """Largest number of independent twists of each body at any sample."""
+    found: dict[NodeId, int] = {}
+    for count in {own.shape[2] for own in twists.values()}:
+        nodes = [node for node, own in twists.items() if own.shape[2] == count]
+        every = np.array([twists[node] for node in nodes])
+        size = np.abs(every).max(axis=(1, 2, 3), initial=1e-300)
+        values = np.linalg.svd(every, compute_uv=False)
+        ranks = np.sum(values > TOLERANCE * size[:, None, None], axis=2).max(axis=1)
+        found |= zip(nodes, ranks.tolist(), strict=True)
+    return found
 
 
 def _at_joint(
@@ -249,15 +268,15 @@ def _random_velocities(
 
     None where many loops by themselves do not tell the velocities of all.
     """
+    from regularize.reduction.many_loops import each_configuration  # loaded where there are many
+
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
     shape = (loops.freedoms, min(6, cell.actual))
     found = []
-    state = loops.state(q)
-    for i in range(len(q)):
-        factors = LoopRanks(loops, cycles, state[i : i + 1], reduction.rtol).factors
-        if factors is None:
+    for each in each_configuration(loops, q, cycles, reduction.rtol):
+        if each.factors is None:
             return None
-        velocities, _ = np.linalg.qr(factors.allowed(rng.normal(size=shape)))
+        velocities, _ = np.linalg.qr(each.factors.allowed(rng.normal(size=shape)))
         found.append(velocities * loops.units[:, None])
     return np.array(found)
 

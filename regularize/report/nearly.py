@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.algebra_lattice import without_each
 from regularize.lie.directions import SLIGHT
-from regularize.lie.motion_type import MotionType, motion_type
+from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import EXACT
 from regularize.model.cycles import MANY_LOOPS, Cycle
 from regularize.model.graph import Graph
 from regularize.reduction.reduce import Part
@@ -54,27 +56,29 @@ def nearly_special(
     found = []
     regular: set[tuple[bytes, tuple[int, ...]]] = set()
     for cycle in part.cycles:
-        screws = [part.screws[e] for e in cycle.edges]
+        columns = np.hstack([part.screws[e] for e in cycle.edges])
+        counts = tuple(part.screws[e].shape[1] for e in cycle.edges)
         center, length = np.zeros(3), 1.0
         if len(part.cycles) > MANY_LOOPS:
             # Beside many others a loop is small: what is near is told by its own size.
-            center, length = _place(screws)
-            screws = [_seen(s, center, length) for s in screws]
-        key = (np.round(np.hstack(screws), 9).tobytes(), tuple(s.shape[1] for s in screws))
+            center, length = _place(columns)
+            columns = _seen(columns, center, length)
+        key = ((np.round(columns, 9) + 0.0).tobytes(), counts)
         if key in regular:
             continue
-        own = subalgebra.lie_closure(np.hstack(screws), rtol).shape[1]
+        screws = np.split(columns, np.cumsum(counts[:-1]), axis=1)
+        own = GeneratedAlgebra(columns, rtol).dimension
         candidates = _families(screws, own, near, rtol)
         if not candidates:
             regular.add(key)
             continue
-        family = min(candidates, key=lambda f: f.shape[1])
-        offsets = [_offset(s, family) for s in screws]
+        family = min(candidates, key=lambda f: f.dimension)
+        offsets = [_offset(s, family.basis) for s in screws]
         k = int(np.argmax([angle + distance for angle, distance in offsets]))
         found.append(
             NearlySpecial(
                 cycle,
-                in_world(motion_type(family, near), center, length),
+                in_world(family.named(near), center, length),
                 graph.edges[cycle.edges[k]].joint.name,
                 offsets[k][0],
                 offsets[k][1] * length * part.length,
@@ -83,32 +87,40 @@ def nearly_special(
     return found
 
 
-def _place(screws: Sequence[Array]) -> tuple[Array, float]:
-    """Centre and size of a loop, from points of its axes in the measure of its part."""
-    axes = [screw.axis_of(column)[1] for columns in screws for column in columns.T]
-    points = np.array([point for point in axes if point is not None]).reshape(-1, 3)
-    if not len(points):
+def _place(screws: Array) -> tuple[Array, float]:
+    """Centre and size of a loop, from points of the axes of its screws (6, k)."""
+    v, w = screws[:3].T, screws[3:].T
+    square = np.sum(w * w, axis=1)
+    turns = square > EXACT.closed**2 * np.sum(v * v, axis=1)
+    if not turns.any():
         return np.zeros(3), 1.0
+    points = screw.cross(w, v)[turns] / square[turns, None]
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     return center, float(np.max(np.linalg.norm(points - center, axis=1))) or 1.0
 
 
 def _seen(screws: Array, center: Array, length: float) -> Array:
-    """Screws (6, f) about another centre, lengths divided by another size."""
-    linear = screws[:3] + np.cross(screws[3:].T, center).T
+    """Screws (6, k) about another centre, lengths divided by another size."""
+    linear = screws[:3] + screw.cross(screws[3:].T, center).T
     turns = screws[3:].any(axis=0)
     return np.vstack([np.where(turns, linear / length, linear), screws[3:]])
 
 
-def _families(screws: Sequence[Array], own: int, near: float, rtol: float) -> list[Array]:
+def _families(
+    screws: Sequence[Array], own: int, near: float, rtol: float
+) -> list[GeneratedAlgebra]:
     """Smaller algebras that hold every screw of the loop up to the coarse tolerance.
 
     Those that all joints but one generate exactly come first: they name the one that is off.
     """
-    sets = [np.hstack([s for j, s in enumerate(screws) if j != k]) for k in range(len(screws))]
-    algebras = [subalgebra.lie_closure(columns, rtol) for columns in sets]
-    algebras.append(subalgebra.lie_closure(np.hstack(list(screws)), near))
-    return [a for a in algebras if 0 < a.shape[1] < own and _worst(screws, a) <= near]
+    forms = without_each(screws, rtol)
+    algebras = [
+        GeneratedAlgebra(np.hstack([*screws[:k], *screws[k + 1 :]]), rtol)
+        for k, form in enumerate(forms)
+        if form is None or 0 < form.dimension < own
+    ]
+    algebras.append(GeneratedAlgebra(np.hstack(screws), near))
+    return [a for a in algebras if 0 < a.dimension < own and _worst(screws, a.basis) <= near]
 
 
 def _worst(screws: Sequence[Array], family: Array) -> float:

@@ -173,8 +173,9 @@ static Py_ssize_t states_of(const Tables *t, const Entry *entry, const Numbers *
     Py_ssize_t N = -1;
     for (int i = 0; i < entry->inputs; ++i) {
         const Py_ssize_t length = length_of(t, &entry->in[i]);
-        const int batch = views[i].axes == 2;
-        if (views[i].axes < 1 || views[i].axes > 2 || views[i].shape[batch] != length) {
+        const int batch = views[i].axes == 2, any = entry->in[i].times == 0;
+        if (views[i].axes < 1 || views[i].axes > 2 - any ||
+            (!any && views[i].shape[batch] != length)) {
             PyErr_Format(refused, "%s: argument %d must have shape (%zd,) or (N, %zd)",
                          entry->name, i + 1, length, length);
             return -2;

@@ -270,17 +270,22 @@ static int stabilized_dynamics(const Tables *t, Workspace *w, const double *cons
     return accelerate_under(t, w, in, out[0]);
 }
 
-/* The same, and the multipliers of the rows. */
-static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
-                                double *const *out) {
-    if (forward_dynamics(t, w, in, out)) return 1;
+/* Multipliers of the rows (rows,), after accelerate_under(). */
+static void find_multipliers(const Tables *t, Workspace *w, double *multipliers) {
     if (w->doubt[0] == REPLACED && t->size[soft_unknowns_size] == 0) {
-        solve_multipliers(t, w, w->forces, out[1]);
-        return 0;
+        solve_multipliers(t, w, w->forces, multipliers);
+        return;
     }
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (t->soft[c]) take_idle(t, w, c);
     }
-    write_multipliers(t, w, out[1]);
+    write_multipliers(t, w, multipliers);
+}
+
+/* Acceleration, and the multipliers of the rows. */
+static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                                double *const *out) {
+    if (forward_dynamics(t, w, in, out)) return 1;
+    find_multipliers(t, w, out[1]);
     return 0;
 }

@@ -27,7 +27,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses) X(state) X(row_entries) X(row_factors)           \
-    X(gram_numbers) X(gram_rows) X(near_cells)
+    X(gram_numbers) X(gram_rows) X(near_cells) X(closing_freedoms)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
@@ -166,7 +166,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(given, 1, one) X(doubt, 1, one)              \
     X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
     X(ended, 1, state) X(stage, 1, state) X(slope, 16, state) X(row_entry, 1, row_entries)         \
-    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(near_cell, 1, near_cells)
+    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(driven, 3, rows) X(near_cell, 1, near_cells) \
+    X(freedom, 1, closing_freedoms)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, HINGE, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
