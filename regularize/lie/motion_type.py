@@ -1,4 +1,4 @@
-"""Names of subalgebras of se(3), by their classes under rigid motions (Hervé 1978)."""
+"""Names of subalgebras of se(3), by their classes under rigid motions, and what screws generate."""
 
 from __future__ import annotations
 
