@@ -123,6 +123,12 @@ def test_what_is_near_the_tolerance_is_left_to_singular_values(off: float) -> No
     assert closure.type.name == motion_type(subalgebra.lie_closure(hinges)).name
 
 
+def test_what_is_finer_than_rounding_is_told_where_it_is_asked_for() -> None:
+    hinges = np.column_stack([screw.revolute((0, 0, 1)), screw.revolute((0, 0, 1), (5e-11, 0, 0))])
+    assert GeneratedAlgebra(hinges).dimension == 1
+    assert GeneratedAlgebra(hinges, 1e-12).dimension == 3
+
+
 @pytest.mark.parametrize("far", [2.0, 50.0])
 def test_axes_far_from_the_origin_have_no_canonical_form(far: float) -> None:
     hinge = screw.revolute((0, 0, 1), (far, 0, 0))[:, None]

@@ -148,6 +148,30 @@ def test_numbers_that_are_not_aligned_are_copied() -> None:
         np.testing.assert_array_equal(kernel.part_poses(one), kernel.part_poses(two))
 
 
+def test_arrays_that_begin_in_another_way_are_buffers() -> None:
+    """What a sample does not show is asked for."""
+    robot = robot_of("stewart_6ups")
+    samples: list[Array] = []
+
+    def empty(shape: int | tuple[int, ...]) -> Array:
+        array = np.empty(shape)
+        array.flags.writeable = bool(samples)
+        samples.append(array)
+        return array
+
+    assert robot.tables is not None and Kernel is not None
+    other = Kernel(robot.tables.integers, robot.tables.reals, empty, numbers)
+    ((q, v),) = states(robot, 1)
+    tau = np.ones(robot.model.nv)
+    many = [np.tile(each, (3, 1)) for each in (q, v, tau)]
+    for given in ((q, v, tau), many):
+        found, expected = (x.constrained_dynamics(*given) for x in (other, robot.kernel))
+        for one, same in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, same)
+    np.testing.assert_array_equal(other.jacobian(many[0]), robot.kernel.jacobian(many[0]))
+    assert len(samples) == 6
+
+
 def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
     model = every_joint()
     kernel = compiled(tables_of_every_joint())

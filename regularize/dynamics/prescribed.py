@@ -70,7 +70,7 @@ def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
     return checked
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CheckedMotion:
     """A prescribed motion whose values are looked at.
 
@@ -115,7 +115,7 @@ def _differentiated(motion: Callable[[float], Any]) -> Prescribed:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Spline:
     """A cubic spline through a table.
 

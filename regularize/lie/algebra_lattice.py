@@ -21,7 +21,7 @@ from regularize.lie.subalgebra import RTOL, residual
 NOTHING = MotionAlgebra(0, 0)
 SPACE = MotionAlgebra(0, 3)
 EVERYTHING = MotionAlgebra(3, 3)
-#: Differences of exact geometry, by the square of what geometry on paper is equal to.
+#: Differences of exact geometry that rounding makes.
 _ROUNDING = RTOL**2
 
 
@@ -39,13 +39,14 @@ class AlgebraLattice:
     """
 
     def __init__(self, rtol: float) -> None:
-        """See how large differences are that nobody can mistake."""
+        """See which differences nobody can mistake: those of rounding, and large ones."""
+        self._same = min(_ROUNDING, 0.01 * rtol)
         self._clear, self._steep = 10.0 * rtol, 10.0 * math.sqrt(rtol)
 
     def _none(self, size: float, clear: float | None = None) -> bool:
         """Whether a difference is none."""
         size = abs(size)
-        if size <= _ROUNDING:
+        if size <= self._same:
             return True
         if size < (self._clear if clear is None else clear):
             raise NearTolerance

@@ -1,4 +1,4 @@
-"""Names of subalgebras of se(3), by their classes under rigid motions (Hervé 1978)."""
+"""Names of subalgebras of se(3), by their classes under rigid motions, and what screws generate."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _named(form: MotionAlgebra, rtol: float) -> MotionType:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GeneratedAlgebra:
     """The motion algebra that screws generate.
 
